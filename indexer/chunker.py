@@ -1,0 +1,123 @@
+"""From the text of a file to everything the index knows of it: chunks, symbols, references and imports.
+
+Code is cut along its syntax tree: a node that fits into a chunk stays whole, a larger one is cut between its children,
+and neighbours are put together while they fit. Whatever happens, the chunks of a file are in order, do not overlap and
+hold every line that is not blank.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from tree_sitter import Node
+
+from indexer import grammars
+from indexer.documentation import Documentation
+from indexer.grammars import GRAMMARS, Findings, Grammar
+from indexer.languages import language_of
+from indexer.models import Chunk, ParsedFile, Symbol
+from indexer.outline import ScopeMap, find_entries, rows
+from indexer.references import find_imports, find_references
+from indexer.splitting import split_tree
+from indexer.symbols import make_symbols
+from indexer.windows import Lines, Rows, markdown_headings, rst_headings, sections, windows
+
+CHUNK_LIMIT = 1500
+MERGE_BELOW = 300
+SECTION_ENOUGH = 600
+LONG_LINE_CUT = 4000
+
+# Generated and minified code: the average line is longer than people write, and some line is enormous.
+_MINIFIED_AVERAGE = 250
+_MINIFIED_LINE = 5000
+
+
+def parse_file(path: str, text: str) -> ParsedFile:
+    r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
+
+    A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
+    cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
+    in a language without a grammar, minified files, trees that are mostly errors and files that take too long to
+    parse are cut by size.
+    """
+    language = language_of(path, text)
+    lines = Lines(text)
+    grammar = GRAMMARS.get(language)
+    if grammar is not None and not _is_minified(lines, text):
+        source = text.encode("utf-8", "replace")
+        root = grammars.parse(grammar, source)
+        if root is not None:
+            return _read_code(language, grammar, root, source, lines)
+    return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None))
+
+
+def _is_minified(lines: Lines, text: str) -> bool:
+    if len(text) < _MINIFIED_LINE or len(text) < _MINIFIED_AVERAGE * len(lines.texts):
+        return False
+    return max(map(len, lines.texts)) > _MINIFIED_LINE
+
+
+def _pieces_of_text(language: str, lines: Lines) -> Iterator[Rows]:
+    if language == "markdown":
+        return sections(lines, markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+    if language == "rst":
+        return sections(lines, rst_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+    return windows(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+
+
+def _read_code(language: str, grammar: Grammar, root: Node, source: bytes, lines: Lines) -> ParsedFile:
+    findings = grammars.find(grammar, root)
+    entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
+    documentation = Documentation(
+        lines.texts, _own_rows(findings, "prefix", source), _own_rows(findings, "doc", source)
+    )
+    symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
+    scopes = ScopeMap(entries)
+    if 2 * grammars.error_bytes(grammar, root) > len(source):
+        pieces: Iterable[Rows] = windows(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+    else:
+        pieces = split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW)
+    return ParsedFile(
+        language=language,
+        chunks=_chunks(lines, pieces, symbols, scopes),
+        symbols=symbols,
+        references=find_references(findings, scopes, source),
+        imports=find_imports(findings, grammar, source),
+    )
+
+
+def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
+    """Return the rows of what was captured, where nothing follows it on its last row."""
+    nodes = (node for captures in findings.get(capture, ()) for node in captures[capture])
+    return [rows(node) for node in nodes if _ends_line(source, node.end_byte)]
+
+
+def _ends_line(source: bytes, end: int) -> bool:
+    line_end = source.find(b"\n", end)
+    return not source[end : line_end if line_end >= 0 else len(source)].strip()
+
+
+def _chunks(
+    lines: Lines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
+) -> tuple[Chunk, ...]:
+    """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""
+    ranges = list(pieces)
+    around = scopes.before([first for first, _ in ranges]) if scopes else [""] * len(ranges)
+    by_line = sorted(symbols, key=lambda symbol: symbol.start_line)
+    starts = [symbol.start_line for symbol in by_line]
+    return tuple(
+        Chunk(
+            start_line=first + 1,
+            end_line=last + 1,
+            text=_chunk_text(lines, first, last),
+            scope=scope,
+            names=tuple(s.name for s in by_line[bisect_left(starts, first + 1) : bisect_left(starts, last + 2)]),
+        )
+        for (first, last), scope in zip(ranges, around, strict=True)
+    )
+
+
+def _chunk_text(lines: Lines, first: int, last: int) -> str:
+    text = lines.text(first, last)
+    return text[:LONG_LINE_CUT] if first == last else text

@@ -1,0 +1,64 @@
+"""What git complains of, as errors whose sentence says what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from indexer.errors import MissingObjects, NotARepository, RepositoryError
+
+# Words of git's own messages, in the language that GitPython makes it speak.
+_DAMAGE = re.compile(
+    r"missing|unable to (?:read|find)|(?:could not|cannot|failed to) (?:read|get|fetch)|bad (?:object|tree|blob)"
+    r"|corrupt|inflate|not a tree|not a valid object",
+    re.IGNORECASE,
+)
+
+
+def refusal(start: Path, complaint: str) -> RepositoryError:
+    """Say why git opens no repository at a path."""
+    if "dubious ownership" in complaint:
+        found = re.search(r"repository at '(.+)'", complaint)
+        place = found[1] if found else shown(start)
+        return RepositoryError(
+            f"{place} belongs to another user, so git does not trust it. If you do, run: "
+            f"git config --global --add safe.directory '{place}'"
+        )
+    if "not a git repository" in complaint.lower():
+        return NotARepository(
+            f"{shown(start)} is not in a git repository. Give the path of one, or run git init there."
+        )
+    return RepositoryError(
+        f"git cannot open {shown(start)}: {_first_line(complaint)}. Check permissions and git's settings."
+    )
+
+
+def failure(git_dir: Path, complaint: str) -> RepositoryError:
+    """Say why a command failed in a repository that was opened."""
+    if _DAMAGE.search(complaint):
+        return missing(_first_line(complaint), git_dir)
+    return RepositoryError(f"git cannot read {shown(git_dir)}: {_first_line(complaint)}. Run git fsck there.")
+
+
+def missing(what: str, place: Path) -> MissingObjects:
+    """Say that an object cannot be had."""
+    return MissingObjects(
+        f"Objects are missing or damaged in {shown(place)} ({what}). Run git fsck there; "
+        "if it is a partial clone, clone it again without --filter."
+    )
+
+
+def shown(path: Path) -> str:
+    """A path as text that can be printed and stored, whatever bytes it has."""
+    return text(os.fsencode(path))
+
+
+def text(data: bytes) -> str:
+    """Decode what git printed; bytes that are no UTF-8 stand as `\\xNN`."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _first_line(complaint: str) -> str:
+    lines = complaint.strip().splitlines()
+    return re.sub(r"^(?:fatal|error): ", "", lines[0]).rstrip(".") if lines else "no reason given"

@@ -1,0 +1,101 @@
+"""What a definition says of itself: the first sentence of its docstring, or of the comment directly above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_DOCSTRING = re.compile(rb'[rRuU]?(?:"""|\'\'\'|"(?!")|\'(?!\'))')
+_STATEMENT_END = re.compile(rb"[ \t]*(?:[\r\n;#]|$)")
+_LINE_COMMENT = re.compile(r"\s*(?:#(?=[\s#:]|$)|//|--)")
+_MARKERS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\})+\s?|\s*(?:\*+/|-\})\s*$")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
+_INLINE_TAG = re.compile(r"\{@\w+\s+([^{}]*)\}")
+_SENTENCE_END = re.compile(r"[.!?。](?=\s|$)")
+_DOC_ATTRIBUTE = re.compile(r"@(?:module)?doc\s+(?:~[sS])?")
+_LONGEST_COMMENT = 200
+_SENTENCE_LIMIT = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Above:
+    """What stands directly above a definition: its first attribute's row and the first sentence of the comment."""
+
+    first_row: int
+    sentence: str
+
+
+class Documentation:
+    """Finds the comment and the attributes above a row.
+
+    `prefixes` and `docs` are (first row, last row) of attributes and of documentation that is no comment.
+    """
+
+    def __init__(
+        self, lines: Sequence[str], prefixes: Iterable[tuple[int, int]], docs: Iterable[tuple[int, int]]
+    ) -> None:
+        self._lines = lines
+        self._prefixes = {last: first for first, last in prefixes}
+        self._docs = {last: first for first, last in docs}
+
+    def above(self, row: int) -> Above:
+        """Return what belongs to a definition that begins on a row; comments may stand between attributes."""
+        first_row, text, above = row, "", row - 1
+        while above >= 0:
+            if above in self._prefixes:
+                above = first_row = self._prefixes[above]
+            elif above in self._docs:
+                first, last = self._docs[above], above
+                text, above = _DOC_ATTRIBUTE.sub("", "\n".join(self._lines[first : last + 1])), first
+            elif not text and (comment := self._comment(above)) < above + 1:
+                text, above = "\n".join(self._lines[comment : above + 1]), comment
+            else:
+                break
+            above -= 1
+        return Above(first_row=first_row, sentence=first_sentence(text))
+
+    def _comment(self, last: int) -> int:
+        """Return the first row of the comment that ends on a row; the row after it where there is none."""
+        line = self._lines[last].rstrip()
+        if line.endswith(("*/", "-}")):
+            opening = "/*" if line.endswith("*/") else "{-"
+            for row in range(last, max(-1, last - _LONGEST_COMMENT), -1):
+                if opening in self._lines[row]:
+                    return row if self._lines[row].lstrip().startswith(opening) else last + 1
+            return last + 1
+        row = last
+        while row >= 0 and last - row < _LONGEST_COMMENT and _LINE_COMMENT.match(self._lines[row]):
+            row -= 1
+        return row + 1
+
+
+def docstring(source: bytes, body: int) -> str:
+    """Return the first sentence of the string that a body begins with, or an empty string."""
+    opening = _DOCSTRING.match(source, body)
+    if opening is None:
+        return ""
+    quotes = opening.group().lstrip(b"rRuU")
+    end = source.find(quotes, opening.end())
+    if end < 0 or not _STATEMENT_END.match(source, end + len(quotes)):
+        return ""
+    text = source[opening.end() : min(end, opening.end() + 10 * _SENTENCE_LIMIT)]
+    return first_sentence(text.decode("utf-8", "ignore"))
+
+
+def first_sentence(comment: str) -> str:
+    """Return the first sentence of a comment without its markers and tags, at most 200 characters."""
+    if not comment:
+        return ""
+    words: list[str] = []
+    for line in comment.split("\n"):
+        bare = _MARKERS.sub("", _INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
+        if not bare or bare.startswith("@"):
+            if words:
+                break
+            continue
+        words.append(bare)
+    paragraph = " ".join(" ".join(words).split())[: 2 * _SENTENCE_LIMIT]
+    end = _SENTENCE_END.search(paragraph)
+    sentence = paragraph[: end.end()] if end else paragraph
+    return sentence[:_SENTENCE_LIMIT] if any(character.isalpha() for character in sentence) else ""

@@ -1,0 +1,73 @@
+"""What can go wrong with a repository or its index; every message says what to do about it.
+
+IndexerError
+├── RepositoryError          the git side
+│   ├── NotARepository       the path holds no git repository
+│   ├── EmptyRepository      there is no commit yet
+│   └── MissingObjects       git objects are not there (partial clone, damage)
+├── StorageError             the data folder
+│   ├── StorageUnwritable    read-only or full
+│   ├── StorageVersion       written by another version
+│   ├── StorageLocked        another citebot is writing to it
+│   ├── DamagedVectors       the vectors cannot be read and have to be built again
+│   └── MissingVectors       a key has no vector
+├── EmbedderError            an embedder cannot be built or does not answer
+├── NotIndexed               a question came before the first generation
+└── UnknownPath              the path is not in the indexed commit
+"""
+
+
+class IndexerError(Exception):
+    """The root of all errors of this package; its text is a sentence for the person who asked."""
+
+
+class RepositoryError(IndexerError):
+    """The git repository cannot be used as it is."""
+
+
+class NotARepository(RepositoryError):
+    """The path holds no git repository."""
+
+
+class EmptyRepository(RepositoryError):
+    """The repository has no commit yet."""
+
+
+class MissingObjects(RepositoryError):
+    """Git objects that the commit refers to are not there."""
+
+
+class StorageError(IndexerError):
+    """The data folder cannot be used."""
+
+
+class StorageUnwritable(StorageError):
+    """The data folder is read-only or the disk is full."""
+
+
+class StorageVersion(StorageError):
+    """The data folder was written by another version of citebot."""
+
+
+class StorageLocked(StorageError):
+    """Another process is writing to the data folder."""
+
+
+class DamagedVectors(StorageError):
+    """The vector store cannot be read and has to be built again."""
+
+
+class MissingVectors(StorageError, LookupError):
+    """A key was asked for that has no vector."""
+
+
+class EmbedderError(IndexerError):
+    """An embedder cannot be built, or does not answer."""
+
+
+class NotIndexed(IndexerError):
+    """There is no finished generation to read from."""
+
+
+class UnknownPath(IndexerError):
+    """The path, or the lines, are not in the indexed commit."""

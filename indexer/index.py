@@ -1,0 +1,260 @@
+"""The face of the indexer: open a repository's index, refresh it, hold a generation to read from."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indexer.catalog import Catalog, Generation
+from indexer.embeddings import Embedder, open_embedder
+from indexer.errors import DamagedVectors, NotIndexed
+from indexer.models import IndexStatus, Progress, RefreshReport
+from indexer.provenance import provenance
+from indexer.reader import IndexReader
+from indexer.repository import Repository
+from indexer.search import Fusion, Recipe
+from indexer.snapshot import Snapshot
+from indexer.storage import DataFolder
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from indexer.pipeline import Parts
+    from indexer.vectors import VectorStore
+
+log = logging.getLogger(__name__)
+
+_KEEP_RETIRED = 3  # generations; other processes may still be reading the last ones
+_KEEP_SECONDS = 600.0
+_REBUILT = "The vector store was damaged and has been built again."
+
+
+class CodeIndex:
+    """One repository's index on disk. Readers go on with their generation while a refresh makes the next."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        folder: DataFolder,
+        embedder: Embedder,
+        *,
+        provenance: str,
+        recipe: Recipe,
+        ref: str,
+    ) -> None:
+        self._repository = repository
+        self._folder = folder
+        self._embedder = embedder
+        self._provenance = provenance
+        self._recipe = recipe
+        self._ref = ref
+        self._catalog = Catalog(folder.catalog)
+        self._store: VectorStore | None = None
+        self._held: tuple[Generation, Snapshot] | None = None
+        self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
+        self._refreshing = asyncio.Lock()
+        self._warnings: list[str] = []
+
+    @classmethod
+    async def open(
+        cls,
+        repository_path: Path,
+        *,
+        home: Path,
+        embedder: str = "static",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        fusion: Fusion = "score",
+        api_key: SecretStr | None = None,
+        base_url: str | None = None,
+        ref: str = "HEAD",
+    ) -> CodeIndex:
+        """Open the index of the repository that a path lies in; nothing is indexed yet.
+
+        `home` is the data folder that all repositories share, `ref` what is indexed. Raises `RepositoryError`,
+        `StorageError` or `EmbedderError`, each with a sentence.
+        """
+
+        def opened() -> CodeIndex:
+            repository = Repository.open(repository_path, include=include, exclude=exclude)
+            try:
+                chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
+                folder = DataFolder(home / "repositories" / _folder_name(repository))
+                made_with = provenance(chosen, include, exclude)
+                return cls(repository, folder, chosen, provenance=made_with, recipe=Recipe(fusion=fusion), ref=ref)
+            except BaseException:
+                repository.close()
+                raise
+
+        return await asyncio.to_thread(opened)
+
+    async def aclose(self) -> None:
+        """Close everything that was opened."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._catalog.close()
+        self._repository.close()
+
+    async def pin(self) -> IndexReader:
+        """Hold the newest finished generation; `NotIndexed` before there is one."""
+        generation, snapshot = await asyncio.to_thread(self._current)
+        reader = IndexReader(
+            self._repository.name,
+            self._repository.web_url,
+            generation=generation,
+            snapshot=snapshot,
+            catalog=self._catalog,
+            embedder=self._embedder,
+            open_store=self._open_store,
+            recipe=self._recipe,
+        )
+        self._readers.add(reader)
+        return reader
+
+    def _current(self) -> tuple[Generation, Snapshot]:
+        generation = self._catalog.current()
+        if generation is None:
+            raise NotIndexed(f"{self._repository.name} has not been indexed yet. Run: citebot index")
+        if self._held is None or self._held[0].id != generation.id:
+            self._held = (generation, self._load(generation))
+        return self._held
+
+    def _load(self, generation: Generation) -> Snapshot:
+        try:
+            return Snapshot.load(self._folder.snapshot(generation.id))
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            log.warning("The arrays of generation %d cannot be read: %s", generation.id, error)
+            raise NotIndexed(f"The index of {self._repository.name} is damaged. Run: citebot index --full") from error
+
+    async def is_current(self) -> bool:
+        """Whether the newest generation is that of the repository's ref, made as this one would be."""
+        return await asyncio.to_thread(self._is_current)
+
+    def _is_current(self) -> bool:
+        generation = self._catalog.current()
+        head = self._repository.commit(self._ref)
+        return generation is not None and (generation.commit.sha, generation.provenance) == (head.sha, self._provenance)
+
+    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
+        """Index the ref: what changed since the current generation, or everything with `full`.
+
+        `progress` is called from a worker thread. `StorageLocked` if another process is at it.
+        """
+        async with self._refreshing:
+            return await asyncio.to_thread(self._refresh, full, progress or _ignore)
+
+    def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
+        from indexer.pipeline import refresh
+
+        commit = self._repository.commit(self._ref)
+        with self._folder.sole_writer():
+            current = None if full else self._current_or_none()
+            snapshot, report = refresh(self._parts(current), commit, current=current, full=full, progress=progress)
+            generation = self._catalog.current()
+            if generation is not None:
+                self._held = (generation, snapshot)
+            self._sweep()
+        return report
+
+    def _current_or_none(self) -> tuple[Generation, Snapshot] | None:
+        try:
+            return self._current()
+        except NotIndexed:
+            return None
+
+    def _parts(self, current: tuple[Generation, Snapshot] | None) -> Parts:
+        from indexer.pipeline import Parts, refill
+
+        parts = Parts(
+            repository=self._repository,
+            folder=self._folder,
+            catalog=self._catalog,
+            store=self._sound_store(),
+            embedder=self._embedder,
+            provenance=self._provenance,
+        )
+        if current is not None and current[0].provenance == parts.provenance:
+            refill(parts, current)
+        return parts
+
+    def _sound_store(self) -> VectorStore:
+        """The vector store, emptied and begun anew where it is damaged; vectors are derived, nothing is lost."""
+        try:
+            store = self._open_store()
+            store.count()
+        except DamagedVectors as error:
+            log.warning("%s (%s)", _REBUILT, error)
+            self._warnings.append(_REBUILT)
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+            self._folder.remove(self._folder.vectors)
+            store = self._open_store()
+        return store
+
+    def _open_store(self) -> VectorStore:
+        if self._store is None:
+            from indexer.vectors import ChromaVectors
+
+            name = hashlib.blake2b(self._embedder.name.encode(), digest_size=8).hexdigest()
+            self._store = ChromaVectors(self._folder.vectors, f"vectors-{name}", self._embedder.dimensions)
+        return self._store
+
+    def _sweep(self) -> None:
+        """Drop generations that nobody reads: not held here, and either old or too many."""
+        held = {reader.generation.id for reader in self._readers}
+        retired = self._catalog.retired()
+        recent = {each for each, since in retired[-_KEEP_RETIRED:] if time.time() - since < _KEEP_SECONDS}
+        gone = [each for each, _ in retired if each not in held and each not in recent]
+        if gone:
+            with self._catalog.writing() as writer:
+                unused = writer.sweep(gone)
+            self._open_store().remove(sorted(unused))
+        kept = {str(each) for each, _ in retired if each not in gone} | {str(self._held[0].id)} if self._held else set()
+        for name, path in self._folder.snapshots().items():
+            if name not in kept:
+                self._folder.remove(path)
+
+    async def status(self) -> IndexStatus:
+        """What is known of the index, read without waiting for a refresh."""
+        return await asyncio.to_thread(self._status)
+
+    def _status(self) -> IndexStatus:
+        generation = self._catalog.current()
+        counts = self._catalog.counts(generation.id) if generation else {"files": 0, "chunks": 0, "symbols": 0}
+        behind = None
+        if generation:
+            behind = self._repository.commits_between(generation.commit.sha, self._repository.commit(self._ref).sha)
+        return IndexStatus(
+            repository=self._repository.name,
+            path=str(self._repository.root),
+            commit=generation.commit.sha if generation else None,
+            branch=generation.commit.branch if generation else None,
+            indexed_at=generation.indexed_at if generation else None,
+            commits_behind=behind,
+            **counts,
+            embedder=self._embedder.name,
+            disk_bytes=self._folder.size(),
+            skipped=generation.skipped if generation else {},
+            warnings=(*self._repository.warnings, *self._warnings),
+        )
+
+
+def _ignore(_: Progress) -> None:
+    """Nobody watches."""
+
+
+def _folder_name(repository: Repository) -> str:
+    """A name that tells the repository to people, and its place to us."""
+    place = hashlib.blake2b(str(repository.git_dir).encode(errors="surrogateescape"), digest_size=6).hexdigest()
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in repository.name)
+    return f"{name.lstrip('.')[:60] or 'repository'}-{place}"

@@ -1,0 +1,229 @@
+"""Which definitions a file has and how they nest, made from what a query captured."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from indexer.grammars import Captures, Findings
+
+# The captures that make an entry; where two are made of one name, the later kind in this order wins.
+_KINDS = "scope package constant type function method module class interface struct enum trait macro".split()
+_RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
+_TYPES = frozenset({"scope", "class", "interface", "struct", "enum", "trait"})
+
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_PATH_SEPARATOR = re.compile(r"\s*(?:::|->|[\\:.])\s*")
+_OPERATOR = re.compile(r"\boperator\b")
+_WHOLE_NAMES = frozenset({"word", "string", "computed_property_name", "operator_identifier"})
+
+
+@dataclass(kw_only=True, slots=True)
+class Entry:
+    """One definition, or a scope that is none: bytes from `start` to `end`, rows from 0 with attributes included."""
+
+    name: str
+    owner: str
+    kind: str
+    start: int
+    end: int
+    body: int
+    first_row: int
+    last_row: int
+    qualified_name: str = ""
+
+    def qualifies(self) -> bool:
+        """Tell whether names inside are named after this one."""
+        return self.kind not in {"constant", "type"}
+
+    def continues_in(self, other: Entry, parent: Entry | None) -> bool:
+        """Tell whether a later sibling is another clause of this one, given what is around that sibling."""
+        same = (self.name, self.kind) == (other.name, other.kind)
+        return same and (parent is None or self.start >= parent.start)
+
+
+def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> list[Entry]:
+    """Return all definitions and scopes in order, nested and named; several captures of one name become one entry."""
+    by_name: dict[int, Entry] = {}
+    for kind in _KINDS:
+        for captures in findings.get(kind, ()):
+            name = _name_node(captures)
+            if name.start_byte == name.end_byte:
+                continue  # the parser assumed a name where there is none
+            entry = _entry(kind, name, captures, source)
+            known = by_name.get(name.start_byte)
+            by_name[name.start_byte] = entry if known is None else _merged(known, entry)
+    return _nested(list(by_name.values()), len(source), joins_clauses=joins_clauses)
+
+
+def _name_node(captures: Captures) -> Node:
+    if "name" in captures:
+        return captures["name"][0]
+    node = captures["declarator"][0]
+    while node.type not in {"qualified_identifier", "identifier", "operator_name"}:
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in {"parenthesized_declarator", "reference_declarator"}:
+            inner = node.named_child(0)
+        if inner is None:
+            break
+        node = inner
+    return node
+
+
+def _entry(kind: str, name: Node, captures: Captures, source: bytes) -> Entry:
+    whole = captures[kind][0]
+    text = _text(name, source)
+    owner, own_name = ("", text.strip("\"'")) if name.type in _WHOLE_NAMES else _split_name(text)
+    if "owner" in captures:
+        owner = _owner(_text(captures["owner"][0], source))
+    body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
+    first, last = rows(whole)
+    return Entry(
+        name=own_name,
+        owner=owner,
+        kind=kind,
+        start=_keyword_or(whole, captures),
+        end=whole.end_byte,
+        body=body,
+        first_row=first,
+        last_row=last,
+    )
+
+
+def _keyword_or(whole: Node, captures: Captures) -> int:
+    """Return where a declaration begins: at its keyword, unless that opens a group on a line above."""
+    keyword = captures["keyword"][0] if "keyword" in captures else whole
+    return keyword.start_byte if keyword.start_point[0] == whole.start_point[0] else whole.start_byte
+
+
+def _merged(one: Entry, other: Entry) -> Entry:
+    """Join two captures of one name: rows of the wider (with decorators), bytes of the narrower."""
+    inner, outer = (one, other) if one.start >= other.start else (other, one)
+    inner.kind = max(one.kind, other.kind, key=_RANK.__getitem__)
+    inner.owner = one.owner or other.owner
+    inner.body = min(one.body, other.body)
+    inner.end = max(one.end, other.end)
+    inner.first_row = min(inner.first_row, outer.first_row)
+    inner.last_row = max(inner.last_row, outer.last_row)
+    return inner
+
+
+def rows(node: Node) -> tuple[int, int]:
+    """Return the first and the last row of a node, both inclusive; a line end at the very end adds no row."""
+    first = node.start_point[0]
+    last, column = node.end_point
+    return first, last - 1 if column == 0 and last > first else last
+
+
+def _text(node: Node, source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _split_name(text: str) -> tuple[str, str]:
+    """Split `a::Box<T>::get` into `a.Box` and `get`; an operator's own angle brackets stay."""
+    if text.isidentifier():
+        return "", text
+    operator = _OPERATOR.search(text)
+    path = text[: operator.start()] if operator else text
+    while (shorter := _TEMPLATE_ARGUMENTS.sub("", path)) != path:
+        path = shorter
+    path = _PATH_SEPARATOR.sub(".", path.strip())
+    if operator:
+        return path.strip("."), " ".join(text[operator.start() :].split())
+    owner, _, name = path.rpartition(".")
+    return owner.strip("."), name or text
+
+
+def _owner(text: str) -> str:
+    """Reduce what a function is assigned to in JavaScript, or a Go receiver, to the names that say whose it is."""
+    parts = [part for part in text.split(".") if part not in {"module", "exports", "prototype", "this"}]
+    return ".".join(parts) if all(part.isidentifier() for part in parts) else ""
+
+
+def _nested(entries: list[Entry], end: int, *, joins_clauses: bool) -> list[Entry]:
+    """Give every entry its qualified name; clauses of one function that follow each other become one entry."""
+    entries.sort(key=lambda entry: (entry.start, -entry.end))
+    placed: list[Entry] = []
+    around: list[Entry] = []
+    siblings: dict[str, Entry] = {}
+    for entry in entries:
+        while around and around[-1].end <= entry.start:
+            around.pop()
+        if entry.kind == "package":
+            around.clear()
+            entry.end = end
+        parent = around[-1] if around else None
+        _name_within(parent, entry)
+        scope = parent.qualified_name if parent else ""
+        earlier = siblings.get(scope)
+        if joins_clauses and earlier and earlier.continues_in(entry, parent):
+            earlier.end, earlier.last_row = entry.end, entry.last_row
+            around.append(earlier)
+            continue
+        siblings[scope] = entry
+        placed.append(entry)
+        if entry.qualifies():
+            around.append(entry)
+    return placed
+
+
+def _name_within(parent: Entry | None, entry: Entry) -> None:
+    names = (parent.qualified_name if parent else "", entry.owner, entry.name)
+    entry.qualified_name = ".".join(name for name in names if name)
+    if entry.kind == "function" and (entry.owner or (parent and parent.kind in _TYPES)):
+        entry.kind = "method"
+
+
+class ScopeMap:
+    """Answers which definition is the innermost around a place."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._around = [entry for entry in entries if entry.qualifies()]
+        changes = _changes(self._around)
+        self._starts = [start for start, _ in changes]
+        self._names = [name for _, name in changes]
+
+    def at(self, byte: int) -> str:
+        """Return the qualified name of the innermost definition around a byte, or an empty string."""
+        index = bisect_right(self._starts, byte) - 1
+        return self._names[index] if index >= 0 else ""
+
+    def before(self, first_rows: Sequence[int]) -> list[str]:
+        """Return for each row the innermost definition that holds it and begins before it; rows must ascend."""
+        entries = sorted(self._around, key=lambda entry: (entry.first_row, -entry.last_row))
+        names: list[str] = []
+        around: list[Entry] = []
+        following = 0
+        for row in first_rows:
+            while following < len(entries) and entries[following].first_row < row:
+                while around and around[-1].last_row < entries[following].first_row:
+                    around.pop()
+                around.append(entries[following])
+                following += 1
+            while around and around[-1].last_row < row:
+                around.pop()
+            names.append(around[-1].qualified_name if around else "")
+        return names
+
+
+def _changes(entries: Sequence[Entry]) -> list[tuple[int, str]]:
+    """List at which byte the innermost definition changes, and to which."""
+    changes: list[tuple[int, str]] = []
+    around: list[Entry] = []
+
+    def close() -> None:
+        end = around.pop().end
+        changes.append((end, around[-1].qualified_name if around else ""))
+
+    for entry in entries:
+        while around and around[-1].end <= entry.start:
+            close()
+        around.append(entry)
+        changes.append((entry.start, entry.qualified_name))
+    while around:
+        close()
+    return changes

@@ -1,0 +1,235 @@
+"""From a commit to a new generation: what changed is parsed, embedded and stored, then switched to at once."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexer.assembly import Assembly
+from indexer.catalog import Catalog, Generation, Writer
+from indexer.chunker import parse_file
+from indexer.decoding import decode
+from indexer.embeddings import Embedder, EmbeddingInput
+from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
+from indexer.paths import traits
+from indexer.ranks import ranked
+from indexer.repository import Repository, TreeEntry
+from indexer.rules import content_verdict
+from indexer.secrets import redact
+from indexer.snapshot import Floats, Snapshot
+from indexer.storage import DataFolder
+from indexer.vectors import VectorStore
+
+_BATCH = 2_000  # chunks embedded at a time
+_STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
+
+ProgressSink = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a refresh works with; `provenance` names everything but the commit that a generation depends on."""
+
+    repository: Repository
+    folder: DataFolder
+    catalog: Catalog
+    store: VectorStore
+    embedder: Embedder
+    provenance: str
+
+
+def refill(parts: Parts, current: tuple[Generation, Snapshot]) -> None:
+    """Give a vector store that has lost vectors those of the current generation again, without embedding anew."""
+    generation, snapshot = current
+    keys = parts.catalog.chunk_keys(generation.id)
+    if parts.store.count() >= len(set(keys.values())):
+        return
+    ordinals = {keys[int(chunk)]: place for place, chunk in enumerate(snapshot.chunks.ids)}
+    lost = sorted(parts.store.missing(list(ordinals)))
+    parts.store.add(lost, snapshot.matrix[[ordinals[key] for key in lost]])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What a refresh has to do: catalog files that end, tree entries to read, and what the rules left out."""
+
+    removed: frozenset[int]
+    entries: tuple[TreeEntry, ...]
+    skipped: dict[str, int]
+    previous: Snapshot | None
+
+
+def refresh(
+    parts: Parts, commit: Commit, *, current: tuple[Generation, Snapshot] | None, full: bool, progress: ProgressSink
+) -> tuple[Snapshot, RefreshReport]:
+    """Make a generation of a commit beside the current one and switch to it in one transaction.
+
+    Killed anywhere, it leaves the current generation as it was; vectors that were stored already are found again.
+    """
+    started = time.monotonic()
+    progress(Progress(stage="listing", done=0, total=0))
+    plan = make_plan(parts, commit, None if full else current)
+    with parts.catalog.writing() as writer:
+        generation = writer.begin_generation(commit, provenance=parts.provenance, skipped=plan.skipped)
+        writer.remove_files(generation, plan.removed)
+        build = _Build(parts, plan, writer, generation, progress)
+        snapshot = build.run()
+        writer.set_skipped(generation, plan.skipped)
+        progress(Progress(stage="writing", done=0, total=0))
+        _save(parts.folder, generation, snapshot)
+    progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
+    return snapshot, RefreshReport(
+        commit=commit.sha,
+        previous=current[0].commit.sha if current else None,
+        changed=len(plan.entries),
+        removed=max(len(plan.removed) - len(plan.entries), 0),
+        files=len(snapshot.files.paths),
+        chunks=len(snapshot.chunks.ids),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _save(folder: DataFolder, generation: int, snapshot: Snapshot) -> None:
+    """Write the arrays; a folder left by a refresh that was killed gives way."""
+    target = folder.snapshot(generation)
+    shutil.rmtree(target, ignore_errors=True)
+    snapshot.save(target)
+
+
+def make_plan(parts: Parts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> Plan:
+    """Find out what to read: the difference to the current generation where git can tell, else everything."""
+    if current is None or current[0].provenance != parts.provenance:
+        listing = parts.repository.files(commit.sha)
+        alive = parts.catalog.current()
+        removed = frozenset(row.id for row in parts.catalog.files(alive.id)) if alive else frozenset()
+        return Plan(removed=removed, entries=listing.entries, skipped=dict(listing.skipped), previous=None)
+    generation, snapshot = current
+    changes = parts.repository.changes(generation.commit.sha, commit.sha)
+    if changes is None:
+        return _plan_from_listing(parts, commit, generation, snapshot)
+    touched = changes.removed | {entry.path for entry in changes.entries}
+    rows = (parts.catalog.file(generation.id, path) for path in touched)
+    removed = frozenset(row.id for row in rows if row is not None)
+    return Plan(removed=removed, entries=changes.entries, skipped=dict(generation.skipped), previous=snapshot)
+
+
+def _plan_from_listing(parts: Parts, commit: Commit, generation: Generation, snapshot: Snapshot) -> Plan:
+    """Compare the whole tree with the catalog, as after a force-push or a change of attributes."""
+    listing = parts.repository.files(commit.sha)
+    wanted = {entry.path: entry.blob for entry in listing.entries}
+    rows = parts.catalog.files(generation.id)
+    removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
+    kept = {row.entry.path for row in rows if row.id not in removed}
+    entries = tuple(entry for entry in listing.entries if entry.path not in kept)
+    return Plan(removed=removed, entries=entries, skipped=dict(listing.skipped), previous=snapshot)
+
+
+class _Build:
+    """One generation in the making."""
+
+    def __init__(self, parts: Parts, plan: Plan, writer: Writer, generation: int, progress: ProgressSink) -> None:
+        self._parts = parts
+        self._plan = plan
+        self._writer = writer
+        self._generation = generation
+        self._progress = progress
+        self._assembly = Assembly(plan.previous, dimensions=parts.embedder.dimensions)
+        self._vectors = _VectorFeed(parts.embedder, parts.store)
+
+    def run(self) -> Snapshot:
+        total = len(self._plan.entries)
+        for done, (entry, data) in enumerate(self._contents(), start=1):
+            self._add(entry, data)
+            if done % 50 == 0 or done == total:
+                self._progress(Progress(stage="parsing", done=done, total=total))
+        vectors = self._vectors.finished()
+        snapshot = self._assembly.build(self._plan.removed, vectors)
+        if self._ranks_are_stale(snapshot):
+            return ranked(snapshot, self._writer.references(self._generation))
+        return snapshot
+
+    def _contents(self) -> Iterator[tuple[TreeEntry, bytes]]:
+        """The entries with their bytes, read in one batch; two paths of one blob share the reading."""
+        blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
+        for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
+            yield entry, data
+
+    def _add(self, entry: TreeEntry, data: bytes) -> None:
+        verdict = content_verdict(entry.path, data, entry.marks)
+        text = decode(data) if verdict is None else None
+        if text is None:
+            reason = verdict or "binary"
+            self._plan.skipped[reason] = self._plan.skipped.get(reason, 0) + 1
+            return
+        text = redact(text)
+        parsed = parse_file(entry.path, text)
+        keys = [content_key(entry.path, chunk) for chunk in parsed.chunks]
+        file_entry = FileEntry(
+            path=entry.path,
+            language=parsed.language,
+            source_type=traits(entry.path).source_type,
+            lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
+        )
+        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, text)
+        self._assembly.add(file_id, file_entry, parsed, self._writer.add_parsed(file_id, parsed, keys))
+        self._vectors.add(keys, [embedding_input(entry.path, chunk) for chunk in parsed.chunks])
+
+    def _ranks_are_stale(self, snapshot: Snapshot) -> bool:
+        """A small change moves the ranks little; ranking the whole graph again would take longer than the change."""
+        changed = self._assembly.chunks_added
+        return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.chunks.ids)
+
+
+class _VectorFeed:
+    """Embeds chunks in batches, leaving out those that the store has already, and stores the rest."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._is_fresh = store.count() == 0
+        self._keys: list[str] = []
+        self._inputs: list[EmbeddingInput] = []
+        self._done: list[Floats] = []
+
+    def add(self, keys: Sequence[str], inputs: Iterable[EmbeddingInput]) -> None:
+        """Take the chunks of a file."""
+        self._keys.extend(keys)
+        self._inputs.extend(inputs)
+        while len(self._keys) >= _BATCH:
+            self._flush(_BATCH)
+
+    def finished(self) -> Floats:
+        """The vectors of everything added, in order."""
+        if self._keys:
+            self._flush(len(self._keys))
+        return np.concatenate(self._done) if self._done else np.empty((0, self._embedder.dimensions), dtype=np.float32)
+
+    def _flush(self, count: int) -> None:
+        keys, inputs = self._keys[:count], self._inputs[:count]
+        del self._keys[:count], self._inputs[:count]
+        missing = set(keys) if self._is_fresh else self._store.missing(keys)
+        absent = [place for place, key in enumerate(keys) if key in missing]
+        present = [place for place, key in enumerate(keys) if key not in missing]
+        vectors = np.empty((len(keys), self._embedder.dimensions), dtype=np.float32)
+        if absent:
+            vectors[absent] = self._embedder.documents([inputs[place] for place in absent])
+            self._store.add([keys[place] for place in absent], vectors[absent])
+        if present:
+            vectors[present] = self._store.get([keys[place] for place in present])
+        self._done.append(vectors)
+
+
+def content_key(path: str, chunk: Chunk) -> str:
+    """Name a chunk by everything that its vector depends on."""
+    content = "\0".join((path, chunk.scope, *chunk.names, "", chunk.text))
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
+    """What an embedder reads of a chunk."""
+    return EmbeddingInput(header=" ".join((path, chunk.scope, *chunk.names[:20])), body=chunk.text)

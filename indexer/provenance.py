@@ -1,0 +1,16 @@
+"""Names what a generation was made with, so that one made otherwise is made anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from indexer.embeddings import Embedder
+
+FORMAT = "1"  # raise it when chunks, tokens or ranking arrays change, and every repository is indexed anew
+
+
+def provenance(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
+    """Name everything but the commit that chunks and vectors depend on."""
+    globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
+    return f"{FORMAT}/{embedder.name}/{globs}"

@@ -1,0 +1,237 @@
+"""One generation to read from: it does not change while it is held, whatever is indexed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from indexer.call_graph import CallGraph
+from indexer.catalog import Catalog, FileRow, Generation
+from indexer.embeddings import Embedder
+from indexer.errors import UnknownPath
+from indexer.models import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    Filters,
+    Hit,
+    Location,
+    Passage,
+    SearchMode,
+    Symbol,
+)
+from indexer.permalinks import permalink
+from indexer.search import Mask, Recipe, Scores, chunk_mask, cosine_scores, rank
+from indexer.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from indexer.vectors import VectorStore
+
+EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
+_NEAREST = 1_000
+
+
+class IndexReader:
+    """Search, text and call graph of one repository at one commit; blocking work runs in threads."""
+
+    def __init__(
+        self,
+        repository: str,
+        web_url: str | None,
+        *,
+        generation: Generation,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        embedder: Embedder,
+        open_store: Callable[[], VectorStore],
+        recipe: Recipe,
+    ) -> None:
+        self._repository = repository
+        self._web_url = web_url
+        self._generation = generation
+        self._snapshot = snapshot
+        self._catalog = catalog
+        self._embedder = embedder
+        self._open_store = open_store
+        self._recipe = recipe
+        self._graph = CallGraph(catalog, generation.id)
+
+    @property
+    def repository(self) -> str:
+        """The name that people call the repository by."""
+        return self._repository
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that everything is read at."""
+        return self._generation.commit
+
+    @property
+    def generation(self) -> Generation:
+        """The generation that is held."""
+        return self._generation
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The arrays that searches run on."""
+        return self._snapshot
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        """Rank chunks for the query, best first; `filters` apply before ranking."""
+        return await asyncio.to_thread(self.search_now, query, limit=limit, filters=filters, mode=mode)
+
+    def search_now(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        recipe: Recipe | None = None,
+    ) -> list[Hit]:
+        """Search in this thread, with another recipe if one is given; `search` is the same in another thread."""
+        if not self._snapshot.chunks.ids.size:
+            return []
+        cosines = None if mode == "lexical" else self._cosines(query)
+        mask = self._mask(filters) if filters else None
+        ranked = rank(self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe)
+        return [self._hit(ordinal, score) for ordinal, score in ranked]
+
+    def _cosines(self, query: str) -> Scores:
+        vector = self._embedder.query(query)
+        if len(self._snapshot.chunks.ids) <= EXACT_UP_TO:
+            return cosine_scores(self._snapshot, vector)
+        return self._nearest(self._open_store().nearest(vector, _NEAREST))
+
+    def _nearest(self, found: Sequence[tuple[str, float]]) -> Scores:
+        """Cosines of the nearest chunks; all others share the last one's, which ranks them as nothing."""
+        scores = np.full(len(self._snapshot.chunks.ids), found[-1][1] if found else 0.0)
+        ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in found])
+        for key, cosine in found:
+            for chunk in ids.get(key, ()):
+                scores[self._snapshot.chunk_ordinals[chunk]] = cosine
+        return scores
+
+    def _mask(self, filters: Filters) -> Mask:
+        table = self._snapshot.files
+        allowed = [
+            _passes(path, language, each.source_type, filters)
+            for path, language, each in zip(table.paths, table.languages, self._snapshot.traits, strict=True)
+        ]
+        if filters.patterns:
+            allowed = [ok and matched for ok, matched in zip(allowed, self._matched(filters.patterns), strict=True)]
+        return chunk_mask(self._snapshot, allowed)
+
+    def _matched(self, patterns: Sequence[str]) -> list[bool]:
+        from pathspec import GitIgnoreSpec
+
+        spec = GitIgnoreSpec.from_lines(patterns)
+        return [spec.match_file(path) for path in self._snapshot.files.paths]
+
+    def _hit(self, ordinal: int, score: float) -> Hit:
+        table = self._snapshot.chunks
+        file = int(table.file[ordinal])
+        path = self._snapshot.files.paths[file]
+        location = Location(path=path, start_line=int(table.start[ordinal]), end_line=int(table.end[ordinal]))
+        symbols = self._catalog.symbols(self._generation.id, path)
+        around = _innermost(symbols, location.start_line, strictly=True)
+        return Hit(
+            location=location,
+            text=_lines(self._text(self._row(path)), location),
+            score=score,
+            language=self._snapshot.files.languages[file],
+            source_type=self._snapshot.traits[file].source_type,
+            scope=around.qualified_name if around else "",
+            symbols=tuple(each for each in symbols if location.start_line <= each.start_line <= location.end_line),
+        )
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
+        return await asyncio.to_thread(self._read, path, start_line, end_line)
+
+    def _read(self, path: str, start_line: int, end_line: int | None) -> Passage:
+        row = self._row(path)
+        last = row.entry.lines if end_line is None else min(end_line, row.entry.lines)
+        location = Location(path=path, start_line=max(start_line, 1), end_line=last)
+        if location.start_line > max(last, 1):
+            raise UnknownPath(
+                f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
+            )
+        return Passage(location=location, text=_lines(self._text(row), location), language=row.entry.language)
+
+    def _row(self, path: str) -> FileRow:
+        row = self._catalog.file(self._generation.id, path)
+        if row is None:
+            raise UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
+        return row
+
+    def _text(self, row: FileRow) -> str:
+        return self._catalog.text(row.blob)
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
+        return await asyncio.to_thread(self._graph.definitions, name)
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        """The definitions around a location, outermost first."""
+        symbols = await asyncio.to_thread(self._catalog.symbols, self._generation.id, location.path)
+        return [
+            Definition(path=location.path, symbol=each)
+            for each in symbols
+            if each.start_line <= location.start_line and location.end_line <= each.end_line
+        ]
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        """The definitions that share the definition's parent in its file, in file order."""
+        symbols = await asyncio.to_thread(self._catalog.symbols, self._generation.id, definition.path)
+        return [
+            Definition(path=definition.path, symbol=each)
+            for each in symbols
+            if each.parent == definition.symbol.parent and each != definition.symbol
+        ]
+
+    async def callers(self, name: str) -> Sequence[CallSite]:
+        """Where a function or class is called from."""
+        return await asyncio.to_thread(self._graph.callers, name)
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        """What a function calls."""
+        return await asyncio.to_thread(self._graph.callees, name)
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Every indexed file, by path."""
+        rows = await asyncio.to_thread(self._catalog.files, self._generation.id)
+        return [row.entry for row in rows]
+
+    def permalink(self, location: Location) -> str | None:
+        """A web address of the lines at the commit, or None where the repository has no web host."""
+        return permalink(self._web_url, self.commit.sha, location)
+
+
+def _passes(path: str, language: str, source_type: str, filters: Filters) -> bool:
+    return (
+        (not filters.languages or language in filters.languages)
+        and (not filters.source_types or source_type in filters.source_types)
+        and (not filters.folders or any(_is_below(path, folder) for folder in filters.folders))
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return PurePosixPath(path).is_relative_to(folder.strip("/"))
+
+
+def _lines(text: str, location: Location) -> str:
+    return "\n".join(text.split("\n")[location.start_line - 1 : location.end_line])
+
+
+def _innermost(symbols: Sequence[Symbol], line: int, *, strictly: bool) -> Symbol | None:
+    """The smallest definition around a line; `strictly` leaves out one that begins on it."""
+    around = [each for each in symbols if each.start_line + strictly <= line <= each.end_line]
+    return min(around, key=lambda each: each.end_line - each.start_line, default=None)

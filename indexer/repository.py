@@ -1,0 +1,332 @@
+"""One git repository, read through GitPython: its commits, the files worth indexing, what changed, and contents.
+
+Everything comes from git objects. The working tree is never read, nothing is fetched, and nothing that a repository's
+own configuration names is run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from indexer.attributes import Attributes, Marks
+from indexer.complaints import failure, missing, refusal, shown, text
+from indexer.decoding import decode
+from indexer.errors import EmptyRepository, NotARepository, RepositoryError
+from indexer.models import Commit
+from indexer.permalinks import web_base
+from indexer.rules import MAX_BYTES, Selection, path_verdict
+from indexer.tree import Changes, Listing, TreeEntry, TreeItem
+
+if TYPE_CHECKING:
+    from git.cmd import Git
+
+__all__ = ["Changes", "Listing", "Repository", "TreeEntry"]
+
+# Variables that a hook, an alias or a rebase sets for its own repository.
+_FOREIGN_VARIABLES = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE", "GIT_IMPLICIT_WORK_TREE", "GIT_EXTERNAL_DIFF", "GIT_QUARANTINE_PATH",
+    "GIT_PREFIX",
+)  # fmt: skip
+# Whatever a repository's configuration could name to be run; and no fetching of objects that a partial clone left out.
+_SAFE_CONFIG = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "diff.external=",
+    "log.showSignature=false", "protocol.allow=never", "credential.helper=", "core.sshCommand=false",
+    "diff.relative=false",
+)  # fmt: skip
+_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+_SUBMODULE, _SYMLINK = "160000", "120000"
+_WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
+
+
+class Repository:
+    """A git repository, bare or not; close it, or use it in a `with` statement. Threads may share it."""
+
+    def __init__(self, git: _GitCommand, *, root: Path, selection: Selection) -> None:
+        self._git = git
+        self._selection = selection
+        self._blobs = _BlobReader(git)
+        self.root = root
+        self.git_dir = git.git_dir
+        self.web_url = self._find_web_url()
+        self.name = _name(root, self.web_url)
+        self.warnings = self._find_warnings()
+
+    @classmethod
+    def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
+        """Find the repository that a path lies in: a working tree, a bare repository, a worktree or a submodule.
+
+        The globs are those of `Selection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
+        """
+        start = _folder(path)
+        git, root = _GitCommand.discover(start)
+        return cls(git, root=root, selection=Selection(include, exclude))
+
+    def __enter__(self) -> Repository:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that reads contents; reading again starts another one."""
+        self._blobs.close()
+
+    def commit(self, ref: str = "HEAD") -> Commit:
+        """Resolve a branch, tag, sha or `HEAD`; `EmptyRepository` if there is no commit yet."""
+        output = None
+        if ref and not ref.startswith("-"):
+            output = self._git.try_run(
+                "rev-list", "-1", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s", f"{ref}^{{commit}}", "--"
+            )
+        if not output:
+            raise self._no_commit(ref)
+        sha, committed_at, subject = output.partition(b"\n")[2].removesuffix(b"\n").split(b"\0", 2)
+        name = self._git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
+        full_name = text(name.removesuffix(b"\n"))
+        return Commit(
+            sha=sha.decode(),
+            branch=full_name.removeprefix("refs/heads/") if full_name.startswith("refs/heads/") else None,
+            committed_at=int(committed_at),
+            subject=text(subject),
+        )
+
+    def has_commit(self, sha: str) -> bool:
+        """Tell whether a commit is still there."""
+        return self._git.try_run("cat-file", "-e", f"{sha}^{{commit}}") is not None
+
+    def commits_between(self, old: str, new: str) -> int | None:
+        """Count the commits of `new` that `old` does not have; None if one of them is not there."""
+        output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
+        return None if output is None else int(output)
+
+    def files(self, sha: str) -> Listing:
+        """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
+        tree = self._tree(sha)
+        attributes = self._attributes(tree)
+        entries: dict[str, TreeEntry] = {}
+        skipped: Counter[str] = Counter()
+        for item in tree:
+            marks = attributes.of(item.path)
+            # Two names that differ in undecodable bytes only may be shown alike; the first one stays.
+            reason = "undecodable name" if item.path in entries else self._reason(item, marks)
+            if reason is not None:
+                skipped[reason] += 1
+            elif item.size is None:
+                raise missing(item.path, self.root)
+            else:
+                entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
+        return Listing(entries=tuple(entries.values()), skipped=dict(skipped))
+
+    def changes(self, old: str, new: str) -> Changes | None:
+        """Tell what differs between two commits, under the same rules.
+
+        None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules.
+        """
+        if old == new:
+            return Changes(removed=frozenset(), entries=())
+        output = self._git.try_run("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
+        if output is None:
+            return None
+        touched = {text(name) for name in output.split(b"\0") if name}
+        if any(_is_attributes_file(path) for path in touched):
+            return None
+        entries = tuple(entry for entry in self.files(new).entries if entry.path in touched)
+        return Changes(removed=frozenset(touched - {entry.path for entry in entries}), entries=entries)
+
+    def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
+        waiting = iter(shas)
+        while window := list(islice(waiting, _WINDOW)):
+            yield from zip(window, self._blobs.read(window), strict=True)
+
+    def _tree(self, sha: str) -> list[TreeItem]:
+        output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha)
+        return [TreeItem.parse(line) for line in output.split(b"\0") if line]
+
+    def _attributes(self, tree: list[TreeItem]) -> Attributes:
+        files = {item.path: item.sha for item in tree if _is_attributes_file(item.path) and _is_readable(item)}
+        texts = (decode(data) or "" for _, data in self.blobs(files.values()))
+        return Attributes(dict(zip(files, texts, strict=True)))
+
+    def _reason(self, item: TreeItem, marks: Marks) -> str | None:
+        if item.mode in {_SUBMODULE, _SYMLINK}:
+            return "submodule" if item.mode == _SUBMODULE else "symlink"
+        if not self._selection.admits(item.path):
+            return "excluded"
+        return path_verdict(item.path, item.size or 0, marks)
+
+    def _find_web_url(self) -> str | None:
+        output = self._git.try_run("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+        remotes = [text(item).partition("\n") for item in output.split(b"\0") if item]
+        remotes.sort(key=lambda remote: remote[0] != "remote.origin.url")
+        return next((base for _, _, url in remotes if (base := web_base(url))), None)
+
+    def _find_warnings(self) -> tuple[str, ...]:
+        if self._git.run("rev-parse", "--is-shallow-repository").strip() != b"true":
+            return ()
+        return ("The history is shallow: old commits are missing. Run: git fetch --unshallow",)
+
+    def _no_commit(self, ref: str) -> RepositoryError:
+        """Find out why a name does not resolve to a commit."""
+        head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
+        if head is None and not self._git.try_run("for-each-ref", "--count=1"):
+            return EmptyRepository(f"{shown(self.root)} has no commit yet. Commit something, then try again.")
+        if head is None and ref == "HEAD":
+            return RepositoryError(
+                f"The branch checked out in {shown(self.root)} has no commit. Check out another one."
+            )
+        is_name = not ref.startswith("-") and self._git.try_run("rev-parse", "--symbolic-full-name", ref)
+        if is_name and self._git.try_run("cat-file", "-e", ref) is None:
+            return missing(f"the commit of {ref}", self.root)
+        return RepositoryError(f"{shown(self.root)} has no branch, tag or commit {ref!r}. Check the name.")
+
+
+class _GitCommand:
+    """Runs git in one git directory, shielded from the environment and from the repository's configuration."""
+
+    def __init__(self, git: Git, git_dir: Path, *options: str) -> None:
+        self.git_dir = git_dir
+        self._git = git
+        self._options = ("-C", str(git_dir), *options)
+
+    @classmethod
+    def discover(cls, start: Path) -> tuple[_GitCommand, Path]:
+        """Find the git directory and the root around a folder, as git does: what others own it refuses."""
+        search = cls(_gitpython(start), start)
+        status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
+        if status:
+            raise refusal(start, complaint)
+        git_dir = _path(output)
+        top = search.try_run("rev-parse", "--show-toplevel")
+        return cls(search._git, git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
+
+    def run(self, *arguments: str) -> bytes:
+        """Run a command and return its output; a failure raises `RepositoryError`."""
+        status, output, complaint = self._execute(*arguments)
+        if status:
+            raise failure(self.git_dir, complaint)
+        return output
+
+    def try_run(self, *arguments: str) -> bytes | None:
+        """Run a command whose failure is an answer: None."""
+        status, output, _ = self._execute(*arguments)
+        return None if status else output
+
+    def start(self, *arguments: str) -> Git.AutoInterrupt:
+        """Start a command that is spoken with through pipes."""
+        return self._git.execute(self._line(arguments), istream=subprocess.PIPE, as_process=True, env=_ENVIRONMENT)
+
+    def _execute(self, *arguments: str) -> tuple[int, bytes, str]:
+        from git.exc import GitCommandNotFound  # GitPython takes 100 ms to import
+
+        try:
+            status, output, complaint = self._git.execute(
+                self._line(arguments),
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                env=_ENVIRONMENT,
+            )
+        except (GitCommandNotFound, OSError) as error:
+            raise RepositoryError(
+                f"git cannot be started in {shown(self.git_dir)}: {error}. Install git, and try again."
+            ) from error
+        return status, output, complaint
+
+    def _line(self, arguments: Sequence[str]) -> list[str]:
+        # GitPython can add variables to the environment but not take any away.
+        unset = [word for name in _FOREIGN_VARIABLES for word in ("-u", name)]
+        config = [word for setting in _SAFE_CONFIG for word in ("-c", setting)]
+        options = ["--no-pager", "--no-replace-objects", "--literal-pathspecs"]
+        return ["env", *unset, "git", *options, *config, *self._options, *arguments]
+
+
+class _BlobReader:
+    """A `git cat-file --batch` that is kept running, and started when it is first needed."""
+
+    def __init__(self, git: _GitCommand) -> None:
+        self._git = git
+        self._process: Git.AutoInterrupt | None = None
+        self._lock = threading.Lock()
+
+    def read(self, shas: Sequence[str]) -> list[bytes]:
+        """Read a window of blobs; the requests must fit a pipe, as no reply is taken before all are sent."""
+        with self._lock:
+            process = self._process or self._git.start("cat-file", "--batch")
+            self._process = process
+            try:
+                process.stdin.write("".join(f"{sha}\n" for sha in shas).encode())
+                process.stdin.flush()
+                return [self._reply(process, sha) for sha in shas]
+            except OSError as error:
+                self._stop()
+                raise RepositoryError(f"git stopped while reading {shown(self._git.git_dir)}. Try again.") from error
+            except BaseException:
+                # Replies may be left in the pipe, and would answer the next request.
+                self._stop()
+                raise
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._stop()
+
+    def _reply(self, process: Git.AutoInterrupt, sha: str) -> bytes:
+        header: list[bytes] = process.stdout.readline().split()
+        if len(header) != 3:
+            raise missing(sha, self._git.git_dir)
+        size = int(header[2])
+        data: bytes = process.stdout.read(size + 1)
+        if len(data) != size + 1:
+            raise missing(sha, self._git.git_dir)
+        return data[:-1]
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process._terminate()  # noqa: SLF001 - closes the pipes, ends the process and waits; there is no public name
+            self._process = None
+
+
+def _folder(path: Path) -> Path:
+    try:
+        if path.exists():
+            return path.resolve() if path.is_dir() else path.resolve().parent
+    except OSError as error:
+        raise RepositoryError(f"{shown(path)} cannot be read: {error.strerror}. Check its permissions.") from error
+    raise NotARepository(f"There is no {shown(path)}. Check the path of the repository.")
+
+
+def _gitpython(folder: Path) -> Git:
+    try:
+        from git.cmd import Git
+    except ImportError as error:  # GitPython looks for git when it is imported
+        raise RepositoryError("The git command is not there. Install git, and try again.") from error
+    return Git(folder)
+
+
+def _name(root: Path, web_url: str | None) -> str:
+    """What people call a repository: its name on the web, else that of its folder."""
+    name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
+    return text(os.fsencode(name)) or "repository"
+
+
+def _path(output: bytes) -> Path:
+    return Path(os.fsdecode(output.removesuffix(b"\n")))
+
+
+def _is_readable(item: TreeItem) -> bool:
+    return item.mode not in {_SUBMODULE, _SYMLINK} and item.size is not None and item.size <= MAX_BYTES
+
+
+def _is_attributes_file(path: str) -> bool:
+    return path.rpartition("/")[2] == ".gitattributes"

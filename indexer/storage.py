@@ -1,0 +1,98 @@
+"""The data folder of one repository: its layout, its one writer, and sentences for what the file system says."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from indexer.errors import StorageError, StorageLocked, StorageUnwritable
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Where one repository's index is kept."""
+
+    root: Path
+
+    @property
+    def catalog(self) -> Path:
+        """The SQLite catalog."""
+        return self.root / "catalog.sqlite"
+
+    @property
+    def vectors(self) -> Path:
+        """Chroma's folder."""
+        return self.root / "vectors"
+
+    def snapshot(self, generation: int) -> Path:
+        """The arrays of one generation."""
+        return self.root / "generations" / str(generation)
+
+    def snapshots(self) -> dict[str, Path]:
+        """All folders of generations that are there, unfinished ones included, by name."""
+        parent = self.root / "generations"
+        return {path.name: path for path in parent.iterdir()} if parent.is_dir() else {}
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file())
+
+    @contextmanager
+    def sole_writer(self) -> Iterator[None]:
+        """Hold the folder for writing; `StorageLocked` at once if another process does."""
+        with storage_errors(self.catalog):
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.root / "writer.lock", timeout=0)
+            try:
+                lock.acquire()
+            except Timeout as error:
+                raise StorageLocked(
+                    f"Another citebot is indexing this repository (it holds {self.root / 'writer.lock'}). "
+                    "Wait until it has finished and try again; questions are answered meanwhile."
+                ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def remove(self, folder: Path) -> None:
+        """Delete a folder below the root; what is gone already is no error."""
+        with storage_errors(self.catalog):
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system say about a data folder into sentences."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _storage_error(path, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise StorageError(
+            f"{path} is damaged ({error}). Delete the folder {path.parent}; the next question indexes again."
+        ) from error
+    except PermissionError as error:
+        raise StorageUnwritable(
+            f"The data folder {path.parent} cannot be written to. Make it writable or set CITEBOT_HOME to another."
+        ) from error
+    except OSError as error:
+        raise StorageUnwritable(f"The data folder {path.parent} cannot be used: {error.strerror or error}.") from error
+
+
+def _storage_error(path: Path, text: str) -> StorageError:
+    if "locked" in text or "busy" in text:
+        return StorageLocked(f"{path} is in use by another process. Wait until it has finished and try again.")
+    if "full" in text:
+        return StorageUnwritable(f"The disk that holds {path.parent} is full. Free some room and try again.")
+    if "readonly" in text or "unable to open" in text:
+        return StorageUnwritable(
+            f"The data folder {path.parent} cannot be written to. Make it writable or set CITEBOT_HOME to another."
+        )
+    return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")

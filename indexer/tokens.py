@@ -1,0 +1,94 @@
+"""Code-aware tokens: identifiers whole and in their parts, paths, light stemming, and the stop words of questions."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+IDENTIFIER = re.compile(r"[^\W\d][\w$]*|\$[\w$]+|\d+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+# Words that ask rather than name. On long questions leaving them out is worth more than any other single step.
+QUESTION_STOP_WORDS = frozenset(
+    """the a an of to in is are be for and or how does do did what which why where when that this these those it
+    its with by from on as at into their there between while through using use used both each any has have was
+    were will would can could should such than then them they not no if implement implemented""".split()
+)
+
+# Longest suffix first; a replacement keeps the forms of one verb together (validate, validation, validating).
+_SUFFIXES = (
+    ("ization", "ize"), ("ational", "ate"), ("fulness", "ful"), ("iveness", "ive"), ("ations", "ate"),
+    ("ation", "ate"), ("izing", "ize"), ("ized", "ize"), ("izes", "ize"), ("izer", "ize"), ("ators", "ate"),
+    ("ator", "ate"), ("ating", "ate"), ("ated", "ate"), ("ates", "ate"), ("ments", "ment"), ("ies", "y"),
+    ("ied", "y"), ("ying", "y"), ("sses", "ss"), ("ness", ""), ("ings", ""), ("ing", ""), ("edly", ""),
+    ("ed", ""), ("ers", ""), ("er", ""), ("ors", ""), ("or", ""), ("ions", "ion"), ("ion", ""), ("able", ""),
+    ("ible", ""), ("ally", "al"), ("ly", ""), ("es", ""), ("s", ""),
+)  # fmt: skip
+
+
+def identifier_parts(identifier: str) -> list[str]:
+    """Split `camelCase` and `snake_case` into lower-case words."""
+    if not identifier.isascii():
+        return [part.lower() for part in identifier.split("_") if part]
+    return [part.lower() for part in _PART.findall(identifier)]
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """Cut a lower-case word to a form that its inflections share; words of four letters or fewer stay."""
+    if len(word) <= 4:
+        return word
+    for suffix, replacement in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) + len(replacement) >= 3:
+            if suffix == "s" and word[-2] in "su":
+                return word
+            return _tidy(word[: len(word) - len(suffix)] + replacement)
+    return word.removesuffix("e")
+
+
+def _tidy(base: str) -> str:
+    """Undo a doubled consonant (`running` -> `run`) and a final e (`caching`, `cache`)."""
+    if len(base) >= 4 and base[-1] == base[-2] and base[-1] not in "lsze":
+        base = base[:-1]
+    return base[:-1] if base.endswith("e") and len(base) > 3 else base
+
+
+@lru_cache(maxsize=400_000)
+def identifier_tokens(identifier: str) -> tuple[str, ...]:
+    """Stemmed parts of one identifier, then the whole of it in lower case when it has more than one part."""
+    parts = identifier_parts(identifier)
+    tokens = [stem(part) for part in parts if len(part) > 1 or part.isdigit()]
+    whole = identifier.lower().strip("_$")
+    if len(parts) > 1 and len(whole) > 1:
+        tokens.append(whole)
+    return tuple(tokens)
+
+
+def tokenize(text: str) -> list[str]:
+    """Tokens of a piece of code or prose, in order, repeats kept."""
+    tokens: list[str] = []
+    for identifier in IDENTIFIER.findall(text):
+        tokens.extend(identifier_tokens(identifier))
+    return tokens
+
+
+def path_tokens(path: str) -> list[str]:
+    """Tokens of a path without its last suffix."""
+    return tokenize(str(PurePosixPath(path).with_suffix("")) if PurePosixPath(path).name else path)
+
+
+def question_words(question: str) -> list[str]:
+    """The identifiers of a question that are not stop words; all of them when nothing else is left."""
+    words: list[str] = IDENTIFIER.findall(question)
+    return [word for word in words if word.lower() not in QUESTION_STOP_WORDS] or words
+
+
+def question_tokens(question: str) -> list[str]:
+    """Tokens of a question without its stop words."""
+    return [token for word in question_words(question) for token in identifier_tokens(word)]
+
+
+def plain_words(text: str) -> list[str]:
+    """Every identifier part in lower case, unstemmed: what the static embedder reads."""
+    return [part for identifier in IDENTIFIER.findall(text) for part in identifier_parts(identifier)]

@@ -1,0 +1,299 @@
+"""Keeps unit vectors by key: the port, a Chroma adapter that stores them on disk, and one in memory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.errors import DamagedVectors, MissingVectors, StorageError, StorageLocked, StorageUnwritable
+from indexer.seal import Seal
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+    from chromadb.api.collection_configuration import CreateHNSWConfiguration
+    from chromadb.api.models.Collection import Collection
+
+FloatArray = NDArray[np.float32]
+T = TypeVar("T")
+
+# Chroma holds the interpreter lock through a whole call, so a batch is as large as the event loop may stand still:
+# 256 additions take about 0.1 s, a thousand 0.3 s, at hardly less cost a vector.
+_WRITE_BATCH = 256
+_READ_BATCH = 1000
+_LOOKUP_BATCH = 5000  # SQLite takes 32,766 variables
+
+_LEAST_FREE = 4 * 2**20  # bytes
+
+_HNSW: CreateHNSWConfiguration = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": 200}
+
+# Chroma tells faults apart only in its text.
+_UNWRITABLE = re.compile(
+    r"readonly database|read-only file system|permission denied|is full|no space left|unable to open|disk i/o error",
+    re.IGNORECASE,
+)
+_LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
+
+
+class VectorStore(Protocol):
+    """Unit vectors of one length by key. Its methods block, and may be called from several threads at once."""
+
+    def missing(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that have no vector."""
+
+    def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row."""
+
+    def get(self, keys: Sequence[str]) -> FloatArray:
+        """Return the rows in the order of the keys; `MissingVectors` if one has none."""
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Forget the keys; those without a vector are passed over."""
+
+    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+        """Return up to `k` keys with their cosine to the query, best first."""
+
+    def count(self) -> int:
+        """Return the number of keys."""
+
+    def close(self) -> None:
+        """Release files and memory; a second call does nothing."""
+
+
+class MemoryVectors:
+    """Vectors in a dictionary, searched exactly; gone with the process."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._rows: dict[str, FloatArray] = {}
+        self._lock = Lock()
+
+    def missing(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that have no vector."""
+        with self._lock:
+            return {key for key in keys if key not in self._rows}
+
+    def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Store a row for each key."""
+        _check_shape(keys, vectors, self._dimensions)
+        with self._lock:
+            self._rows.update(zip(keys, np.array(vectors, dtype=np.float32), strict=True))
+
+    def get(self, keys: Sequence[str]) -> FloatArray:
+        """Return the rows in the order of the keys."""
+        with self._lock:
+            return _in_order(keys, self._rows, self._dimensions)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Forget the keys."""
+        with self._lock:
+            for key in keys:
+                self._rows.pop(key, None)
+
+    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+        """Return the `k` best keys; exact."""
+        with self._lock:
+            keys = list(self._rows)
+            matrix = _in_order(keys, self._rows, self._dimensions)
+        scores = matrix @ query
+        best = np.argsort(-scores, kind="stable")[: max(k, 0)]
+        return [(keys[row], float(scores[row])) for row in best]
+
+    def count(self) -> int:
+        """Return the number of keys."""
+        return len(self._rows)
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._rows.clear()
+
+
+class ChromaVectors:
+    """Vectors in a collection of a Chroma folder, searched through its HNSW index (98 of 100 neighbours found).
+
+    Opening compares the index files with their digests and reads one vector back, which loads the index:
+    `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
+    first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
+    `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
+    """
+
+    def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
+        self._folder = folder
+        self._dimensions = dimensions
+        self._closed = False
+        self._changed = False
+        self._seal = Seal(folder)
+        with _chroma_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if not self._seal.intact():
+                message = f"The files in {folder} are not as they were left; the vectors must be made again."
+                raise DamagedVectors(message)
+            self._client = _open_client(folder)
+        try:
+            self._collection = self._open_collection(collection)
+        except BaseException:
+            self._client.close()
+            raise
+
+    def missing(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that have no vector."""
+        wanted = set(keys)
+        with _chroma_errors(self._folder):
+            for batch in _batches(list(wanted), _LOOKUP_BATCH):
+                wanted.difference_update(self._collection.get(ids=batch, include=[])["ids"])
+        return wanted
+
+    def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Store a row for each key; a batch that was stored stays if a later one fails."""
+        _check_shape(keys, vectors, self._dimensions)
+        last = {key: row for row, key in enumerate(keys)}  # Chroma refuses a key twice in a call
+        with self._changing():
+            for batch in _batches(list(last), self._write_batch()):
+                self._collection.upsert(ids=batch, embeddings=vectors[[last[key] for key in batch]])
+
+    def get(self, keys: Sequence[str]) -> FloatArray:
+        """Return the rows in the order of the keys; some 30,000 rows a second."""
+        found: dict[str, FloatArray] = {}
+        with _chroma_errors(self._folder):
+            for batch in _batches(list(dict.fromkeys(keys)), _READ_BATCH):
+                answer: Any = self._collection.get(ids=batch, include=["embeddings"])
+                found.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
+        return _in_order(keys, found, self._dimensions)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Forget the keys; the file does not shrink, the space is used again."""
+        with self._changing():
+            for batch in _batches(list(dict.fromkeys(keys)), self._write_batch()):
+                self._collection.delete(ids=batch)
+
+    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+        """Return up to `k` keys; approximate."""
+        if k < 1:
+            return []
+        with _chroma_errors(self._folder):
+            answer: Any = self._collection.query(query_embeddings=query[None, :], n_results=k, include=["distances"])
+        return [(key, 1 - distance) for key, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)]
+
+    def count(self) -> int:
+        """Return the number of keys."""
+        with _chroma_errors(self._folder):
+            return self._collection.count()
+
+    def close(self) -> None:
+        """Release the files; Chroma's own threads let go of them within a moment."""
+        if self._closed:
+            return
+        self._closed = True
+        self._client.close()
+        if self._changed:
+            # Without a seal the next opening trusts the files, so a full disk is no reason to fail here.
+            with suppress(OSError):
+                self._seal.put_on()
+
+    def _open_collection(self, name: str) -> Collection:
+        with _chroma_errors(self._folder):
+            # Without `embedding_function=None` Chroma downloads a model of its own at the first use.
+            collection = self._client.get_or_create_collection(
+                name, embedding_function=None, configuration={"hnsw": _HNSW}
+            )
+            sample: Any = collection.get(limit=1, include=["embeddings"])["embeddings"] if collection.count() else None
+        if sample is not None and np.shape(sample) != (1, self._dimensions):
+            message = f"The vectors in {self._folder} are not {self._dimensions} numbers long; they must be made again."
+            raise DamagedVectors(message)
+        return collection
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with _chroma_errors(self._folder):
+            self._changed = True
+            self._seal.break_off()
+            yield
+
+    def _write_batch(self) -> int:
+        return min(_WRITE_BATCH, self._client.get_max_batch_size())
+
+
+def _open_client(folder: Path) -> Client:
+    # Costs a second, and questions are answered without it.
+    from chromadb.api.client import Client
+    from chromadb.api.shared_system_client import SharedSystemClient
+    from chromadb.config import Settings
+
+    # Everything that decides where and how is given here, because Chroma takes the rest from the environment, where
+    # another program's settings may stand; and `.env` is ours, not Chroma's.
+    settings = Settings(
+        _env_file=None,  # type: ignore[call-arg] # pydantic adds it
+        anonymized_telemetry=False,
+        chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
+        is_persistent=True,
+        migrations="apply",
+        persist_directory=str(folder),
+    )
+    try:
+        return Client(settings=settings)
+    except BaseException:
+        # What failed to start stays in Chroma's table of folders, and would be handed out for the rebuilt one.
+        if str(folder) not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001
+            SharedSystemClient._identifier_to_system.pop(str(folder), None)  # noqa: SLF001
+        raise
+
+
+@contextmanager
+def _chroma_errors(folder: Path) -> Iterator[None]:
+    """Map what Chroma, its Rust core and the file system raise to this package's errors."""
+    try:
+        yield
+    except BaseException as error:
+        if not _is_storage_fault(error):
+            raise
+        raise _storage_error(folder, error) from error
+
+
+def _is_storage_fault(error: BaseException) -> bool:
+    """Tell faults of the store from mistakes of the caller; a panic of the Rust core is no `Exception` at all."""
+    from chromadb.errors import ChromaError
+
+    return isinstance(error, ChromaError | OSError) or type(error).__name__ == "PanicException"
+
+
+def _storage_error(folder: Path, error: BaseException) -> StorageError:
+    text = str(error)
+    if isinstance(error, OSError) or _UNWRITABLE.search(text) or _is_full(folder):
+        return StorageUnwritable(
+            f"{folder} cannot be written: make room on the disk or check its permissions. ({text})"
+        )
+    if _LOCKED.search(text):
+        return StorageLocked(f"Another process is writing to {folder}; try again when it has finished.")
+    return DamagedVectors(f"The vectors in {folder} cannot be read and must be made again. ({text})")
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the disk has no room left: what Chroma says then depends on which of its files came up against it."""
+    return folder.exists() and shutil.disk_usage(folder).free < _LEAST_FREE
+
+
+def _check_shape(keys: Sequence[str], vectors: FloatArray, dimensions: int) -> None:
+    if vectors.shape != (len(keys), dimensions):
+        message = f"{len(keys)} keys need vectors of shape ({len(keys)}, {dimensions}), not {vectors.shape}."
+        raise ValueError(message)
+
+
+def _in_order(keys: Sequence[str], rows: dict[str, FloatArray], dimensions: int) -> FloatArray:
+    absent = [key for key in keys if key not in rows]
+    if absent:
+        message = f"{len(absent)} of {len(keys)} keys have no vector, {absent[0]!r} among them."
+        raise MissingVectors(message)
+    return np.array([rows[key] for key in keys], dtype=np.float32).reshape(len(keys), dimensions)
+
+
+def _batches(items: list[T], size: int) -> Iterator[list[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,131 @@
+"""The catalog: generations beside each other, one transaction a refresh, and data folders that cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from indexer.catalog import Catalog, Writer
+from indexer.errors import StorageError, StorageUnwritable, StorageVersion
+from indexer.models import Chunk, Commit, FileEntry, Import, ParsedFile, Reference, Symbol
+
+COMMIT = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
+SYMBOL = Symbol(
+    name="send", qualified_name="Session.send", kind="method", signature="def send(self)", doc="Send it.",
+    start_line=2, end_line=3,
+)  # fmt: skip
+REFERENCE = Reference(name="adapt", qualifier="self", kind="call", line=3, scope="Session.send")
+IMPORT = Import(module="http", name="adapt", alias="adapt", line=1)
+PARSED = ParsedFile(
+    language="python",
+    chunks=(Chunk(start_line=1, end_line=3, text="...", scope="", names=("send",)),),
+    symbols=(SYMBOL,),
+    references=(REFERENCE,),
+    imports=(IMPORT,),
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    opened = Catalog(tmp_path / "catalog.sqlite")
+    yield opened
+    opened.close()
+
+
+def add(writer: Writer, generation: int, path: str, blob: str = "b1", key: str = "k1") -> int:
+    entry = FileEntry(path=path, language="python", source_type="code", lines=3)
+    file = writer.add_file(generation, entry, blob, f"text of {blob}\n")
+    writer.add_parsed(file, PARSED, [key])
+    return file
+
+
+def begin(writer: Writer) -> int:
+    return writer.begin_generation(COMMIT, provenance="p", skipped={"binary": 1})
+
+
+def paths(catalog: Catalog, generation: int) -> list[str]:
+    return [row.entry.path for row in catalog.files(generation)]
+
+
+def test_what_was_written_is_read_back(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        generation = begin(writer)
+        add(writer, generation, "http/session.py")
+    current = catalog.current()
+    assert current is not None
+    assert (current.id, current.commit, current.skipped) == (generation, COMMIT, {"binary": 1})
+    assert catalog.text("b1") == "text of b1\n"
+    assert catalog.symbols(generation, "http/session.py") == [SYMBOL]
+    assert [each.symbol for each in catalog.definitions(generation, "SEND")] == [SYMBOL]
+    assert catalog.references_to(generation, "adapt") == [("http/session.py", REFERENCE)]
+    assert catalog.references_in(generation, "http/session.py") == [REFERENCE]
+    assert catalog.imports(generation, "http/session.py") == [IMPORT]
+    assert catalog.counts(generation) == {"files": 1, "chunks": 1, "symbols": 1}
+    assert catalog.chunks_of_keys(generation, ["k1", "k2"]) == {"k1": [1]}
+
+
+def test_an_older_generation_keeps_its_files_beside_the_new_one(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        old = begin(writer)
+        gone = add(writer, old, "a.py")
+        add(writer, old, "b.py", blob="b2")
+    with catalog.writing() as writer:
+        new = begin(writer)
+        writer.remove_files(new, [gone])
+        add(writer, new, "c.py", blob="b3")
+    assert (paths(catalog, old), paths(catalog, new)) == (["a.py", "b.py"], ["b.py", "c.py"])
+    assert catalog.file(new, "a.py") is None
+
+
+def test_a_transaction_that_fails_leaves_the_generation_before_it(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        old = begin(writer)
+        file = add(writer, old, "a.py")
+    with pytest.raises(ZeroDivisionError), catalog.writing() as writer:
+        writer.remove_files(begin(writer), [file])
+        raise ZeroDivisionError
+    current = catalog.current()
+    assert current is not None
+    assert (current.id, paths(catalog, old)) == (old, ["a.py"])
+
+
+def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        old = begin(writer)
+        first = add(writer, old, "a.py", key="gone")
+        second = add(writer, old, "b.py", blob="b2", key="moved")
+    with catalog.writing() as writer:
+        new = begin(writer)
+        writer.remove_files(new, [first, second])
+        add(writer, new, "c.py", blob="b2", key="moved")
+    with catalog.writing() as writer:
+        assert writer.sweep([old]) == {"gone"}
+    assert (paths(catalog, old), paths(catalog, new)) == ([], ["c.py"])
+    assert (catalog.text("b1"), catalog.text("b2")) == ("", "text of b2\n")
+    assert catalog.retired() == []
+
+
+def test_a_catalog_of_another_version_is_refused_with_advice(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    Catalog(path).close()
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA user_version=99")
+    other.close()
+    with pytest.raises(StorageVersion, match="another version"):
+        Catalog(path)
+
+
+def test_a_damaged_catalog_says_what_to_delete(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(StorageError, match="Delete the folder"):
+        Catalog(path)
+
+
+def test_a_data_folder_that_is_a_file_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(StorageUnwritable, match="data folder"):
+        Catalog(tmp_path / "home" / "catalog.sqlite")

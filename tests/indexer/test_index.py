@@ -1,0 +1,323 @@
+"""The index from end to end: real repositories in, cited lines out, through changes, crashes and damage."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from indexer.errors import EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
+from indexer.index import CodeIndex
+from indexer.models import Filters, Progress
+from indexer.reader import IndexReader
+from indexer.storage import DataFolder
+from tests.fakes.repositories import GitRepo
+
+RETRY = '''"""Retries."""
+
+
+class RetryPolicy:
+    """Decides when an event is sent again."""
+
+    attempts = 3
+
+    def next_delay(self, attempt: int) -> float:
+        """Seconds to wait before an attempt."""
+        return 2.0**attempt
+'''
+DELIVERY = '''from events.retry import RetryPolicy
+
+
+def deliver(event: str) -> None:
+    """Send an event, and again if that fails."""
+    policy = RetryPolicy()
+    policy.next_delay(1)
+'''
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepo:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("events/retry.py", RETRY)
+    repository.write("events/delivery.py", DELIVERY)
+    repository.write("docs/events.md", "# Events\n\nEvents are sent at least once.\n")
+    repository.write("queries/report.sql", "select count(*) from events;\n")
+    repository.commit("first")
+    return repository
+
+
+@asynccontextmanager
+async def opened(repository: GitRepo, home: Path, **options: object) -> AsyncIterator[CodeIndex]:
+    index = await CodeIndex.open(repository.root, home=home, **options)  # type: ignore[arg-type]
+    try:
+        yield index
+    finally:
+        await index.aclose()
+
+
+async def paths(reader: IndexReader) -> list[str]:
+    return [entry.path for entry in await reader.files()]
+
+
+async def test_a_question_finds_the_lines_at_the_indexed_commit(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        report = await index.refresh()
+        reader = await index.pin()
+        hits = await reader.search("where are event retries handled?")
+    assert (report.commit, report.files, report.previous) == (repository.sha(), 4, None)
+    assert reader.commit.sha == repository.sha()
+    assert hits[0].location.path == "events/retry.py"
+    assert "class RetryPolicy" in hits[0].text
+    assert "RetryPolicy" in [symbol.name for symbol in hits[0].symbols]
+
+
+async def test_a_question_before_the_first_index_is_told_so(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        with pytest.raises(NotIndexed, match="citebot index"):
+            await index.pin()
+        assert not await index.is_current()
+
+
+async def test_an_index_is_found_again_by_the_next_process(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    async with opened(repository, tmp_path / "home") as index:
+        assert await index.is_current()
+        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
+
+
+async def test_callers_and_callees_are_named_with_their_lines(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        reader = await index.pin()
+        (caller,) = await reader.callers("RetryPolicy")
+        callees = await reader.callees("deliver")
+    assert caller.caller is not None
+    assert (caller.path, caller.line, caller.caller.symbol.name) == ("events/delivery.py", 6, "deliver")
+    assert [(site.name, site.line, site.callee is not None) for site in callees] == [
+        ("RetryPolicy", 6, True),
+        ("next_delay", 7, True),
+    ]
+
+
+async def test_a_refresh_reads_only_what_changed_and_forgets_what_is_gone(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        old = await index.pin()
+        repository.write("events/retry.py", RETRY.replace("RetryPolicy", "BackoffPolicy"))
+        repository.rename("docs/events.md", "docs/delivery.md")
+        repository.remove("queries/report.sql")
+        repository.commit("second")
+        assert not await index.is_current()
+        report = await index.refresh()
+        new = await index.pin()
+        assert (report.changed, report.files) == (2, 3)
+        assert await paths(new) == ["docs/delivery.md", "events/delivery.py", "events/retry.py"]
+        assert (await new.definitions("RetryPolicy"), len(await new.definitions("BackoffPolicy"))) == ([], 1)
+        assert "queries/report.sql" in await paths(old)
+        assert (await old.search("RetryPolicy"))[0].text.count("class RetryPolicy") == 1
+
+
+async def test_refreshing_step_by_step_ranks_as_indexing_at_once(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "stepwise") as index:
+        await index.refresh()
+        repository.write("events/queue.py", DELIVERY.replace("deliver", "enqueue"))
+        repository.remove("docs/events.md")
+        repository.commit("second")
+        await index.refresh()
+        stepwise = await (await index.pin()).search("send an event again")
+    async with opened(repository, tmp_path / "at-once") as index:
+        await index.refresh()
+        at_once = await (await index.pin()).search("send an event again")
+    assert [(hit.location, hit.text) for hit in stepwise] == [(hit.location, hit.text) for hit in at_once]
+
+
+async def test_going_back_to_an_older_commit_brings_back_its_files(repository: GitRepo, tmp_path: Path) -> None:
+    first = repository.sha()
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        repository.remove("events/retry.py")
+        repository.commit("second")
+        await index.refresh()
+        repository.git("reset", "--quiet", "--hard", first)
+        report = await index.refresh()
+        assert (report.commit, "events/retry.py" in await paths(await index.pin())) == (first, True)
+
+
+async def test_filters_apply_before_ranking(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        reader = await index.pin()
+
+        async def found(filters: Filters) -> set[str]:
+            return {hit.location.path for hit in await reader.search("events", filters=filters)}
+
+        assert await found(Filters(source_types=("doc",))) == {"docs/events.md"}
+        assert await found(Filters(folders=("queries",))) == {"queries/report.sql"}
+        assert await found(Filters(patterns=("*.sql",))) == {"queries/report.sql"}
+        assert await found(Filters(languages=("markdown",))) == {"docs/events.md"}
+        assert await found(Filters(folders=("que",))) == set()
+
+
+async def test_include_and_exclude_globs_decide_what_is_indexed(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home", exclude=["docs/"]) as index:
+        await index.refresh()
+        assert "docs/events.md" not in await paths(await index.pin())
+    async with opened(repository, tmp_path / "home", include=["docs/**"]) as index:
+        assert not await index.is_current()
+        await index.refresh()
+        assert await paths(await index.pin()) == ["docs/events.md"]
+
+
+async def test_reading_is_clipped_and_refuses_what_is_not_indexed(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        reader = await index.pin()
+        passage = await reader.read("docs/events.md", 3, 99)
+        assert (passage.text, passage.location.end_line) == ("Events are sent at least once.", 3)
+        for path, line in (("missing.py", 1), ("docs/events.md", 50), ("../../etc/passwd", 1)):
+            with pytest.raises(UnknownPath):
+                await reader.read(path, line)
+
+
+async def test_secrets_are_masked_in_everything_that_is_stored(repository: GitRepo, tmp_path: Path) -> None:
+    secret = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
+    repository.write("settings.py", f'TOKEN = "{secret}"\n')
+    repository.commit("oops")
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        assert "REDACTED" in (await (await index.pin()).read("settings.py")).text
+    for file in (tmp_path / "home").rglob("*"):
+        assert not file.is_file() or secret.encode() not in file.read_bytes()
+
+
+async def test_a_damaged_vector_store_is_built_again_and_said_so(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (database,) = (tmp_path / "home").rglob("chroma.sqlite3")
+    database.write_bytes(b"not a database at all" * 1000)
+    repository.write("events/queue.py", DELIVERY)
+    repository.commit("second")
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        status = await index.status()
+        assert any("built again" in warning for warning in status.warnings)
+        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
+
+
+async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (database,) = (tmp_path / "home").rglob("chroma.sqlite3")
+    shutil.rmtree(database.parent)
+    async with opened(repository, tmp_path / "home") as index:
+        repository.commit("nothing new")
+        report = await index.refresh()
+        assert (report.changed, report.files) == (0, 4)
+    async with opened(repository, tmp_path / "home") as index:
+        repository.write("docs/more.md", "# More\n")
+        repository.commit("third")
+        assert (await index.refresh()).changed == 1
+
+
+async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (vectors,) = (tmp_path / "home").rglob("vectors.npy")
+    vectors.write_bytes(b"")
+    async with opened(repository, tmp_path / "home") as index:
+        with pytest.raises(NotIndexed, match="damaged"):
+            await index.pin()
+        await index.refresh()
+        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
+
+
+async def test_a_second_writer_is_refused_and_readers_are_not(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+        with DataFolder(root).sole_writer():
+            with pytest.raises(StorageLocked, match="Another citebot"):
+                await index.refresh()
+            assert await (await index.pin()).search("RetryPolicy")
+
+
+async def test_refreshes_at_once_follow_each_other(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        reports = await asyncio.gather(index.refresh(), index.refresh(), index.refresh())
+        assert {report.files for report in reports} == {4}
+
+
+async def test_old_generations_are_swept_but_not_those_being_read(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        held = await index.pin()
+        for number in range(6):
+            repository.write("events/counter.py", f"count = {number}\n")
+            repository.commit(f"change {number}")
+            await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+        folders = DataFolder(root).snapshots()
+        assert len(folders) == 5  # the one that is held, the current one and the last three before it
+        assert str(held.generation.id) in folders
+        assert "events/counter.py" not in await paths(held)
+        assert await held.search("RetryPolicy")
+
+
+async def test_progress_is_told_from_listing_to_done(repository: GitRepo, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh(progress=seen.append)
+    stages = [each.stage for each in seen]
+    assert (stages[0], stages[-1]) == ("listing", "done")
+    assert Progress(stage="parsing", done=4, total=4) in seen
+
+
+async def test_status_tells_counts_age_and_commits_behind(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        assert (await index.status()).commit is None
+        await index.refresh()
+        repository.commit("second")
+        status = await index.status()
+    assert (status.files, status.commits_behind, status.branch) == (4, 1, "main")
+    assert status.chunks >= 4
+    assert status.symbols >= 3
+    assert status.disk_bytes > 1000
+
+
+async def test_a_repository_without_commits_is_told_to_commit_first(tmp_path: Path) -> None:
+    empty = GitRepo(tmp_path / "empty")
+    async with opened(empty, tmp_path / "home") as index:
+        with pytest.raises(EmptyRepository, match="commit"):
+            await index.refresh()
+
+
+@pytest.mark.parametrize("spec", ["nonsense", "nobody:model"])
+async def test_an_unknown_embedder_is_named(repository: GitRepo, tmp_path: Path, spec: str) -> None:
+    with pytest.raises(IndexerError, match=spec.partition(":")[0]):
+        await CodeIndex.open(repository.root, home=tmp_path / "home", embedder=spec)
+
+
+async def test_an_indexed_repository_answers_after_its_files_were_deleted(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        for path in repository.root.iterdir():
+            if path.name != ".git":
+                shutil.rmtree(path)
+        assert "class RetryPolicy" in (await (await index.pin()).read("events/retry.py")).text
+
+
+async def test_an_empty_commit_is_indexed_and_finds_nothing(tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "bare")
+    repository.commit("nothing yet")
+    async with opened(repository, tmp_path / "home") as index:
+        report = await index.refresh()
+        assert (report.files, await (await index.pin()).search("anything")) == (0, [])
