@@ -1,0 +1,1 @@
+"""Answers one question: a guarded graph from the question to a checked, cited answer."""

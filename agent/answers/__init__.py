@@ -1,0 +1,1 @@
+"""Writes an answer without a model: quoted code, marks, and the citations behind them."""

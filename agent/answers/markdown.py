@@ -1,0 +1,52 @@
+"""Puts text from a repository into Markdown so that it stays text: quoted, fenced, and unable to break out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_TICKS = re.compile(r"`+")
+_LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
+# What may stand in italics; anything else could become a link, a ping or markup, and goes into a code span.
+_PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!-]){1,300}")
+
+
+def code_span(text: str, *, longest: int = 120) -> str:
+    """Quote text as inline code, cut to a length; backticks in it only lengthen the delimiter."""
+    line = one_line(text, longest=longest)
+    if not line:
+        return "` `"
+    ticks = "`" * (max((len(run) for run in _TICKS.findall(line)), default=0) + 1)
+    padding = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{padding}{line}{padding}{ticks}"
+
+
+def fenced(lines: list[str], language: str) -> str:
+    """Quote lines as a code block whose fence is longer than any run of backticks in it."""
+    body = "\n".join(lines)
+    ticks = "`" * max(3, max((len(run) for run in _TICKS.findall(body)), default=0) + 1)
+    name = language.lower() if _LANGUAGE.fullmatch(language.lower()) else ""
+    return f"{ticks}{name}\n{body}\n{ticks}"
+
+
+def quoted_prose(text: str, *, longest: int = 240) -> str:
+    """Quote a sentence in italics when it is plain prose, as inline code when it is anything more."""
+    line = one_line(text, longest=longest)
+    if not line:
+        return ""
+    return f"*{line}*" if _PLAIN_PROSE.fullmatch(line) else code_span(line, longest=longest)
+
+
+def one_line(text: str, *, longest: int) -> str:
+    """Put text on one line, without control and format characters, cut with an ellipsis."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def printable(text: str) -> str:
+    """Replace characters that steer a terminal or hide what is written; tabs and line breaks stay."""
+    return "".join(char if char in "\n\t" or _is_seen(char) else "\ufffd" for char in text.replace("\r\n", "\n"))
+
+
+def _is_seen(char: str) -> bool:
+    return (char.isascii() and char.isprintable()) or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}

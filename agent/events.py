@@ -1,0 +1,104 @@
+"""What a run tells the outside while it goes on, and the bus that carries it to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+EventKind = Literal[
+    "step_start",
+    "tool_start",
+    "tool_end",
+    "token",
+    "evidence",
+    "goal_check",
+    "human_check_required",
+    "iteration_complete",
+    "answer",
+    "run_end",
+    "error",
+]
+
+# What a listener must not miss, however slow it is; the rest is progress, and the answer repeats all of its text.
+LASTING: frozenset[EventKind] = frozenset({"answer", "run_end", "error", "human_check_required"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentEvent:
+    """One thing that happened in a run; `ts` is in seconds since the epoch.
+
+    Payloads: step_start `node`, `stage`; evidence `locations` (a list of `Location`); token `text`;
+    error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
+    """
+
+    kind: EventKind
+    run_id: str
+    iteration: int
+    ts: float
+    payload: Mapping[str, Any]
+
+
+class Subscription:
+    """One listener's events, oldest first. `dropped` counts the progress events that it was too slow for."""
+
+    def __init__(self, run_id: str | None, capacity: int) -> None:
+        self.dropped = 0
+        self._run_id = run_id
+        self._capacity = capacity
+        self._events: deque[AgentEvent] = deque()
+        self._arrived = asyncio.Event()
+
+    def offer(self, event: AgentEvent) -> None:
+        """Queue the event if it belongs to the run listened to."""
+        if self._run_id is not None and event.run_id != self._run_id:
+            return
+        if len(self._events) >= self._capacity and not self._make_room(event):
+            self.dropped += 1
+            return
+        self._events.append(event)
+        self._arrived.set()
+
+    def _make_room(self, event: AgentEvent) -> bool:
+        if event.kind not in LASTING:
+            return False
+        stale = next((old for old in self._events if old.kind not in LASTING), None)
+        if stale is not None:
+            self._events.remove(stale)
+            self.dropped += 1
+        return True
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> AgentEvent:
+        while not self._events:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._events.popleft()
+
+
+class AsyncEventBus:
+    """Hands every event to every subscriber; a slow one loses progress events, never the end of a run."""
+
+    def __init__(self, capacity: int = 1024) -> None:
+        self._capacity = capacity
+        self._subscriptions: list[Subscription] = []
+
+    @contextmanager
+    def subscribe(self, run_id: str | None = None) -> Iterator[Subscription]:
+        """Listen to one run, or to all of them, for as long as the context is open."""
+        subscription = Subscription(run_id, self._capacity)
+        self._subscriptions.append(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.remove(subscription)
+
+    def publish(self, event: AgentEvent) -> None:
+        """Hand the event to all subscribers; never waits."""
+        for subscription in self._subscriptions:
+            subscription.offer(event)

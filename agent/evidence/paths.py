@@ -1,0 +1,50 @@
+"""Maps the paths that people and stack traces write onto the files that are indexed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from indexer.models import FileEntry
+
+
+class FileNames:
+    """The indexed files, found by any unmistakable end of their path."""
+
+    def __init__(self, files: Sequence[FileEntry]) -> None:
+        self._by_name: defaultdict[str, list[FileEntry]] = defaultdict(list)
+        for entry in files:
+            self._by_name[_parts(entry.path)[-1]].append(entry)
+
+    def find(self, written: str) -> FileEntry | None:
+        """Return the one file that the written path means; None when none or several fit equally well."""
+        wanted = _parts(written)
+        if not wanted:
+            return None
+        fits = [(_shared_end(wanted, _parts(entry.path)), entry) for entry in self._by_name.get(wanted[-1], ())]
+        good = [(shared, entry) for shared, entry in fits if _is_enough(shared, wanted, _parts(entry.path))]
+        if not good:
+            return None
+        best = max(shared for shared, _ in good)
+        winners = [entry for shared, entry in good if shared == best]
+        exact = [entry for entry in winners if _parts(entry.path) == wanted]
+        choice = exact or winners
+        return choice[0] if len(choice) == 1 else None
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in {"", "."}]
+
+
+def _shared_end(left: list[str], right: list[str]) -> int:
+    shared = 0
+    for one, other in zip(reversed(left), reversed(right), strict=False):
+        if one != other:
+            break
+        shared += 1
+    return shared
+
+
+def _is_enough(shared: int, wanted: list[str], indexed: list[str]) -> bool:
+    """One path ends in the whole of the other, or they share a folder: a file name alone proves little."""
+    return shared >= min(len(wanted), len(indexed), 2)

@@ -1,0 +1,56 @@
+"""Makes the typed requests and decisions that the router hands to retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.state import Lookup, RetrievalRequest, RouterDecision
+from indexer.models import SourceType
+
+LONGEST_QUERY = 1000
+
+
+def search_for(
+    query: str, *, patterns: Sequence[str] = (), source_types: Sequence[SourceType] = (), reasoning: str
+) -> RetrievalRequest:
+    """Ask for a ranking of the code by a text."""
+    return {
+        "lookup": "search",
+        "query": query[:LONGEST_QUERY],
+        "source_types": list(source_types),
+        "folders": [],
+        "patterns": list(patterns),
+        "path": "",
+        "start_line": 0,
+        "end_line": 0,
+        "reasoning": reasoning,
+    }
+
+
+def look_up(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
+    """Ask for what is known of a name."""
+    return {**search_for(name, reasoning=reasoning), "lookup": lookup}
+
+
+def open_file(path: str, *, reasoning: str) -> RetrievalRequest:
+    """Ask for the outline of a file."""
+    return {**look_up("file", path, reasoning=reasoning), "path": path}
+
+
+def open_lines(path: str, start_line: int, end_line: int, *, reasoning: str) -> RetrievalRequest:
+    """Ask for lines of a file."""
+    request = look_up("lines", path, reasoning=reasoning)
+    return {**request, "path": path, "start_line": start_line, "end_line": end_line}
+
+
+def decision(
+    requests: Sequence[RetrievalRequest], *, fast_path: bool, reasoning: str, unknown: Sequence[str] = ()
+) -> RouterDecision:
+    """Decide to retrieve."""
+    return {
+        "route": "retrieve",
+        "requests": list(requests),
+        "fast_path": fast_path,
+        "unknown": list(unknown),
+        "reasoning": reasoning,
+    }

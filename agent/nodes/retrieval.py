@@ -1,0 +1,94 @@
+"""Carries out the requests side by side and adds what surrounds the finds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+
+from langgraph.runtime import Runtime
+
+from agent.answers.markdown import code_span
+from agent.evidence.expansion import expand
+from agent.evidence.lookups import Found, fetch
+from agent.ports import CodeSearch, Deps
+from agent.questions.terms import content_terms
+from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, where
+from indexer.errors import IndexerError
+
+_STAGES: dict[Lookup, str] = {
+    "search": "Searching {target}",
+    "definition": "Looking up {target}",
+    "usages": "Looking up uses of {target}",
+    "callers": "Looking up callers of {target}",
+    "callees": "Looking up what {target} calls",
+    "tests": "Looking for tests of {target}",
+    "file": "Reading {target}",
+    "lines": "Reading {target}",
+}
+
+log = logging.getLogger(__name__)
+
+
+async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Fetch the evidence.
+
+    Reads router_output, cleaned_query. Writes retrieved, expanded, retrieval_metadata.
+    """
+    deps = runtime.context
+    decision = state.get("router_output")
+    requests = decision["requests"] if decision is not None else []
+    for request in requests:
+        deps.emit("step_start", node="retrieval", stage=_stage(request))
+    founds = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
+    retrieved = _distinct(ref for found in founds for ref in found.refs)
+    metadata = _summary(requests, founds)
+    expanded = await _expanded(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
+    deps.emit("evidence", locations=[where(ref) for ref in retrieved])
+    return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata}
+
+
+async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Found:
+    """Fetch one request; one that fails leaves the others standing."""
+    try:
+        return await fetch(code, request)
+    except IndexerError as error:
+        log.warning("the %s request failed: %s", request["lookup"], error)
+        return Found(refs=(), failures=(str(error),))
+
+
+async def _expanded(
+    code: CodeSearch, retrieved: Sequence[EvidenceRef], question: str, metadata: RetrievalMetadata
+) -> list[EvidenceRef]:
+    try:
+        return _distinct(await expand(code, retrieved, content_terms(question)))
+    except IndexerError as error:
+        log.warning("the surroundings of the evidence could not be read: %s", error)
+        metadata["failures"].append(str(error))
+        return []
+
+
+def _stage(request: RetrievalRequest) -> str:
+    target = code_span(request["query"], longest=60)
+    return _STAGES[request["lookup"]].format(target=target)
+
+
+def _summary(requests: Sequence[RetrievalRequest], founds: Sequence[Found]) -> RetrievalMetadata:
+    totals: dict[str, int] = {}
+    for found in founds:
+        for role, count in found.totals.items():
+            totals[role] = totals.get(role, 0) + count
+    return {
+        "searched": list(dict.fromkeys(request["query"] for request in requests)),
+        "relaxed": [found.relaxed for found in founds if found.relaxed],
+        "failures": list(dict.fromkeys(failure for found in founds for failure in found.failures)),
+        "totals": totals,
+        "weak": False,
+    }
+
+
+def _distinct(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
+    first: dict[tuple[str, int, int, str], EvidenceRef] = {}
+    for ref in refs:
+        first.setdefault((ref["path"], ref["start_line"], ref["end_line"], ref["role"]), ref)
+    return list(first.values())

@@ -1,0 +1,134 @@
+"""What the agent needs from others: the code at one commit, and the values it speaks to the world with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agent.events import EventKind
+from indexer.models import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    Filters,
+    Hit,
+    Location,
+    Passage,
+    SearchMode,
+)
+
+
+class CodeSearch(Protocol):
+    """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
+
+    @property
+    def repository(self) -> str:
+        """The name that people call the repository by."""
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that everything is read at."""
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        """Rank chunks for the query, best first; `filters` apply before ranking."""
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        """The definitions around a location, outermost first."""
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        """The definitions that share the definition's parent in its file, in file order."""
+
+    async def callers(self, name: str) -> Sequence[CallSite]:
+        """Where a function or class is called from."""
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        """What a function calls."""
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Every indexed file, by path."""
+
+    def permalink(self, location: Location) -> str | None:
+        """A web address of the lines at the commit, or None where the repository has no web host."""
+
+
+class CodeLibrary(Protocol):
+    """The repositories that questions can be asked about."""
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Hold a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that."""
+
+
+class Redactor(Protocol):
+    """Masks secrets in text."""
+
+    def __call__(self, text: str) -> str:
+        """Return the text with every known form of secret replaced by a placeholder, lines kept."""
+
+
+class Emit(Protocol):
+    """Tells the listeners of a run what happens; never waits."""
+
+    def __call__(self, kind: EventKind, /, **payload: Any) -> None:
+        """Publish an event of the run with the payload that `AgentEvent` describes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deps:
+    """What the nodes of one run work with: the repository held at one commit, the redactor, and the listeners."""
+
+    code: CodeSearch
+    redact: Redactor
+    emit: Emit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Citation:
+    """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`."""
+
+    mark: int
+    path: str
+    start_line: int
+    end_line: int
+    commit: str
+    url: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """A settled answer: Markdown with numbered marks, and the citations that the marks stand for.
+
+    `model` is None when no chat model wrote it; `searched` lists the queries that were run.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    repository: str
+    commit: str
+    intent: str
+    route: str
+    model: str | None
+    seconds: float
+    searched: tuple[str, ...] = ()
+    blocked: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """One finished turn of a conversation as it is remembered; `asked_at` is in seconds since the epoch."""
+
+    question: str
+    answer: str
+    citations: tuple[Citation, ...]
+    repository: str
+    commit: str
+    asked_at: float

@@ -1,0 +1,103 @@
+"""The forms that questions about one named thing take: who calls it, what it calls, where it is, its tests."""
+
+# ruff: noqa: E501 - a pattern is read as one line, and breaking it would hide what it matches
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.questions.mentions import as_name
+from agent.state import Lookup
+
+_KIND = r"(?:function|method|class|interface|struct|enum|trait|type|constant|variable|macro|module|symbol|decorator)"
+_X = (
+    rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]{{1,200}}`|[\w$][\w$.:#]{{0,200}}(?:\(\))?)(?:\s+{_KIND})?"
+    r"(?:\s+in\s+(?:the\s+|this\s+|our\s+)?(?:code|codebase|repo|repository|project))?"
+)
+_LIST = r"(?:(?:list|show|find|give|get)(?:\s+me)?\s+)?(?:all\s+)?(?:of\s+)?(?:the\s+)?"
+_THINGS = r"(?:\s+(?:all|else|code|other|functions?|methods?|class(?:es)?|places?|modules?|files?|parts?)){0,3}"
+
+_FORMS: tuple[tuple[Lookup, str], ...] = (
+    ("callers", rf"(?:who|what|which){_THINGS}\s+(?:calls?|invokes?|is\s+calling|are\s+calling)\s+{_X}"),
+    (
+        "callers",
+        rf"(?:from\s+)?(?:where|when)\s+(?:is|are|does|do)\s+{_X}\s+(?:get\s+|being\s+)?(?:called|invoked)(?:\s+from)?",
+    ),
+    ("callers", rf"(?:from\s+)?where\s+{_X}\s+(?:is|gets|are)\s+(?:called|invoked)(?:\s+from)?"),
+    ("callers", rf"{_LIST}(?:callers?|calls)\s+(?:of|for|to)\s+{_X}"),
+    ("callers", rf"{_LIST}{_X}(?:'s|’s)\s+callers?"),
+    (
+        "callees",
+        rf"(?:what|which|who){_THINGS}\s+(?:does|do)\s+{_X}\s+(?:all\s+)?(?:calls?|invokes?|uses?|depends?\s+on)",
+    ),
+    ("callees", rf"(?:what|which|who){_THINGS}\s+(?:is|are|gets?)\s+(?:called|invoked|used)\s+(?:by|from|in)\s+{_X}"),
+    ("callees", rf"{_LIST}callees?\s+(?:of|for)\s+{_X}"),
+    ("callees", rf"{_LIST}{_X}(?:'s|’s)\s+callees?"),
+    (
+        "usages",
+        rf"(?:who|what|which){_THINGS}\s+(?:uses?|references?|imports?|depends?\s+on|instantiates?|inherits?\s+from|subclass(?:es)?)\s+{_X}",
+    ),
+    (
+        "usages",
+        rf"where\s+(?:is|are|do\s+we|does\s+\w{{1,40}})\s+(?:use\s+)?{_X}(?:\s+(?:being\s+)?(?:used|referenced|imported|instantiated|set|read|checked))",
+    ),
+    ("usages", rf"where\s+{_X}\s+(?:is|gets|are)\s+(?:used|referenced|imported|instantiated|set|read|checked)"),
+    ("usages", rf"where\s+do\s+we\s+(?:use|reference|import|instantiate)\s+{_X}"),
+    ("usages", rf"{_LIST}(?:usages?|uses|references|occurrences|imports)\s+(?:of|to|for)\s+{_X}"),
+    ("usages", rf"{_LIST}{_X}(?:'s|’s)\s+(?:usages?|uses|references)"),
+    (
+        "tests",
+        rf"(?:(?:are|is)\s+there\s+|do\s+we\s+have\s+)?(?:any\s+)?{_LIST}(?:unit\s+)?tests?\s+(?:of|for|covering|that\s+cover)\s+{_X}",
+    ),
+    ("tests", rf"(?:where|how|is|are)\s+(?:is\s+|are\s+)?{_X}\s+tested"),
+    ("tests", rf"where\s+(?:are|is)\s+(?:the\s+)?(?:unit\s+)?tests?\s+(?:of|for)\s+{_X}"),
+    (
+        "tests",
+        rf"(?:which|what){_THINGS}\s+(?:unit\s+)?tests?\s+(?:cover|covers|use|uses|call|calls|test|tests|exercise|exercises|check|checks)\s+{_X}",
+    ),
+    ("tests", rf"(?:which|what){_THINGS}\s+tests?\s+{_X}"),
+    ("tests", rf"(?:what\s+about\s+|how\s+about\s+)?{_LIST}{_X}(?:'s|’s)\s+tests?"),
+    (
+        "definition",
+        rf"where\s+(?:is|are|does|do|can\s+i\s+find)\s+{_X}(?:\s+(?:is\s+)?(?:defined|implemented|declared|located|live|lives|come\s+from|sit))?",
+    ),
+    ("definition", rf"where\s+{_X}\s+(?:is|are|lives)(?:\s+(?:defined|implemented|declared|located))?"),
+    (
+        "definition",
+        rf"(?:show|find|open|give|get|display|print|see|view|locate|look\s+up)(?:\s+me)?\s+(?:the\s+(?:definition|source|code|body|implementation)\s+(?:of|for)\s+)?{_X}",
+    ),
+    ("definition", rf"(?:the\s+)?(?:definition|source|implementation|signature|code)\s+(?:of|for)\s+{_X}"),
+    ("definition", rf"what(?:'s|’s|\s+is|\s+are)\s+{_X}(?:\s+for)?"),
+    (
+        "definition",
+        rf"(?:what|how|why)\s+(?:does|do|is)\s+{_X}\s+(?:do|work|works|return|mean|implemented|defined|for|used\s+for)",
+    ),
+    ("definition", rf"(?:explain|describe|summari[sz]e|define)(?:\s+to\s+me)?\s+(?:how\s+)?{_X}(?:\s+works)?"),
+    ("definition", _X),
+)
+_COMPILED = tuple((lookup, re.compile(rf"{form}[\s?.!]*", re.IGNORECASE)) for lookup, form in _FORMS)
+_LONGEST = 400
+_NO_NAMES = frozenset(
+    "a all an and any anything are code everything he here how it me something that the them there these they this those us what where who why".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedQuestion:
+    """A question about one name, and what it wants to know of it."""
+
+    lookup: Lookup
+    name: str
+
+
+def read_form(question: str) -> NamedQuestion | None:
+    """Recognise a question about one name; None when it is anything else."""
+    line = " ".join(question.split())
+    if len(line) > _LONGEST:
+        return None
+    for lookup, form in _COMPILED:
+        found = form.fullmatch(line)
+        if found is not None and (name := as_name(found["name"])) and name.lower() not in _NO_NAMES:
+            return NamedQuestion(lookup=lookup, name=name)
+    return None

@@ -1,0 +1,110 @@
+"""Finds the code that a question names: identifiers, files, lines and hex codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MAX_NAMES = 4
+
+# Every pattern starts at a word's edge and repeats within bounds, so that no question makes it slow.
+_SPAN = re.compile(r"`([^`\n]{1,200})`")
+_PATH = re.compile(
+    r"(?<![\w./@-])/?(?P<path>(?:[\w.@-]{1,80}/){0,20}[\w@-][\w.@-]{0,118}\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w.@-]{1,80}/){1,20}[\w@-][\w.@-]{0,80})"
+    r"(?:(?::|\#L|,?\ lines?\ )(?P<start>\d{1,7})(?:\ ?(?:-|to)\ ?L?(?P<end>\d{1,7}))?)?(?![\w@])",
+    re.VERBOSE,
+)
+_LINE_OF = re.compile(
+    r"\blines?\s+(\d{1,7})(?:\s?(?:-|to)\s?(\d{1,7}))?\s+(?:of|in)\s+`?([\w./@-]{1,300})", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<![\w./@$])[^\W\d][\w$]{0,120}(?:(?:\.|::|\#|->)[^\W\d]\w{0,120}){0,8}(?:\(\))?", re.VERBOSE)
+_HEX = re.compile(r"(?<!\w)(?:0[xX][0-9A-Fa-f]{2,16}|#[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?)(?!\w)")
+_ABBREVIATION = re.compile(r"\w\.\w")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathMention:
+    """A file, or lines of it, as the question writes it; the numbers are 0 when no line is named."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mentions:
+    """What a question names. `names` look like code, `words` are capitalised words that may be a class."""
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    paths: tuple[PathMention, ...]
+    codes: tuple[str, ...]
+
+    @property
+    def anything(self) -> bool:
+        """Whether the question names code by itself, so that it points at nothing said before."""
+        return bool(self.names or self.paths or self.codes)
+
+
+def find_mentions(question: str) -> Mentions:
+    """Find every piece of code that the question names, in order of appearance."""
+    text = question.replace("\\", "/")
+    paths = _paths(text)
+    bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
+    spans = [span for span in _SPAN.findall(text) if not _PATH.fullmatch(span) or "/" not in span]
+    names = [as_name(span) for span in spans if _NAME.fullmatch(as_name(span))]
+    names += [as_name(found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare)) if looks_like_code(found[0])]
+    return Mentions(
+        names=_unique(names)[:MAX_NAMES],
+        words=_unique(_capitalised(_SPAN.sub(" ", bare)))[:MAX_NAMES],
+        paths=paths[:MAX_NAMES],
+        codes=_unique(_HEX.findall(text))[:MAX_NAMES],
+    )
+
+
+def as_name(text: str) -> str:
+    """Write a name as the index knows it: dots between its parts, no call brackets, no sentence's end."""
+    bare = text.strip("`").strip().rstrip("?.!,;:").removesuffix("()")
+    return re.sub(r"::|#|->", ".", bare)
+
+
+def looks_like_code(word: str) -> bool:
+    """Whether no prose would be written like this: snake_case, camelCase, dotted, or with call brackets."""
+    if word.endswith("()"):
+        return True
+    parts = re.split(r"\.|::|#|->", word)
+    if len(parts) > 1:
+        return any(len(part) > 1 for part in parts)
+    return "_" in word.strip("_") or (word.startswith("__") and len(word) > 4) or bool(_HUMP.search(word))
+
+
+def _paths(text: str) -> tuple[PathMention, ...]:
+    found = [
+        PathMention(path=path, start_line=int(start), end_line=int(end or start))
+        for start, end, path in _LINE_OF.findall(text)
+        if "." in path or "/" in path
+    ]
+    seen = {(mention.path, mention.start_line) for mention in found}
+    for match in _PATH.finditer(text):
+        path = match["path"].rstrip(".")
+        start = int(match["start"] or 0)
+        if (path, start) not in seen and not _ABBREVIATION.fullmatch(path):
+            seen.add((path, start))
+            found.append(PathMention(path=path, start_line=start, end_line=int(match["end"] or start)))
+    return tuple(found)
+
+
+def _is_dotted_name(found: re.Match[str]) -> bool:
+    """Whether what matched as a file may as well be a dotted name (`Session.send`)."""
+    return "/" not in found[0] and not found["start"] and _NAME.fullmatch(found[0]) is not None
+
+
+def _capitalised(text: str) -> list[str]:
+    later = [found[0] for found in _NAME.finditer(text) if found.start() > 0]
+    return [word for word in later if word[0].isupper() and len(word) > 2 and not looks_like_code(word)]
+
+
+def _unique(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for item in items if item))

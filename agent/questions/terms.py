@@ -1,0 +1,47 @@
+"""The words of a question that carry meaning, and how much of them a piece of code says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_STOP = frozenset(
+    """a about above again actually after all also am an and any are as at be been being but by can code codebase could
+    did do does done each else explain file files find for from function functions get give go goes had handled
+    happen happens has have he her here how i if in into is it its itself just know let like list locate located
+    look made make may me method methods module my need no not now of off on one only or our out over own part
+    place please project repo repository s same see should show so some something still such tell than that the
+    their them then there these they thing things this those through to too under up use used uses using was we
+    were what when where which while who whose why will with work works would you your""".split()
+)
+_WORD = re.compile(r"[^\W_]+")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MAX_TERMS = 40
+
+
+def words(text: str) -> list[str]:
+    """Split text into lower-case words; identifiers fall into their parts (`parseDate`, `parse_date`)."""
+    return [part.lower() for word in _WORD.findall(text) for part in _HUMPS.split(word)]
+
+
+def stem(word: str) -> str:
+    """Cut a word to a form that its inflections share (`retries`, `retry`; `parsing`, `parser`)."""
+    if len(word) <= 3 or not word.isascii():
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    for suffix in ("ings", "ing", "ers", "ors", "ed", "er", "or", "es", "s", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
+            return word[: -len(suffix)]
+    return word
+
+
+def content_terms(question: str) -> frozenset[str]:
+    """Return the stems of the words that say what a question is about; empty when it says nothing."""
+    meaningful = [word for word in words(question) if word not in _STOP and (len(word) > 1 or not word.isascii())]
+    return frozenset(stem(word) for word in meaningful[:_MAX_TERMS])
+
+
+def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
+    """Return those of the terms that the text contains."""
+    return frozenset(terms) & {stem(word) for word in words(text)}

@@ -1,0 +1,168 @@
+"""What the graph carries from node to node: plain dicts and lists, because every step of it is checkpointed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from indexer.models import Location, SourceType
+
+Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
+VerdictName = Literal["allow", "watch", "block"]
+Route = Literal["retrieve", "generate"]
+Lookup = Literal["search", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
+Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
+
+
+class RetrievalRequest(TypedDict):
+    """One thing to fetch. `query` is a search text, or the name that a lookup is about.
+
+    `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise.
+    """
+
+    lookup: Lookup
+    query: str
+    source_types: list[SourceType]
+    folders: list[str]
+    patterns: list[str]
+    path: str
+    start_line: int
+    end_line: int
+    reasoning: str
+
+
+class RouterDecision(TypedDict):
+    """Where the turn goes next; `unknown` are the names in the question that are not defined in the repository."""
+
+    route: Route
+    requests: list[RetrievalRequest]
+    fast_path: bool
+    unknown: list[str]
+    reasoning: str
+
+
+class EvidenceRef(TypedDict):
+    """Lines that were read in this turn, and what is known of them; their text is read again from the commit."""
+
+    path: str
+    start_line: int
+    end_line: int
+    role: Role
+    score: float
+    language: str
+    source_type: str
+    symbol: str
+    kind: str
+    signature: str
+    doc: str
+    ambiguous: bool
+
+
+class CitationRef(TypedDict):
+    """Lines that a mark in the answer stands for."""
+
+    mark: int
+    path: str
+    start_line: int
+    end_line: int
+
+
+class RetrievalMetadata(TypedDict):
+    """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits."""
+
+    searched: list[str]
+    relaxed: list[str]
+    failures: list[str]
+    totals: dict[str, int]
+    weak: bool
+
+
+class Turn(TypedDict):
+    """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question."""
+
+    question: str
+    answer: str
+    intent: str
+    citations: list[CitationRef]
+    symbol: str
+    kind: str
+    path: str
+    repository: str
+    commit: str
+    asked_at: float
+
+
+class AgentState(TypedDict, total=False):
+    """The channels of the graph. All but the conversation's are reset by the first node of a turn."""
+
+    user_query: str
+    asked_at: float
+    repository: str
+    commit: str
+
+    gateway_passed: bool
+    gateway_reason: str
+    gateway_verdict: VerdictName
+    is_blocked: bool
+
+    cleaned_query: str
+    intent: Intent
+    is_follow_up: bool
+    needs_retrieval: bool
+
+    router_output: RouterDecision | None
+    retrieved: list[EvidenceRef]
+    expanded: list[EvidenceRef]
+    retrieval_metadata: RetrievalMetadata
+
+    final_answer: str
+    citations: list[CitationRef]
+    main_symbol: str
+    main_kind: str
+
+    conversation_history: list[Turn]
+    turn_count: int
+    error: str
+
+
+def no_metadata() -> RetrievalMetadata:
+    """Return the metadata of a turn that has searched nothing yet."""
+    return {"searched": [], "relaxed": [], "failures": [], "totals": {}, "weak": False}
+
+
+def fresh_turn() -> AgentState:
+    """Return the values that a turn begins with, whatever an interrupted one has left behind."""
+    return {
+        "gateway_passed": False,
+        "gateway_reason": "",
+        "gateway_verdict": "block",
+        "is_blocked": False,
+        "cleaned_query": "",
+        "intent": "new_question",
+        "is_follow_up": False,
+        "needs_retrieval": False,
+        "router_output": None,
+        "retrieved": [],
+        "expanded": [],
+        "retrieval_metadata": no_metadata(),
+        "final_answer": "",
+        "citations": [],
+        "main_symbol": "",
+        "main_kind": "",
+        "error": "",
+    }
+
+
+def where(ref: EvidenceRef | CitationRef) -> Location:
+    """Return the lines that a reference points at."""
+    return Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["end_line"])
+
+
+def route_of(state: AgentState) -> str:
+    """Name the way that the turn took through the graph, for the answer and for statistics."""
+    if state.get("is_blocked"):
+        return "blocked"
+    by_intent = {"history_request": "history", "follow_up": "history", "out_of_scope": "out_of_scope"}
+    if (name := by_intent.get(state.get("intent", ""))) is not None:
+        return name
+    decision = state.get("router_output")
+    return "fast_path" if decision is not None and decision["fast_path"] else "broad"

@@ -1,0 +1,1 @@
+"""What the graph may do: a registry and one module a tool family."""

@@ -1,0 +1,76 @@
+"""What the agent's tests share: the small shop, an agent over it, and a way to put a question."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.runtime import Runtime
+
+from agent.agent import Agent
+from agent.checkpoints import SafeSaver, open_saver
+from agent.events import AgentEvent, EventKind
+from agent.ports import Answer, Deps
+from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.shop import SHOP
+
+SECRET = "hunter2secret"
+
+
+def redact(text: str) -> str:
+    """Mask the one secret that the shop holds."""
+    return text.replace(SECRET, "[REDACTED:password]")
+
+
+@dataclass
+class Told:
+    """Remembers what a node told its listeners."""
+
+    events: list[tuple[EventKind, dict[str, Any]]] = field(default_factory=list)
+
+    def __call__(self, kind: EventKind, /, **payload: Any) -> None:
+        self.events.append((kind, payload))
+
+    def text(self) -> str:
+        return "".join(payload["text"] for kind, payload in self.events if kind == "token")
+
+
+@pytest.fixture
+def code() -> FakeCode:
+    return FakeCode(SHOP)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def runtime(code: FakeCode, told: Told) -> Runtime[Deps]:
+    return Runtime(context=Deps(code=code, redact=redact, emit=told))
+
+
+@pytest.fixture
+async def saver(tmp_path: Path) -> AsyncIterator[SafeSaver]:
+    async with open_saver(tmp_path / "conversations.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def agent(code: FakeCode, saver: SafeSaver) -> Agent:
+    return Agent(FakeLibrary(code), saver, redact)
+
+
+async def events_of(agent: Agent, question: str, thread: str = "t") -> list[AgentEvent]:
+    """Put a question and return everything that was told."""
+    return [event async for event in agent.ask(question, thread=thread)]
+
+
+async def answer_to(agent: Agent, question: str, thread: str = "t") -> Answer:
+    """Put a question and return the answer."""
+    answer = (await events_of(agent, question, thread))[-1].payload["answer"]
+    assert isinstance(answer, Answer)
+    return answer

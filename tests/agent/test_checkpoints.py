@@ -1,0 +1,141 @@
+"""The conversation database: safe writes, and a sentence for each way in which it can be unusable."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+
+from agent.checkpoints import SafeSaver, open_saver
+from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+async def put(saver: SafeSaver) -> RunnableConfig:
+    return await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+
+
+async def open_once(path: Path) -> None:
+    async with open_saver(path, busy_seconds=0.05) as saver:
+        await put(saver)
+
+
+async def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+    await open_once(tmp_path / "deep" / "down" / "c.db")
+    assert (tmp_path / "deep" / "down" / "c.db").exists()
+
+
+async def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    path.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(CheckpointDamaged, match="Move the file away"):
+        await open_once(path)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+async def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    await open_once(path)
+    with sqlite3.connect(path) as conn:
+        conn.execute("PRAGMA user_version = 99")
+    conn.close()
+    with pytest.raises(CheckpointVersion, match="another version"):
+        await open_once(path)
+
+
+async def test_a_foreign_database_is_not_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    with sqlite3.connect(path) as conn:
+        conn.execute("CREATE TABLE recipes (name TEXT)")
+    conn.close()
+    with pytest.raises(CheckpointVersion):
+        await open_once(path)
+
+
+async def test_a_folder_that_is_a_file_is_called_unwritable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(CheckpointUnwritable):
+        await open_once(tmp_path / "file" / "c.db")
+
+
+async def test_a_path_that_is_a_folder_is_called_unwritable(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointUnwritable, match="Make the file and its folder writable"):
+        await open_once(tmp_path)
+
+
+async def test_a_read_only_database_is_called_unwritable(tmp_path: Path) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        await saver.conn.execute("PRAGMA query_only = ON")
+        with pytest.raises(CheckpointUnwritable):
+            await put(saver)
+
+
+async def test_a_full_disk_is_called_unwritable_and_loses_nothing(tmp_path: Path) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        await put(saver)
+        await saver.conn.execute("PRAGMA max_page_count = 9")
+        big: Any = {"filler": "x" * 200_000}
+        with pytest.raises(CheckpointUnwritable, match="Free some space"):
+            await saver.aput(CONFIG, {**empty_checkpoint(), "channel_values": big}, {}, {})
+        assert not saver.conn.in_transaction
+        assert await saver.aget_tuple(CONFIG) is not None
+
+
+async def test_a_database_locked_at_the_start_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    await open_once(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(CheckpointLocked):
+            await open_once(path)
+    finally:
+        other.close()
+
+
+async def test_a_failed_write_leaves_no_transaction_behind(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with open_saver(path, busy_seconds=0.05) as saver:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(CheckpointLocked):
+            await put(saver)
+        other.execute("ROLLBACK")
+        other.close()
+        assert not saver.conn.in_transaction
+        await put(saver)
+
+
+async def test_a_cancelled_write_is_whole(tmp_path: Path) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        for _ in range(20):
+            write = asyncio.create_task(put(saver))
+            await asyncio.sleep(0)
+            write.cancel()
+            await asyncio.wait({write}, timeout=5)
+            assert not saver.conn.in_transaction
+
+
+async def test_pruning_keeps_the_newest_checkpoint_of_that_thread(tmp_path: Path) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        for _ in range(3):
+            newest = await put(saver)
+        other: RunnableConfig = {"configurable": {"thread_id": "other", "checkpoint_ns": ""}}
+        await saver.aput(other, empty_checkpoint(), {}, {})
+        await saver.aput(other, empty_checkpoint(), {}, {})
+        await saver.prune_thread("t")
+        left = [found.config async for found in saver.alist(CONFIG)]
+        others = [found async for found in saver.alist(other)]
+    assert left == [newest]
+    assert len(others) == 2
+
+
+def test_every_checkpoint_error_is_one_of_a_family() -> None:
+    family = {CheckpointDamaged, CheckpointLocked, CheckpointUnwritable, CheckpointVersion}
+    assert family == set(CheckpointError.__subclasses__())

@@ -1,0 +1,253 @@
+"""Code held in memory: a repository of small Python files, read with `ast`, behind the agent's own ports."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from indexer.errors import EmbedderError, NotIndexed, UnknownPath
+from indexer.models import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    Filters,
+    Hit,
+    Location,
+    Passage,
+    SearchMode,
+    SourceType,
+    Symbol,
+)
+
+COMMIT = Commit(sha="c0ffee" * 6 + "c0ff", branch="main", committed_at=1_700_000_000, subject="Add the shop")
+_WORD = re.compile(r"[a-z0-9]+")
+_CHUNK = 30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Call:
+    path: str
+    line: int
+    name: str
+    scope: str
+
+
+class FakeCode:
+    """A `CodeSearch` over a mapping of paths to texts.
+
+    `failing` names the search modes that raise; `gate`, when given, holds every search until it is set.
+    """
+
+    repository = "shop"
+    commit = COMMIT
+
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        *,
+        failing: Sequence[SearchMode] = (),
+        gate: asyncio.Event | None = None,
+    ) -> None:
+        self._files = dict(files)
+        self._failing = frozenset(failing)
+        self._gate = gate
+        self.searching = asyncio.Event()
+        self.searches: list[tuple[str, SearchMode, Filters]] = []
+        self._definitions = [found for path, text in self._files.items() for found in _definitions(path, text)]
+        self._calls = [call for path, text in self._files.items() for call in _calls(path, text)]
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        """Rank windows of lines by the number of the query's words in them."""
+        chosen = filters if filters is not None else Filters()
+        self.searches.append((query, mode, chosen))
+        self.searching.set()
+        if self._gate is not None:
+            await self._gate.wait()
+        if mode in self._failing:
+            raise EmbedderError(f"The {mode} search is out of order.")
+        wanted = {word for word in _words(query) if len(word) > 2}
+        hits = [hit for path in self._files if _passes(path, chosen) for hit in self._windows(path, wanted)]
+        return sorted(hits, key=lambda hit: -hit.score)[:limit]
+
+    def _windows(self, path: str, wanted: set[str]) -> Iterator[Hit]:
+        lines = self._files[path].splitlines()
+        for first in range(0, len(lines), _CHUNK):
+            text = "\n".join(lines[first : first + _CHUNK])
+            said = {word for word in _words(f"{path} {text}") if any(word.startswith(part[:5]) for part in wanted)}
+            if said:
+                yield self._hit(path, first + 1, text, len(said) / (len(wanted) or 1))
+
+    def _hit(self, path: str, start: int, text: str, score: float) -> Hit:
+        location = Location(path=path, start_line=start, end_line=start + text.count("\n"))
+        begun = [d.symbol for d in self._definitions if d.path == path and _holds(location, d.symbol.start_line)]
+        around = self._around(Location(path=path, start_line=start, end_line=start))
+        return Hit(
+            location=location,
+            text=text,
+            score=score,
+            language="python",
+            source_type=_source_type(path),
+            scope=around[-1].symbol.qualified_name if around else "",
+            symbols=tuple(begun),
+        )
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        """Read lines, clipped to the end of the file."""
+        if path not in self._files:
+            raise UnknownPath(f"{path} is not in the commit.")
+        lines = self._files[path].splitlines() or [""]
+        end = min(end_line if end_line is not None else len(lines), len(lines))
+        start = max(1, min(start_line, end))
+        location = Location(path=path, start_line=start, end_line=end)
+        return Passage(location=location, text="\n".join(lines[start - 1 : end]), language=_language(path))
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Find definitions by plain or qualified name, exact case first."""
+        names = [(found, {found.symbol.name, found.symbol.qualified_name}) for found in self._definitions]
+        exact = [found for found, known in names if name in known]
+        return exact or [found for found, known in names if name.lower() in {one.lower() for one in known}]
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        """Return the definitions around a location, outermost first."""
+        return self._around(location)
+
+    def _around(self, location: Location) -> list[Definition]:
+        return [
+            found
+            for found in self._definitions
+            if found.path == location.path
+            and found.symbol.start_line <= location.start_line
+            and location.end_line <= found.symbol.end_line
+        ]
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        """Return the definitions with the same parent in the same file."""
+        parent = definition.symbol.parent
+        return [one for one in self._definitions if one.path == definition.path and one.symbol.parent == parent]
+
+    async def callers(self, name: str) -> Sequence[CallSite]:
+        """Return the calls of every definition of a name."""
+        return [site for found in await self.definitions(name) for site in self._sites(found.symbol.name)]
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        """Return the calls within every definition of a name."""
+        scopes = {(found.path, found.symbol.qualified_name) for found in await self.definitions(name)}
+        return [self._site(call) for call in self._calls if (call.path, call.scope) in scopes]
+
+    def _sites(self, name: str) -> list[CallSite]:
+        return [self._site(call) for call in self._calls if call.name == name]
+
+    def _site(self, call: _Call) -> CallSite:
+        callers = [d for d in self._definitions if d.path == call.path and d.symbol.qualified_name == call.scope]
+        callees = [d for d in self._definitions if d.symbol.name == call.name]
+        return CallSite(
+            path=call.path,
+            line=call.line,
+            name=call.name,
+            caller=callers[0] if callers else None,
+            callee=callees[0] if callees else None,
+            ambiguous=len(callees) > 1,
+        )
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Return every file, by path."""
+        return [
+            FileEntry(path=path, language=_language(path), source_type=_source_type(path), lines=len(text.splitlines()))
+            for path, text in sorted(self._files.items())
+        ]
+
+    def permalink(self, location: Location) -> str | None:
+        """Return an address on a made-up host."""
+        lines = f"#L{location.start_line}-L{location.end_line}"
+        return f"https://git.example.com/shop/blob/{self.commit.sha}/{location.path}{lines}"
+
+
+class FakeLibrary:
+    """A `CodeLibrary` that holds one repository, or none yet."""
+
+    def __init__(self, code: FakeCode | None) -> None:
+        self.code = code
+
+    async def pin(self, repository: str | None = None) -> FakeCode:
+        """Return the repository, whatever its name."""
+        if self.code is None or repository == "elsewhere":
+            raise NotIndexed("The repository is not indexed yet. Run citebot index.")
+        return self.code
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
+
+
+def _holds(location: Location, line: int) -> bool:
+    return location.start_line <= line <= location.end_line
+
+
+def _passes(path: str, filters: Filters) -> bool:
+    patterns = [pattern.lstrip("/") for pattern in filters.patterns]
+    return (
+        (not filters.source_types or _source_type(path) in filters.source_types)
+        and (not filters.folders or any(path.startswith(f"{folder}/") for folder in filters.folders))
+        and (not patterns or any(fnmatch(path, pattern) for pattern in patterns))
+    )
+
+
+def _source_type(path: str) -> SourceType:
+    if path.endswith(".md"):
+        return "doc"
+    return "test" if path.startswith("tests/") else "code"
+
+
+def _language(path: str) -> str:
+    return "python" if path.endswith(".py") else "markdown"
+
+
+def _definitions(path: str, text: str) -> Iterator[Definition]:
+    if path.endswith(".py"):
+        for node, parents in _walk(ast.parse(text), ()):
+            yield Definition(path=path, symbol=_symbol(node, parents, text.splitlines()))
+
+
+_Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _walk(tree: ast.AST, parents: tuple[_Defining, ...]) -> Iterator[tuple[_Defining, tuple[_Defining, ...]]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, _Defining):
+            yield node, parents
+            yield from _walk(node, (*parents, node))
+        else:
+            yield from _walk(node, parents)
+
+
+def _symbol(node: _Defining, parents: tuple[_Defining, ...], lines: list[str]) -> Symbol:
+    is_class = isinstance(node, ast.ClassDef)
+    in_class = bool(parents) and isinstance(parents[-1], ast.ClassDef)
+    return Symbol(
+        name=node.name,
+        qualified_name=".".join([*(parent.name for parent in parents), node.name]),
+        kind="class" if is_class else "method" if in_class else "function",
+        signature="\n".join(lines[node.lineno - 1 : node.body[0].lineno - 1]).strip() or lines[node.lineno - 1],
+        doc=(ast.get_docstring(node) or "").split("\n")[0],
+        start_line=node.lineno,
+        end_line=node.end_lineno or node.lineno,
+    )
+
+
+def _calls(path: str, text: str) -> Iterator[_Call]:
+    if not path.endswith(".py"):
+        return
+    tree = ast.parse(text)
+    inner = [(node, ".".join([*(p.name for p in parents), node.name])) for node, parents in _walk(tree, ())]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            scopes = [scope for d, scope in inner if d.lineno <= node.lineno <= (d.end_lineno or d.lineno)]
+            yield _Call(path=path, line=node.lineno, name=name, scope=scopes[-1] if scopes else "")

@@ -1,0 +1,260 @@
+# ruff: noqa: ARG002 - a double need not use everything that its port is given
+"""In-memory doubles of what the bot needs: an index, the code in it, and an assistant that follows a script."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.events import AgentEvent, EventKind
+from agent.ports import Answer, Citation
+from bot.app import App
+from bot.ports import Assistant
+from bot.settings import Settings
+from indexer.errors import IndexerError, NotIndexed
+from indexer.models import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    Filters,
+    Hit,
+    IndexStatus,
+    Location,
+    Passage,
+    Progress,
+    RefreshReport,
+    SearchMode,
+    Symbol,
+)
+
+HEAD = "0123456789abcdef0123456789abcdef01234567"
+SEND = Definition(
+    path="src/session.py",
+    symbol=Symbol(
+        name="send",
+        qualified_name="Session.send",
+        kind="method",
+        signature="def send(self, event: Event) -> None",
+        doc="Send one event.",
+        start_line=10,
+        end_line=24,
+    ),
+)
+CALL = CallSite(path="src/main.py", line=7, name="send", caller=None, callee=SEND, ambiguous=True)
+HIT = Hit(
+    location=Location(path="src/session.py", start_line=10, end_line=24),
+    text="def send(self, event): ...",
+    score=0.5,
+    language="python",
+    source_type="code",
+    scope="Session",
+    symbols=(SEND.symbol,),
+)
+CITATION = Citation(mark=1, path="src/session.py", start_line=10, end_line=24, commit=HEAD, url=None)
+ANSWER = Answer(
+    text="Events are sent by `Session.send` [1].",
+    citations=(CITATION,),
+    repository="demo",
+    commit=HEAD,
+    intent="new_question",
+    route="fast",
+    model=None,
+    seconds=0.25,
+)
+
+
+class FakeCode:
+    """A repository with one method in it, `Session.send`; remembers what was searched for."""
+
+    repository = "demo"
+    commit = Commit(sha=HEAD, branch="main", committed_at=0, subject="Begin")
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[str, int, Filters | None, SearchMode]] = []
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        self.searches.append((query, limit, filters, mode))
+        return [HIT] if "send" in query else []
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        return Passage(location=HIT.location, text=HIT.text, language="python")
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        return [SEND] if name in {"send", "Session.send"} else []
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        return []
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        return []
+
+    async def callers(self, name: str) -> Sequence[CallSite]:
+        return [CALL] if name == "send" else []
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        return []
+
+    async def files(self) -> Sequence[FileEntry]:
+        return []
+
+    def permalink(self, location: Location) -> str | None:
+        return None
+
+
+class FakeIndex:
+    """An index that becomes current when it is refreshed, unless it was given an error to raise.
+
+    With `endless` set a refresh reports progress from a thread until the callback stops it.
+    """
+
+    def __init__(
+        self,
+        *,
+        commit: str | None = HEAD,
+        current: bool = True,
+        error: IndexerError | None = None,
+        warnings: tuple[str, ...] = (),
+        endless: bool = False,
+        path: str = "/demo",
+    ) -> None:
+        self.code = FakeCode()
+        self.refreshes: list[bool] = []
+        self.stopped_by: BaseException | None = None
+        self.begun = threading.Event()
+        self._commit = commit
+        self._current = current
+        self._error = error
+        self._warnings = warnings
+        self._endless = endless
+        self._path = path
+
+    async def is_current(self) -> bool:
+        return self._current
+
+    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
+        self.refreshes.append(full)
+        if self._error:
+            raise self._error
+        report = progress or (lambda _: None)
+        await asyncio.to_thread(self._work, report)
+        previous, self._commit, self._current = self._commit, HEAD, True
+        return RefreshReport(
+            commit=HEAD,
+            previous=previous,
+            changed=3,
+            removed=1,
+            files=12,
+            chunks=1234,
+            seconds=0.5,
+            warnings=self._warnings,
+        )
+
+    def _work(self, report: Callable[[Progress], None]) -> None:
+        try:
+            report(Progress(stage="parsing", done=1, total=3))
+            while self._endless:
+                self.begun.set()
+                report(Progress(stage="parsing", done=2, total=3))
+        except BaseException as error:
+            self.stopped_by = error
+            raise
+
+    async def pin(self) -> FakeCode:
+        if self._commit is None:
+            raise NotIndexed("demo has not been indexed yet.")
+        return self.code
+
+    async def status(self) -> IndexStatus:
+        return IndexStatus(
+            repository="demo",
+            path=self._path,
+            commit=self._commit,
+            branch="main",
+            indexed_at=0.0 if self._commit else None,
+            commits_behind=0 if self._commit else None,
+            files=12,
+            chunks=1234,
+            symbols=56,
+            embedder="static",
+            disk_bytes=2_500_000,
+            skipped={"binary": 2},
+            warnings=self._warnings,
+        )
+
+
+class FakeAssistant:
+    """Replays events; remembers what it was asked and what it was told to forget.
+
+    With `hangs` set it sets `begun` after the first events and never answers.
+    """
+
+    def __init__(self, *events: AgentEvent, hangs: bool = False) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.forgotten: list[str] = []
+        self.begun = asyncio.Event()
+        self.cancelled = False
+        self._events = events or answering(ANSWER)
+        self._hangs = hangs
+
+    async def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
+        self.asked.append((question, thread))
+        for event in self._events:
+            if self._hangs and event.kind == "answer":
+                await self._hang()
+            yield event
+
+    async def _hang(self) -> None:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+    async def forget(self, thread: str) -> None:
+        self.forgotten.append(thread)
+
+
+def event(kind: EventKind, **payload: Any) -> AgentEvent:
+    """Make an event of a run."""
+    return AgentEvent(kind=kind, run_id="run", iteration=0, ts=0.0, payload=payload)
+
+
+def answering(answer: Answer) -> tuple[AgentEvent, ...]:
+    """The events of a run that ends with the answer."""
+    return (
+        event("step_start", node="retrieval", stage="Searching `send`"),
+        event("token", text=answer.text),
+        event("answer", answer=answer),
+    )
+
+
+def saying(text: str) -> Answer:
+    """An answer with other words."""
+    return dataclasses.replace(ANSWER, text=text)
+
+
+class FakeOpening:
+    """Opens an application made of fakes; remembers for which settings and repository."""
+
+    def __init__(self, index: FakeIndex | None = None, assistant: FakeAssistant | None = None) -> None:
+        self.index = index or FakeIndex()
+        self.assistant = assistant or FakeAssistant()
+        self.opened: list[tuple[Settings, Path]] = []
+
+    @asynccontextmanager
+    async def __call__(self, settings: Settings, repository: Path) -> AsyncGenerator[App]:
+        self.opened.append((settings, repository))
+        yield App(settings=settings, index=self.index, open_assistant=self._open_assistant)
+
+    @asynccontextmanager
+    async def _open_assistant(self) -> AsyncGenerator[Assistant]:
+        yield self.assistant
