@@ -1,0 +1,1 @@
+"""One technology a module."""

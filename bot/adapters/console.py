@@ -1,0 +1,192 @@
+"""The conversation in a terminal, or over a pipe: lines in, answers out, a few commands."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from agent.errors import AgentError
+from bot import records
+from bot.adapters.terminal import Terminal
+from bot.errors import BotError
+from bot.freshness import keep_current, refresh
+from bot.ports import Assistant, Index
+from indexer.errors import IndexerError
+
+if TYPE_CHECKING:
+    from prompt_toolkit.history import History
+
+HELP = """\
+Ask anything about the code; "and who calls it?" goes on from the answer before.
+/reindex [full]  index HEAD now; "full" begins from nothing
+/status          what is indexed
+/new             forget this conversation and begin another
+/help            this list
+/quit            leave; so does Ctrl-D, or Ctrl-C twice
+Ctrl-C stops an answer."""
+
+
+class Lines(Protocol):
+    """Where a person's lines come from."""
+
+    async def read(self) -> str | None:
+        """Wait for the next line; None when there will be no more."""
+
+
+class PipedLines:
+    """Lines of a stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    async def read(self) -> str | None:
+        """Wait for the next line; None at the end."""
+        line = await asyncio.to_thread(self._stream.readline)
+        return line.rstrip("\r\n") if line else None
+
+
+class PromptedLines:
+    """Lines typed at a prompt, with history kept in a file that only its owner can read."""
+
+    def __init__(self, history: Path, say: Callable[[str], None]) -> None:
+        # prompt_toolkit costs a quarter of a second, which only a terminal is worth.
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        past: History = InMemoryHistory()
+        try:
+            history.parent.mkdir(parents=True, exist_ok=True)
+            history.touch(mode=0o600)
+            past = FileHistory(str(history))
+        except OSError as error:
+            say(f"What you type is not remembered after this session: {history}: {error.strerror}.")
+        self._session: PromptSession[str] = PromptSession(history=past)
+        self._say = say
+
+    async def read(self) -> str | None:
+        """Wait for the next line; None at Ctrl-D, or at the second Ctrl-C in a row at an empty prompt."""
+        warned = False
+        while True:
+            try:
+                return await self._session.prompt_async("> ")
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                empty = not self._session.default_buffer.text
+                if warned and empty:
+                    return None
+                warned = empty
+                if empty:
+                    self._say("Press Ctrl-C again, or Ctrl-D, to leave.")
+
+
+class ConsoleChat:
+    """One conversation with one person. `stoppable` is set where Ctrl-C is to end an answer and not the program."""
+
+    def __init__(
+        self, index: Index, assistant: Assistant, *, terminal: Terminal, lines: Lines, stoppable: bool
+    ) -> None:
+        self._index = index
+        self._assistant = assistant
+        self._terminal = terminal
+        self._lines = lines
+        self._stoppable = stoppable
+        self._thread = _new_thread()
+        self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
+            "/reindex": self._reindex,
+            "/status": self._status,
+            "/new": self._new,
+            "/help": self._help,
+        }
+
+    async def run(self) -> bool:
+        """Take lines until there are no more; tell whether every one of them was answered."""
+        good = True
+        try:
+            while (line := await self._lines.read()) is not None and line.strip() != "/quit":
+                if line.strip():
+                    good &= await self._guarded(self._respond(line.strip()))
+        finally:
+            await self._assistant.forget(self._thread)
+        return good
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> bool:
+        """Do the work; what goes wrong with one line is said, and the next one is taken."""
+        try:
+            if self._stoppable and not await until_interrupted(work):
+                self._terminal.note("Stopped.")
+            elif not self._stoppable:
+                await work
+        except (IndexerError, AgentError, BotError) as error:
+            self._terminal.note(str(error))
+            return False
+        return True
+
+    async def _respond(self, line: str) -> None:
+        if not line.startswith("/"):
+            await self._answer(line)
+            return
+        name, _, rest = line.partition(" ")
+        command = self._commands.get(name)
+        if command is None:
+            raise BotError(f"There is no command {name}. /help lists them; a question does not begin with a slash.")
+        await command(rest.strip())
+
+    async def _answer(self, question: str) -> None:
+        await keep_current(self._index, self._terminal)
+        answer = await self._terminal.follow(self._assistant.ask(question, thread=self._thread))
+        self._terminal.show(answer, Path((await self._index.status()).path))
+        self._terminal.write("")
+
+    async def _reindex(self, rest: str) -> None:
+        if rest not in {"", "full"}:
+            raise BotError("Write /reindex, or /reindex full to begin from nothing.")
+        report = await refresh(self._index, self._terminal, full=rest == "full")
+        self._terminal.write(records.report_line(report, (await self._index.status()).repository))
+
+    async def _status(self, _: str) -> None:
+        self._terminal.write(records.status_lines(await self._index.status()))
+
+    async def _new(self, _: str) -> None:
+        await self._assistant.forget(self._thread)
+        self._thread = _new_thread()
+        self._terminal.write("A new conversation.")
+
+    async def _help(self, _: str) -> None:
+        self._terminal.write(HELP)
+
+
+def _new_thread() -> str:
+    return f"console:local:local:{uuid.uuid4().hex}"
+
+
+async def until_interrupted(work: Coroutine[None, None, None]) -> bool:
+    """Run the work; Ctrl-C cancels it and nothing else. Tell whether it came to its end."""
+    task = asyncio.ensure_future(work)
+    with on_interrupt(task.cancel):
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+    if task.cancelled():
+        return False
+    task.result()
+    return True
+
+
+@contextmanager
+def on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` on Ctrl-C for as long as the context is open."""
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,69 @@
+"""The composition root: the one place where the concrete parts are joined, opened in order and closed in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from agent.ports import CodeSearch
+from bot.ports import Assistant, Index
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """What is open while citebot runs. The assistant is opened by those who ask: looking things up needs none."""
+
+    settings: Settings
+    index: Index
+    open_assistant: Callable[[], AbstractAsyncContextManager[Assistant]]
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, repository: Path) -> AsyncGenerator[Self]:
+        """Open the index of the repository at (or around) a path."""
+        # `--help` and a wrong option must not wait for numpy.
+        from indexer.index import CodeIndex
+
+        # Another provider's embedder finds its own key; Google's must not be sent to it.
+        google = settings.embedder.startswith("google_genai:")
+        async with AsyncExitStack() as stack:
+            index = await CodeIndex.open(
+                repository,
+                home=settings.home,
+                embedder=settings.embedder,
+                include=settings.include,
+                exclude=settings.exclude,
+                fusion=settings.fusion,
+                api_key=settings.google_api_key if google else None,
+                base_url=settings.google_api_base_url if google else None,
+            )
+            stack.push_async_callback(index.aclose)
+            yield cls(settings=settings, index=index, open_assistant=partial(_open_assistant, settings, index))
+
+
+class OneRepository:
+    """A library with a single repository in it."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:  # noqa: ARG002 - there is only one
+        """Hold the repository, whatever name it is asked for by."""
+        return await self._index.pin()
+
+
+@asynccontextmanager
+async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[Assistant]:
+    # Importing langgraph takes a second, which only a question is worth.
+    from agent.agent import Agent
+    from agent.checkpoints import open_saver
+    from indexer.secrets import redact
+
+    async with AsyncExitStack() as stack:
+        saver = await stack.enter_async_context(open_saver(settings.home / "conversations.sqlite"))
+        yield Agent(OneRepository(index), saver, redact=redact)

@@ -1,0 +1,105 @@
+"""What the one-shot commands do: look something up at the newest commit, and say it as text or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.ports import CodeSearch
+from bot import records
+from bot.freshness import Display, keep_current, refresh
+from bot.ports import Index
+from indexer.models import CallSite, Filters, SearchMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a command has to say: `output` for standard output, `note` for standard error, and whether it succeeded."""
+
+    output: str = ""
+    note: str = ""
+    ok: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """How to search, whatever is searched for."""
+
+    limit: int = 10
+    filters: Filters = field(default_factory=Filters)
+    mode: SearchMode = "hybrid"
+
+
+async def pinned(index: Index, display: Display) -> CodeSearch:
+    """Bring the index to HEAD and hold it there."""
+    await keep_current(index, display)
+    return await index.pin()
+
+
+async def build(index: Index, display: Display, *, full: bool, as_json: bool) -> Outcome:
+    """Index HEAD."""
+    report = await refresh(index, display, full=full)
+    repository = (await index.status()).repository
+    if as_json:
+        return Outcome(output=records.to_json(records.report_record(report, repository)))
+    return Outcome(output=records.report_line(report, repository))
+
+
+async def status(index: Index, *, as_json: bool) -> Outcome:
+    """Say what is indexed."""
+    found = await index.status()
+    return Outcome(output=records.to_json(records.status_record(found)) if as_json else records.status_lines(found))
+
+
+async def search(code: CodeSearch, text: str, query: Query, *, as_json: bool) -> Outcome:
+    """Rank the places that a query is about."""
+    hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
+    note = "" if hits else f"Nothing found in {_where(code)}. Use other words, or fewer filters."
+    rows = [records.hit_record(hit) for hit in hits] if as_json else [records.hit_line(hit) for hit in hits]
+    return _listing("hits", rows, note, as_json=as_json)
+
+
+async def symbols(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+    """List the definitions of a name."""
+    found = await code.definitions(name)
+    note = "" if found else _undefined(code, name)
+    rows = [records.definition_record(each) if as_json else records.definition_line(each) for each in found]
+    return _listing("symbols", rows, note, as_json=as_json)
+
+
+async def callers(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+    """List where a function or class is called."""
+    calls = await code.callers(name)
+    note = "" if calls else await _no_calls(code, name, f"Nothing in {_where(code)} calls {name}.")
+    return _listing("callers", _calls(calls, records.caller_line, as_json=as_json), note, as_json=as_json)
+
+
+async def callees(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+    """List what a function calls."""
+    calls = await code.callees(name)
+    note = "" if calls else await _no_calls(code, name, f"{name} calls nothing that is known by name.")
+    return _listing("callees", _calls(calls, records.callee_line, as_json=as_json), note, as_json=as_json)
+
+
+def _calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
+    if as_json:
+        return [records.call_record(call) for call in calls]
+    return list(dict.fromkeys(map(line, calls)))  # a call that may mean several definitions is there once for each
+
+
+def _listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> Outcome:
+    output = records.to_json({key: rows}) if as_json else "\n".join(rows)
+    return Outcome(output=output, note=note, ok=bool(rows))
+
+
+async def _no_calls(code: CodeSearch, name: str, sentence: str) -> str:
+    return sentence if await code.definitions(name) else _undefined(code, name)
+
+
+def _undefined(code: CodeSearch, name: str) -> str:
+    return f"{name} is not defined in {_where(code)}. To look for it by meaning: citebot search"
+
+
+def _where(code: CodeSearch) -> str:
+    return f"{code.repository} at {code.commit.sha[:7]}"

@@ -1,0 +1,154 @@
+"""What is found, as records of JSON and as lines of plain text: pure functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from agent.ports import Answer
+from bot.markdown import one_line, place
+from indexer.models import CallSite, Definition, Hit, IndexStatus, RefreshReport
+
+
+def to_json(record: Mapping[str, Any]) -> str:
+    """Write a record on one line; everything beyond ASCII is escaped, so it passes through any terminal or pipe."""
+    return json.dumps(record)
+
+
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """Describe an answer."""
+    citations = [
+        {
+            "path": cited.path,
+            "start_line": cited.start_line,
+            "end_line": cited.end_line,
+            "commit": cited.commit,
+            "url": cited.url,
+        }
+        for cited in answer.citations
+    ]
+    return {
+        "answer": answer.text,
+        "citations": citations,
+        "repository": answer.repository,
+        "commit": answer.commit,
+        "intent": answer.intent,
+        "route": answer.route,
+        "model": answer.model,
+        "seconds": round(answer.seconds, 3),
+    }
+
+
+def hit_record(hit: Hit) -> dict[str, Any]:
+    """Describe a hit; its symbol is the first that begins in the chunk, else the one around it."""
+    return {
+        "path": hit.location.path,
+        "start_line": hit.location.start_line,
+        "end_line": hit.location.end_line,
+        "symbol": _symbol_of(hit) or None,
+        "score": round(hit.score, 6),
+    }
+
+
+def hit_line(hit: Hit) -> str:
+    """Write a hit on one line: where, what, how good."""
+    where = place(hit.location.path, hit.location.start_line, hit.location.end_line)
+    return "  ".join(part for part in (where, one_line(_symbol_of(hit)), f"{hit.score:.3f}") if part)
+
+
+def definition_record(definition: Definition) -> dict[str, Any]:
+    """Describe a definition."""
+    return {"path": definition.path, **dataclasses.asdict(definition.symbol)}
+
+
+def definition_line(definition: Definition) -> str:
+    """Write a definition on one line: where, its kind, its signature."""
+    symbol = definition.symbol
+    where = place(definition.path, symbol.start_line, symbol.end_line)
+    return f"{where}  {symbol.kind}  {one_line(symbol.signature or symbol.qualified_name)}"
+
+
+def call_record(call: CallSite) -> dict[str, Any]:
+    """Describe a call; `caller` is null at module level, `callee` where the name is not defined in the repository."""
+    return {
+        "path": call.path,
+        "line": call.line,
+        "name": call.name,
+        "caller": definition_record(call.caller) if call.caller else None,
+        "callee": definition_record(call.callee) if call.callee else None,
+        "ambiguous": call.ambiguous,
+    }
+
+
+def caller_line(call: CallSite) -> str:
+    """Write a call on one line, seen from what is called: where, and who calls."""
+    caller = one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
+    return f"{place(call.path, call.line, call.line)}  {caller}{_doubt(call)}"
+
+
+def callee_line(call: CallSite) -> str:
+    """Write a call on one line, seen from who calls: where, what is called, and where that is defined."""
+    symbol = call.callee.symbol if call.callee else None
+    name = one_line(symbol.qualified_name if symbol else call.name)
+    line = f"{place(call.path, call.line, call.line)}  {name}"
+    if call.callee and symbol:
+        line += f"  {place(call.callee.path, symbol.start_line, symbol.end_line)}"
+    return line + _doubt(call)
+
+
+def report_record(report: RefreshReport, repository: str) -> dict[str, Any]:
+    """Describe what a refresh did."""
+    return {"repository": repository, **dataclasses.asdict(report)}
+
+
+def report_line(report: RefreshReport, repository: str) -> str:
+    """Write what a refresh did as a sentence."""
+    changes = f"{report.changed:,} parsed, {report.removed:,} gone"
+    return (
+        f"Indexed {one_line(repository)} at {report.commit[:7]}: {report.files:,} files, {report.chunks:,} chunks "
+        f"in {report.seconds:.1f} s ({changes})."
+    )
+
+
+def status_record(status: IndexStatus) -> dict[str, Any]:
+    """Describe an index."""
+    return dataclasses.asdict(status)
+
+
+def status_lines(status: IndexStatus) -> str:
+    """Write what is indexed as a few lines."""
+    rows = [("repository", f"{one_line(status.repository)} ({one_line(status.path)})")]
+    if status.commit is None:
+        rows.append(("indexed", "not yet: the first question or `citebot index` does it"))
+    else:
+        rows += [("indexed", _indexed(status)), ("contents", _contents(status)), ("embedder", status.embedder)]
+    rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
+    if status.skipped:
+        rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
+    rows += [("warning", one_line(warning)) for warning in status.warnings]
+    return "\n".join(f"{name:<12}{value}" for name, value in rows)
+
+
+def _symbol_of(hit: Hit) -> str:
+    return hit.symbols[0].qualified_name if hit.symbols else hit.scope
+
+
+def _doubt(call: CallSite) -> str:
+    return "  (one of several of that name)" if call.ambiguous else ""
+
+
+def _indexed(status: IndexStatus) -> str:
+    branch = f" on {one_line(status.branch)}" if status.branch else ""
+    text = f"{(status.commit or '')[:7]}{branch}"
+    if status.indexed_at is not None:
+        text += f", {datetime.fromtimestamp(status.indexed_at).astimezone():%Y-%m-%d %H:%M}"
+    if status.commits_behind:
+        text += f", {status.commits_behind:,} commit{'s' * (status.commits_behind != 1)} behind HEAD"
+    return text
+
+
+def _contents(status: IndexStatus) -> str:
+    return f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"

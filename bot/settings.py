@@ -1,0 +1,181 @@
+"""The settings that citebot runs with: the only reader of the environment and of citebot.toml."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import platformdirs
+from dotenv import dotenv_values
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from bot.errors import SettingsError
+
+PREFIX = "CITEBOT_"
+FILE_NAME = "citebot.toml"
+# These say where settings are read from, so they are not settings themselves.
+CONFIG_VARIABLE = "CITEBOT_CONFIG"
+DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
+
+
+def _split(value: object) -> object:
+    """A variable holds a list as one text, parts separated by commas."""
+    if isinstance(value, str):
+        return [part for part in (part.strip() for part in value.split(",")) if part]
+    return value
+
+
+def _absolute(value: object) -> object:
+    if not isinstance(value, str | Path):
+        return value
+    try:
+        return Path(value).expanduser().absolute()
+    except RuntimeError as error:  # `~somebody` where there is no such user
+        raise ValueError(f"the home folder in {value} is not known") from error
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Folder = Annotated[Path, BeforeValidator(_absolute)]
+
+
+class Settings(BaseSettings):
+    """Every setting. A variable wins over citebot.toml, and that wins over the default.
+
+    The Google key and address are read from the environment alone: a citebot.toml is found in whatever
+    directory citebot is started in, and must not be able to send a key to an address of its choice.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
+
+    home: Folder = Field(default_factory=lambda: platformdirs.user_data_path("citebot"))
+    repo: Folder | None = None
+    embedder: str = Field(default="static", min_length=1)
+    fusion: Literal["score", "rrf"] = "score"
+    include: Globs = ()
+    exclude: Globs = ()
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
+    google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
+    google_api_base_url: str | None = Field(
+        default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=r"^https?://[^\s/]+"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read nothing behind the caller's back; `load` names the sources."""
+        return (init_settings,)
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Self:
+        """Read the environment and citebot.toml; `SettingsError` lists everything that is wrong with them."""
+        directory = directory or Path.cwd()
+        variables = _variables(os.environ if environ is None else environ, directory)
+        file = _config_file(variables, directory)
+        from_file = _read_toml(file) if file else {}
+        from_variables = _read_variables(cls, variables)
+        problems = _misspelt_variables(variables)
+        problems += [f"{FILE_NAME}: {_unknown_key(key)}" for key in from_file if key not in file_keys()]
+        known = {key: value for key, value in from_file.items() if key in file_keys()}
+        try:
+            settings = cls(**(known | from_variables))
+        except ValidationError as error:
+            problems += [_problem(detail, from_variables) for detail in error.errors()]
+            raise SettingsError(_listed(problems)) from None  # the cause would print the values
+        if problems:
+            raise SettingsError(_listed(problems))
+        return settings
+
+
+def variable_names() -> tuple[str, ...]:
+    """Every variable that citebot reads."""
+    names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in Settings.model_fields.items()]
+    return (*names, CONFIG_VARIABLE, DOTENV_VARIABLE)
+
+
+def file_keys() -> tuple[str, ...]:
+    """Every key that may stand in citebot.toml."""
+    return tuple(name for name, field in Settings.model_fields.items() if field.validation_alias is None)
+
+
+def _variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
+    named = environ.get(DOTENV_VARIABLE)
+    if not named:
+        return dict(environ)
+    path = _named_file(DOTENV_VARIABLE, named, directory)
+    from_file = {key: value for key, value in dotenv_values(path, interpolate=False).items() if value}
+    return from_file | dict(environ)
+
+
+def _config_file(variables: Mapping[str, str], directory: Path) -> Path | None:
+    named = variables.get(CONFIG_VARIABLE)
+    if not named:
+        path = directory / FILE_NAME
+        return path if path.is_file() else None
+    return _named_file(CONFIG_VARIABLE, named, directory)
+
+
+def _named_file(variable: str, named: str, directory: Path) -> Path:
+    path = directory / named
+    if not path.is_file():
+        raise SettingsError(f"{variable} names {path}, which is not there. Create it or unset the variable.")
+    return path
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+
+
+def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> dict[str, Any]:
+    source = EnvSettingsSource(settings)
+    source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip()}
+    return source()
+
+
+def _misspelt_variables(variables: Mapping[str, str]) -> list[str]:
+    known = variable_names()
+    unknown = [name for name in variables if name.startswith(PREFIX) and name not in known]
+    near = {name: difflib.get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
+    return [f"{name} is not a setting. Did you mean {match[0]}?" for name, match in near.items() if match]
+
+
+def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
+    key = str(detail["loc"][0])
+    in_file = key in file_keys() and key not in from_variables
+    variable = key if key.isupper() else PREFIX + key.upper()
+    return f"{f'{FILE_NAME}: {key}' if in_file else variable}: {detail['msg']}."
+
+
+def _unknown_key(key: str) -> str:
+    if key.upper() in variable_names():
+        return f"{key} may only be set as the variable {key.upper()}."
+    match = difflib.get_close_matches(key, file_keys(), n=1)
+    return f"{key} is not a setting. " + (f"Did you mean {match[0]}?" if match else f"It has {', '.join(file_keys())}.")
+
+
+def _listed(problems: list[str]) -> str:
+    return problems[0] if len(problems) == 1 else "\n  ".join([f"{len(problems)} settings are wrong:", *problems])

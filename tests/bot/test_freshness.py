@@ -1,0 +1,99 @@
+"""Bringing the index to HEAD: when it happens, what is said, and that it can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from bot.errors import RefreshStopped
+from bot.freshness import PATIENCE_SECONDS, Stoppable, keep_current, refresh
+from indexer.errors import StorageUnwritable
+from indexer.models import Progress
+from tests.fakes.parts import FakeIndex
+
+LIMIT = 5
+
+
+class Seen:
+    """A display that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.patience: list[float] = []
+        self.stages: list[str] = []
+        self.notes: list[str] = []
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+        self.patience.append(patience)
+        yield lambda progress: self.stages.append(progress.stage)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+async def test_a_current_index_is_left_alone() -> None:
+    index, seen = FakeIndex(), Seen()
+
+    await keep_current(index, seen)
+
+    assert (index.refreshes, seen.patience) == ([], [])
+
+
+@pytest.mark.parametrize(("commit", "patience"), [(None, 0), ("f" * 40, PATIENCE_SECONDS)])
+async def test_the_first_index_shows_at_once_and_later_ones_when_they_take_long(
+    commit: str | None, patience: float
+) -> None:
+    seen = Seen()
+
+    await keep_current(FakeIndex(commit=commit, current=False), seen)
+
+    assert (seen.patience, seen.stages) == ([patience], ["parsing"])
+
+
+async def test_without_an_earlier_index_the_error_is_raised() -> None:
+    error = StorageUnwritable("The data folder is read-only.")
+
+    with pytest.raises(StorageUnwritable):
+        await keep_current(FakeIndex(commit=None, current=False, error=error), Seen())
+
+
+async def test_warnings_of_a_refresh_are_passed_on() -> None:
+    seen = Seen()
+
+    await refresh(FakeIndex(warnings=("The clone is shallow.",)), seen)
+
+    assert seen.notes == ["The clone is shallow."]
+
+
+async def test_cancelling_waits_until_the_thread_has_stopped() -> None:
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    index = FakeIndex(endless=True)
+    work = asyncio.ensure_future(refresh(index, Seen()))
+    await asyncio.to_thread(index.begun.wait, LIMIT)
+
+    work.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(work, LIMIT)
+    assert isinstance(index.stopped_by, RefreshStopped)
+    del work
+    gc.collect()  # an error that nobody looked at is reported when its task is collected
+    assert complaints == []
+
+
+def test_progress_passes_until_it_is_stopped() -> None:
+    seen: list[Progress] = []
+    progress = Progress(stage="parsing", done=1, total=2)
+    stoppable = Stoppable(seen.append)
+
+    stoppable(progress)
+    stoppable.stop()
+
+    with pytest.raises(RefreshStopped):
+        stoppable(progress)
+    assert seen == [progress]

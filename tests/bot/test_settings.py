@@ -1,0 +1,149 @@
+"""Settings: where they come from, which wins, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import SettingsError
+from bot.settings import Settings, file_keys, variable_names
+
+
+def test_defaults_need_no_variable_and_no_file(tmp_path: Path) -> None:
+    settings = Settings.load({}, tmp_path)
+
+    assert settings.home.name == "citebot"
+    assert (settings.embedder, settings.fusion, settings.log_level) == ("static", "score", "warning")
+    assert (settings.repo, settings.include, settings.exclude, settings.google_api_key) == (None, (), (), None)
+
+
+def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('fusion = "rrf"\nembedder = "google"\n')
+
+    settings = Settings.load({"CITEBOT_EMBEDDER": "static"}, tmp_path)
+
+    assert (settings.fusion, settings.embedder) == ("rrf", "static")
+
+
+def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
+    settings = Settings.load({"GOOGLE_API_KEY": "", "CITEBOT_FUSION": " "}, tmp_path)
+
+    assert settings.google_api_key is None
+    assert settings.fusion == "score"
+
+
+def test_lists_are_separated_by_commas_in_variables(tmp_path: Path) -> None:
+    settings = Settings.load({"CITEBOT_INCLUDE": "src/**, docs/*.md,,"}, tmp_path)
+
+    assert settings.include == ("src/**", "docs/*.md")
+
+
+def test_lists_are_arrays_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('exclude = ["a,b/**", "c"]\n')
+
+    assert Settings.load({}, tmp_path).exclude == ("a,b/**", "c")
+
+
+def test_folders_become_absolute_and_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    settings = Settings.load({"CITEBOT_HOME": "~/data", "CITEBOT_REPO": "here"}, tmp_path)
+
+    assert settings.home == tmp_path / "data"
+    assert settings.repo == Path.cwd() / "here"
+
+
+def test_every_wrong_setting_is_listed_at_once(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('log_level = "loud"\nfusoin = "rrf"\n')
+
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({"CITEBOT_FUSION": "sum", "CITEBOT_EMBEDER": "x", "GOOGLE_API_BASE_URL": "ftp://x"}, tmp_path)
+
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "5 settings are wrong:"
+    assert "  CITEBOT_EMBEDER is not a setting. Did you mean CITEBOT_EMBEDDER?" in lines
+    assert "  citebot.toml: fusoin is not a setting. Did you mean fusion?" in lines
+    named = {line.split(":")[0].strip() for line in lines if "should" in line}
+    assert named == {"CITEBOT_FUSION", "GOOGLE_API_BASE_URL", "citebot.toml"}
+
+
+def test_a_citebot_toml_cannot_send_the_key_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('google_api_base_url = "https://elsewhere.example"\n')
+
+    with pytest.raises(SettingsError, match="may only be set as the variable GOOGLE_API_BASE_URL"):
+        Settings.load({"GOOGLE_API_KEY": "k"}, tmp_path)
+
+
+def test_the_key_shows_in_no_message_and_no_repr(tmp_path: Path) -> None:
+    settings = Settings.load({"GOOGLE_API_KEY": "very-secret"}, tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({"GOOGLE_API_KEY": "very-secret", "CITEBOT_FUSION": "sum"}, tmp_path)
+
+    assert "very-secret" not in repr(settings)
+    assert "very-secret" not in str(caught.value)
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings = Settings.load({}, tmp_path)
+
+    with pytest.raises(ValueError, match="frozen"):
+        settings.fusion = "rrf"
+
+
+def test_the_configuration_file_can_stand_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text('fusion = "rrf"\n')
+
+    assert Settings.load({"CITEBOT_CONFIG": "other.toml"}, tmp_path).fusion == "rrf"
+
+
+@pytest.mark.parametrize("variable", ["CITEBOT_CONFIG", "CITEBOT_ENV_FILE"])
+def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path, variable: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable} names .*gone, which is not there"):
+        Settings.load({variable: "gone"}, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"fusion = ", b"\xff\xfe"])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "citebot.toml").write_bytes(content)
+
+    with pytest.raises(SettingsError, match=r"citebot\.toml cannot be read"):
+        Settings.load({}, tmp_path)
+
+
+def test_an_environment_file_is_read_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "my.env").write_text("CITEBOT_FUSION=rrf\nCITEBOT_EMBEDDER=file\nUNRELATED=1\n")
+
+    settings = Settings.load({"CITEBOT_ENV_FILE": "my.env", "CITEBOT_EMBEDDER": "process"}, tmp_path)
+
+    assert (settings.fusion, settings.embedder) == ("rrf", "process")
+
+
+def test_a_stray_environment_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CITEBOT_FUSION=rrf\n")
+
+    assert Settings.load({}, tmp_path).fusion == "score"
+
+
+def test_names_of_variables_and_keys_belong_together() -> None:
+    variables = set(variable_names())
+
+    assert {f"CITEBOT_{key.upper()}" for key in file_keys()} <= variables
+    assert {"GOOGLE_API_KEY", "GOOGLE_API_BASE_URL", "CITEBOT_CONFIG"} <= variables
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(variable_names()[:7]), st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    )
+)
+def test_any_value_is_taken_or_refused_with_its_name(variables: dict[str, str]) -> None:
+    complaint = ""
+    try:
+        Settings.load(variables, Path("/"))
+    except SettingsError as error:
+        complaint = str(error)
+
+    assert not complaint or any(name in complaint for name in variables)

@@ -1,0 +1,171 @@
+"""The shape of the house: who imports whom, which library stands where, and that importing does nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("bot", "agent", "indexer")
+
+# What each package may import of ours.
+ALLOWED = {
+    "bot": ("bot", "agent", "indexer"),
+    "agent": ("agent", "indexer.models", "indexer.errors"),
+    "indexer": ("indexer",),
+}
+# Concrete parts of the others that only the composition root may name.
+JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.checkpoints")
+
+# Where a third-party library may be imported; a folder ends with a slash.
+HOMES = {
+    "aiosqlite": ("agent/checkpoints.py",),
+    "chromadb": ("indexer/vectors.py",),
+    "click": ("bot/cli.py",),
+    "filelock": ("indexer/storage.py",),
+    "git": ("indexer/repository.py",),
+    "langchain_core": ("agent/", "indexer/langchain_embedder.py", "indexer/langchain_providers.py"),
+    "langgraph": ("agent/",),
+    "networkx": ("indexer/call_graph.py",),
+    "platformdirs": ("bot/settings.py",),
+    "prompt_toolkit": ("bot/adapters/console.py",),
+    "pydantic_settings": ("bot/settings.py",),
+    "rank_bm25": ("indexer/lexical.py",),
+    "rich": ("bot/adapters/",),
+    "scipy": ("indexer/",),
+    "tokenizers": ("indexer/",),
+    "tree_sitter": ("indexer/",),
+}
+# What no command may wait for before it is known to be right.
+HEAVY = {"chromadb", "langgraph", "numpy", "pydantic", "rich", "prompt_toolkit", "scipy", "git", "tree_sitter"}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def sources() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """Every module that a file imports; `from a import b` gives `a.b`, since b may be a module."""
+    found: list[str] = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)} imports relatively"
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(found)
+
+
+def within(module: str, allowed: tuple[str, ...]) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in allowed)
+
+
+def classes() -> set[str]:
+    """The names of all classes that are ours, but for frozen values: those are constants."""
+    nodes = (node for path in sources() for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
+    return {node.name for node in nodes if not any("frozen=True" in ast.unparse(each) for each in node.decorator_list)}
+
+
+def test_imports_run_one_way() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        for module in imports(path)
+        if module.split(".")[0] in PACKAGES and not within(module, ALLOWED[name_of(path).split("/")[0]])
+    ]
+
+    assert wrong == []
+
+
+def test_concrete_parts_meet_in_the_composition_root_alone() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        if name_of(path).startswith("bot/") and name_of(path) != "bot/app.py"
+        for module in imports(path)
+        if within(module, JOINED_IN_APP)
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
+    homes = HOMES[library]
+    strangers = {
+        name_of(path)
+        for path in sources()
+        for module in imports(path)
+        if module.split(".")[0] == library and not name_of(path).startswith(homes)
+    }
+
+    assert strangers == set()
+
+
+def test_the_environment_is_read_by_the_settings_alone() -> None:
+    readers = {name_of(path) for path in sources() for node in ast.walk(parsed(path)) if reads_environment(node)}
+
+    assert readers == {"bot/settings.py"}
+
+
+def reads_environment(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv", "environb"}
+
+
+def test_no_module_holds_an_instance_of_our_classes() -> None:
+    ours = classes()
+    held = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sources()
+        for node in parsed(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)
+        if isinstance(node.value.func, ast.Name) and node.value.func.id in ours
+    ]
+
+    assert held == []
+
+
+def test_no_function_writes_to_a_global() -> None:
+    wrong = [name_of(path) for path in sources() for node in ast.walk(parsed(path)) if isinstance(node, ast.Global)]
+
+    assert wrong == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [name_of(path) for path in sources() if not ast.get_docstring(parsed(path))]
+
+    assert silent == []
+
+
+def test_importing_the_command_line_loads_nothing_heavy() -> None:
+    assert loaded_by("bot.cli", HEAVY) == set()
+
+
+def test_importing_what_a_search_needs_loads_neither_chroma_nor_langgraph() -> None:
+    heavy = {"chromadb", "langgraph", "langchain_core", "prompt_toolkit", "networkx", "tree_sitter"}
+
+    assert loaded_by("bot.app, bot.lookups, bot.adapters.terminal, indexer.index", heavy) == set()
+
+
+def loaded_by(modules: str, suspects: set[str]) -> set[str]:
+    """Which of the suspects a fresh interpreter has loaded after an import."""
+    program = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
+    )
+    return suspects & set(done.stdout.split())

@@ -1,0 +1,124 @@
+"""The Makefile and its setup script: what they run, what they never run, and what they say is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LIMIT = 20
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A project folder whose installed Python prints its arguments, one a line."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    installed = tmp_path / ".venv" / "bin" / "python"
+    installed.parent.mkdir(parents=True)
+    script(installed, 'for each in "$@"; do printf "%s\\n" "$each"; done')
+    (tmp_path / ".venv" / ".installed").touch()
+    return tmp_path
+
+
+def script(path: Path, body: str) -> None:
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def make(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "CITEBOT_"))}
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=folder,
+        env=kept | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT,
+    )
+
+
+def test_run_starts_a_chat_about_the_current_repository(bench: Path) -> None:
+    assert make(bench, "run").stdout.splitlines() == ["-m", "bot", "chat"]
+
+
+def test_run_takes_a_repository_with_any_name(bench: Path) -> None:
+    done = make(bench, "run", "REPO=/a b/$c'd")
+
+    assert done.stdout.splitlines() == ["-m", "bot", "chat", "--repo", "/a b/$c'd"]
+
+
+@pytest.mark.parametrize("by", ["argument", "variable"])
+def test_a_question_is_never_executed(bench: Path, by: str) -> None:
+    question = "$(shell touch p1) $(touch p2) `touch p3` \"; touch p4; ' $HOME $$ # --json"
+
+    done = make(bench, "ask", f"Q={question}") if by == "argument" else make(bench, "ask", Q=question)
+
+    assert done.stdout.splitlines() == ["-m", "bot", "ask", "--", question]
+    assert list(bench.glob("p?")) == []
+
+
+def test_ask_without_a_question_says_how_to(bench: Path) -> None:
+    done = make(bench, "ask")
+
+    assert done.returncode != 0
+    assert done.stderr.startswith('Usage: make ask Q="')
+
+
+def test_an_installation_older_than_its_requirements_is_renewed(bench: Path) -> None:
+    assert "setup.sh" not in make(bench, "-n", "run").stdout
+
+    os.utime(bench / ".venv" / ".installed", (0, 0))
+
+    assert "sh scripts/setup.sh .venv .\n" in make(bench, "-n", "run").stdout
+
+
+def test_lint_and_test_install_the_development_tools(bench: Path) -> None:
+    planned = make(bench, "-n", "lint", "test").stdout
+
+    assert planned.count('sh scripts/setup.sh .venv ".[dev]"') == 1
+    assert [tool in planned for tool in ("ruff check", "ruff format --check", "mypy", "pytest")] == [True] * 4
+
+
+def setup(folder: Path, *tools: str, **scripts: str) -> str:
+    """Run the setup script where nothing but the given tools is on the path; return what it complains of."""
+    path = folder / "bin"
+    path.mkdir()
+    for tool in ("sh", *tools):
+        (path / tool).symlink_to(shutil.which(tool) or "")
+    for name, body in scripts.items():
+        script(path / name, body)
+    command = [str(path / "sh"), "scripts/setup.sh", "new", "."]
+    done = subprocess.run(
+        command, cwd=folder, env={"PATH": str(path)}, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    return done.stderr
+
+
+def test_a_missing_git_is_one_line(bench: Path) -> None:
+    assert setup(bench).splitlines() == [
+        "citebot: git is missing; install it (on Debian: apt install git; on macOS: xcode-select --install)."
+    ]
+
+
+def test_a_missing_python_is_one_line(bench: Path) -> None:
+    (line,) = setup(bench, "git", python3="exit 1").splitlines()
+
+    assert line.startswith("citebot: Python 3.11, 3.12 or 3.13 is missing; ")
+
+
+def test_a_python_without_venv_is_one_line(bench: Path) -> None:
+    python = 'case "$2" in *ensurepip*) exit 1;; *print*) echo python3.12;; esac'
+
+    assert setup(bench, "git", python3=python).splitlines() == [
+        "citebot: python3 has no venv module; install it (on Debian: apt install python3.12-venv)."
+    ]
