@@ -1,6 +1,19 @@
 """What can go wrong with a turn or its memory; every message says what to do about it.
 
 AgentError
+├── ModelError               a chat model; `retryable` where another try may help
+│   ├── ModelMisconfigured       no such provider, a package or a key is missing
+│   ├── KeyRefused               the provider does not take the key
+│   ├── ModelUnknown             the provider has no model of that name
+│   ├── RequestRefused           the provider does not take the request
+│   ├── QuotaSpent               too many requests, or the quota is used up
+│   ├── ModelDown                the provider fails or cannot be reached
+│   ├── ModelSilent              no answer in time
+│   ├── AnswerBlocked            the provider withheld the answer
+│   ├── AnswerEmpty              an answer without content
+│   ├── AnswerMalformed          an answer that does not have the form asked for
+│   ├── AnswerCut                the answer ended at the model's limit; what came before it is good
+│   └── BudgetSpent              a ceiling of the turn is reached
 └── CheckpointError          the conversation database
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
@@ -11,6 +24,93 @@ AgentError
 
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked."""
+
+
+class ModelError(AgentError):
+    """A chat model did not give what it was asked for; whoever asked goes on without it.
+
+    `reason` is the short form for the middle of a sentence; `retryable` says whether another try may help.
+    """
+
+    reason = "the language model failed"
+    retryable = False
+
+
+class ModelMisconfigured(ModelError):
+    """The model that is named cannot be used as things are set up."""
+
+    reason = "the language model is not set up"
+
+
+class KeyRefused(ModelError):
+    """The provider does not take the key; the text names the variable and never the key."""
+
+    reason = "the provider of the language model refused the API key"
+
+
+class ModelUnknown(ModelError):
+    """The provider has no model of that name."""
+
+    reason = "the provider has no language model of the configured name"
+
+
+class RequestRefused(ModelError):
+    """The provider does not take the request; the same one again would fare no better."""
+
+    reason = "the provider of the language model refused the request"
+
+
+class QuotaSpent(ModelError):
+    """Too many requests, or the quota is used up."""
+
+    reason = "the quota of the language model is used up"
+    retryable = True
+
+
+class ModelDown(ModelError):
+    """The provider answers with a failure of its own, breaks off, or cannot be reached."""
+
+    reason = "the provider of the language model is down"
+    retryable = True
+
+
+class ModelSilent(ModelError):
+    """The model did not answer, or stopped answering, for too long."""
+
+    reason = "the language model did not answer in time"
+    retryable = True
+
+
+class AnswerBlocked(ModelError):
+    """The provider withheld the answer or the question."""
+
+    reason = "the provider of the language model withheld its answer"
+
+
+class AnswerEmpty(ModelError):
+    """The model answered without content."""
+
+    reason = "the language model gave an empty answer"
+    retryable = True
+
+
+class AnswerMalformed(ModelError):
+    """The answer does not have the form that was asked for."""
+
+    reason = "the language model gave an answer that cannot be read"
+    retryable = True
+
+
+class AnswerCut(ModelError):
+    """The answer ended at the model's limit of length; the text before it is good."""
+
+    reason = "the language model reached its limit of length"
+
+
+class BudgetSpent(ModelError):
+    """A turn has used up its seconds, tokens or model calls."""
+
+    reason = "this question has used up its budget for the language model"
 
 
 class CheckpointError(AgentError):

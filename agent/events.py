@@ -14,25 +14,31 @@ EventKind = Literal[
     "tool_start",
     "tool_end",
     "token",
+    "reset",
     "evidence",
     "goal_check",
     "human_check_required",
     "iteration_complete",
+    "step_end",
+    "model_end",
     "answer",
     "run_end",
     "error",
 ]
 
 # What a listener must not miss, however slow it is; the rest is progress, and the answer repeats all of its text.
-LASTING: frozenset[EventKind] = frozenset({"answer", "run_end", "error", "human_check_required"})
+LASTING: frozenset[EventKind] = frozenset({"answer", "run_end", "error", "human_check_required", "reset"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentEvent:
     """One thing that happened in a run; `ts` is in seconds since the epoch.
 
-    Payloads: step_start `node`, `stage`; evidence `locations` (a list of `Location`); token `text`;
-    error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
+    Payloads: step_start `node`, `stage`; step_end `node`, `changes` (what the node wrote to the state);
+    tool_start `tool`, `args`; tool_end `tool`, `ok`, `found`; evidence `locations` (a list of `Location`);
+    token `text`; reset `text` (takes the place of all text so far); model_end `model`, `task`, `input_tokens`,
+    `output_tokens`, `seconds`, `error` (empty when it went well), one for every try; error `message`, `error` (the
+    class name); answer `answer` (an `Answer`); run_end `status`.
     """
 
     kind: EventKind

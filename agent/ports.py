@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from agent.budget import Budget
 from agent.events import EventKind
 from indexer.models import (
     CallSite,
@@ -18,6 +19,12 @@ from indexer.models import (
     Passage,
     SearchMode,
 )
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from pydantic import BaseModel
+
+Form = TypeVar("Form", bound="BaseModel")
 
 
 class CodeSearch(Protocol):
@@ -82,13 +89,48 @@ class Emit(Protocol):
         """Publish an event of the run with the payload that `AgentEvent` describes."""
 
 
+class ChatModel(Protocol):
+    """A chat model as a node of one turn sees it: within the turn's budget, tried again and replaced where it fails.
+
+    Every method raises `ModelError`s and nothing else; `task` names the node in traces.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model that answered last, or would be asked first, as `provider:model`."""
+
+    def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
+        """Write text, piece by piece; a failure may come after some of it. `AnswerCut` ends one that is too long."""
+
+    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+        """Fill in a form; `AnswerMalformed` where the model cannot."""
+
+    async def reply_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
+    ) -> AIMessage:
+        """Answer with text, tool calls or both; a tool is `{"name", "description", "parameters": JSON schema}`.
+
+        Keep the message as it is: it carries signatures that some models want back.
+        """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnModels:
+    """The chat models of one turn: `main` writes and investigates, `small` routes and grades; None without any."""
+
+    main: ChatModel | None = None
+    small: ChatModel | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
-    """What the nodes of one run work with: the repository held at one commit, the redactor, and the listeners."""
+    """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
 
     code: CodeSearch
     redact: Redactor
     emit: Emit
+    models: TurnModels = field(default_factory=TurnModels)
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from indexer.models import Location, SourceType
 
 Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
 VerdictName = Literal["allow", "watch", "block"]
-Route = Literal["retrieve", "generate"]
+Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
+Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal["search", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
 Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
 
@@ -30,11 +31,23 @@ class RetrievalRequest(TypedDict):
     reasoning: str
 
 
+class ToolRequest(TypedDict):
+    """A call of a tool that the router asks for; the arguments are as a model wrote them, and not yet checked."""
+
+    tool: str
+    args: dict[str, Any]
+
+
 class RouterDecision(TypedDict):
-    """Where the turn goes next; `unknown` are the names in the question that are not defined in the repository."""
+    """Where the turn goes next; `unknown` are the names in the question that are not defined in the repository.
+
+    `requests` belong to the route retrieve, `calls` to use_tool, `clarification` (a question to the person) to clarify.
+    """
 
     route: Route
     requests: list[RetrievalRequest]
+    calls: list[ToolRequest]
+    clarification: str
     fast_path: bool
     unknown: list[str]
     reasoning: str
@@ -113,8 +126,13 @@ class AgentState(TypedDict, total=False):
     retrieved: list[EvidenceRef]
     expanded: list[EvidenceRef]
     retrieval_metadata: RetrievalMetadata
+    grade: Grade
+    better_query: str
+    iteration_count: int
 
     final_answer: str
+    answer_model: str
+    shown: list[CitationRef]
     citations: list[CitationRef]
     main_symbol: str
     main_kind: str
@@ -144,7 +162,12 @@ def fresh_turn() -> AgentState:
         "retrieved": [],
         "expanded": [],
         "retrieval_metadata": no_metadata(),
+        "grade": "enough",
+        "better_query": "",
+        "iteration_count": 0,
         "final_answer": "",
+        "answer_model": "",
+        "shown": [],
         "citations": [],
         "main_symbol": "",
         "main_kind": "",

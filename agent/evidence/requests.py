@@ -50,6 +50,8 @@ def decision(
     return {
         "route": "retrieve",
         "requests": list(requests),
+        "calls": [],
+        "clarification": "",
         "fast_path": fast_path,
         "unknown": list(unknown),
         "reasoning": reasoning,

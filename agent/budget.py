@@ -1,0 +1,67 @@
+"""What one turn may spend on models: seconds, tokens and calls, checked in one place before each call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.errors import BudgetSpent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ceilings:
+    """The most that a turn may spend."""
+
+    seconds: float = 120.0
+    tokens: int = 200_000
+    calls: int = 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """What calls have cost in tokens."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """Both directions together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class Budget:
+    """Counts what a turn spends from the moment it is made; every try of a call counts as a call."""
+
+    def __init__(self, ceilings: Ceilings | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.ceilings = ceilings or Ceilings()
+        self.calls = 0
+        self.usage = Usage()
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the turn may still take; 0 when the time is up."""
+        return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
+
+    def begin_call(self) -> None:
+        """Count a call about to be made; `BudgetSpent` where the turn may make no more."""
+        if self.seconds_left <= 0:
+            raise BudgetSpent(f"This question has taken its {self.ceilings.seconds:g} seconds.")
+        if self.calls >= self.ceilings.calls:
+            raise BudgetSpent(f"This question has made its {self.ceilings.calls} calls of a language model.")
+        if self.usage.total >= self.ceilings.tokens:
+            raise BudgetSpent(f"This question has used its {self.ceilings.tokens:,} tokens.")
+        self.calls += 1
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a call has cost."""
+        self.usage += usage
