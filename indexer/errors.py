@@ -13,7 +13,8 @@ IndexerError
 │   └── MissingVectors       a key has no vector
 ├── EmbedderError            an embedder cannot be built or does not answer
 ├── NotIndexed               a question came before the first generation
-└── UnknownPath              the path is not in the indexed commit
+├── UnknownPath              the path is not in the indexed commit
+└── BadPattern               a regular expression cannot be searched for
 """
 
 
@@ -71,3 +72,7 @@ class NotIndexed(IndexerError):
 
 class UnknownPath(IndexerError):
     """The path, or the lines, are not in the indexed commit."""
+
+
+class BadPattern(IndexerError):
+    """The regular expression is not one, or is too long."""

@@ -116,6 +116,7 @@ class CodeIndex:
             embedder=self._embedder,
             open_store=self._open_store,
             recipe=self._recipe,
+            past=self._repository,
         )
         self._readers.add(reader)
         return reader

@@ -232,3 +232,44 @@ class RefreshReport:
     chunks: int
     seconds: float
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """One line that a pattern was found in, whole."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matches:
+    """The lines that a pattern was found in, by path and line; not `complete` where a bound ended the search."""
+
+    lines: tuple[Match, ...]
+    files_searched: int
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Revision:
+    """A commit that touched a file; `committed_at` is in seconds since the epoch, the author's address is left out."""
+
+    sha: str
+    author: str
+    committed_at: int
+    subject: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileHistory:
+    """The commits that touched a file, newest first, and which of them wrote one of its lines.
+
+    `last_changed` is None where no line was asked for or git could not tell. Not `complete`: there are older ones.
+    """
+
+    path: str
+    revisions: tuple[Revision, ...]
+    complete: bool
+    line: int = 0
+    last_changed: Revision | None = None

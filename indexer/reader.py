@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,15 +13,19 @@ from indexer.call_graph import CallGraph
 from indexer.catalog import Catalog, FileRow, Generation
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath
+from indexer.grep import grep
 from indexer.models import (
     CallSite,
     Commit,
     Definition,
     FileEntry,
+    FileHistory,
     Filters,
     Hit,
     Location,
+    Matches,
     Passage,
+    Revision,
     SearchMode,
     Symbol,
 )
@@ -34,6 +38,16 @@ if TYPE_CHECKING:
 
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _NEAREST = 1_000
+
+
+class Past(Protocol):
+    """What came before the commit that is held."""
+
+    def log(self, sha: str, path: str, *, limit: int) -> list[Revision]:
+        """The newest commits up to `sha` that touched a file."""
+
+    def blame(self, sha: str, path: str, line: int) -> Revision | None:
+        """The commit that last wrote a line of it."""
 
 
 class IndexReader:
@@ -50,6 +64,7 @@ class IndexReader:
         embedder: Embedder,
         open_store: Callable[[], VectorStore],
         recipe: Recipe,
+        past: Past | None = None,
     ) -> None:
         self._repository = repository
         self._web_url = web_url
@@ -59,6 +74,7 @@ class IndexReader:
         self._embedder = embedder
         self._open_store = open_store
         self._recipe = recipe
+        self._past = past
         self._graph = CallGraph(catalog, generation.id)
 
     @property
@@ -209,6 +225,36 @@ class IndexReader:
         """Every indexed file, by path."""
         rows = await asyncio.to_thread(self._catalog.files, self._generation.id)
         return [row.entry for row in rows]
+
+    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""
+        return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
+
+    def _grep(self, pattern: str, path: str, limit: int) -> Matches:
+        rows = [row for row in self._catalog.files(self._generation.id) if _is_below(row.entry.path, path)]
+        if path and not rows:
+            raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
+        return grep(((row.entry.path, self._text(row)) for row in rows), pattern, limit=limit)
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
+        return await asyncio.to_thread(self._history, path, line, limit)
+
+    def _history(self, path: str, line: int, limit: int) -> FileHistory:
+        row = self._row(path)
+        if line > row.entry.lines:
+            raise UnknownPath(f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; there is no line {line}.")
+        if self._past is None:
+            return FileHistory(path=path, revisions=(), complete=False, line=line)
+        revisions = self._past.log(self.commit.sha, path, limit=limit + 1)
+        written = self._past.blame(self.commit.sha, path, line) if line > 0 else None
+        return FileHistory(
+            path=path,
+            revisions=tuple(revisions[:limit]),
+            complete=len(revisions) <= limit,
+            line=line,
+            last_changed=written,
+        )
 
     def permalink(self, location: Location) -> str | None:
         """A web address of the lines at the commit, or None where the repository has no web host."""

@@ -19,7 +19,8 @@ from indexer.attributes import Attributes, Marks
 from indexer.complaints import failure, missing, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
-from indexer.models import Commit
+from indexer.history import LOG_FORMAT, read_blame, read_log
+from indexer.models import Commit, Revision
 from indexer.permalinks import web_base
 from indexer.rules import MAX_BYTES, Selection, path_verdict
 from indexer.tree import Changes, Listing, TreeEntry, TreeItem
@@ -44,6 +45,7 @@ _SAFE_CONFIG = (
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _SUBMODULE, _SYMLINK = "160000", "120000"
+_HISTORY_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
 _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
 
 
@@ -148,6 +150,17 @@ class Repository:
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
 
+    def log(self, sha: str, path: str, *, limit: int) -> list[Revision]:
+        """The newest commits up to `sha` that touched a file, under its former names too; none if git cannot tell."""
+        how = ("--follow", f"--max-count={limit}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        return read_log(self._git.try_run("log", *how, sha, "--", path, seconds=_HISTORY_SECONDS) or b"")
+
+    def blame(self, sha: str, path: str, line: int) -> Revision | None:
+        """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
+        how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
+        output = self._git.try_run("blame", *how, sha, "--", path, seconds=_HISTORY_SECONDS)
+        return None if output is None else read_blame(output)
+
     def _tree(self, sha: str) -> list[TreeItem]:
         output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha)
         return [TreeItem.parse(line) for line in output.split(b"\0") if line]
@@ -216,16 +229,16 @@ class _GitCommand:
             raise failure(self.git_dir, complaint)
         return output
 
-    def try_run(self, *arguments: str) -> bytes | None:
-        """Run a command whose failure is an answer: None."""
-        status, output, _ = self._execute(*arguments)
+    def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
+        """Run a command whose failure, or taking longer than that, is an answer: None."""
+        status, output, _ = self._execute(*arguments, seconds=seconds)
         return None if status else output
 
     def start(self, *arguments: str) -> Git.AutoInterrupt:
         """Start a command that is spoken with through pipes."""
         return self._git.execute(self._line(arguments), istream=subprocess.PIPE, as_process=True, env=_ENVIRONMENT)
 
-    def _execute(self, *arguments: str) -> tuple[int, bytes, str]:
+    def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
         from git.exc import GitCommandNotFound  # GitPython takes 100 ms to import
 
         try:
@@ -235,6 +248,7 @@ class _GitCommand:
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
+                kill_after_timeout=seconds,
                 env=_ENVIRONMENT,
             )
         except (GitCommandNotFound, OSError) as error:
