@@ -1,14 +1,16 @@
-"""A Gemini that speaks its HTTP protocol over loopback; so far the embeddings of it."""
+"""A Gemini that speaks its HTTP protocol over loopback: embeddings, and chat as a script says."""
 
 from __future__ import annotations
 
 import json
 import re
+import socket
+import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any
@@ -27,6 +29,17 @@ class Received:
     key: str
     body: JSON
 
+    @property
+    def prompt(self) -> str:
+        """All text of a chat request, system instruction included."""
+        contents = [self.body.get("systemInstruction", {}), *self.body.get("contents", [])]
+        return "\n".join(part["text"] for content in contents for part in content.get("parts", []) if "text" in part)
+
+    @property
+    def is_form(self) -> bool:
+        """Whether JSON of a given schema is asked for."""
+        return "responseJsonSchema" in self.body.get("generationConfig", {})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
@@ -43,10 +56,96 @@ class Failure:
         return {"error": {"code": self.status, "message": self.message, "status": self.reason, "details": details}}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """One answer of a chat model, streamed a part at a time where a stream is asked for.
+
+    After `breaks_after` parts the connection is reset, after `hangs_after` parts nothing more comes.
+    """
+
+    parts: tuple[JSON, ...] = ()
+    finish: str = "STOP"
+    feedback: JSON = field(default_factory=dict)
+    usage: tuple[int, int] = (100, 20)
+    breaks_after: int | None = None
+    hangs_after: int | None = None
+
+    def chunks(self) -> list[JSON]:
+        """The answer in pieces; the last one carries the reason for ending and the usage."""
+        pieces = [self._chunk([part]) for part in self.parts[:-1]]
+        last = self._chunk(list(self.parts[-1:]))
+        if "candidates" in last:
+            last["candidates"][0]["finishReason"] = self.finish
+        prompt, answer = self.usage
+        counts = {"promptTokenCount": prompt, "candidatesTokenCount": answer, "totalTokenCount": prompt + answer}
+        return [*pieces, {**last, "usageMetadata": counts}]
+
+    def whole(self) -> JSON:
+        """The answer in one piece."""
+        last = self.chunks()[-1]
+        if "candidates" in last:
+            last["candidates"][0]["content"]["parts"] = list(self.parts)
+        return last
+
+    def _chunk(self, parts: list[JSON]) -> JSON:
+        if self.feedback:
+            return {"promptFeedback": self.feedback}
+        content = {"role": "model", "parts": parts} if parts else {"role": "model"}
+        return {"candidates": [{"content": content, "index": 0}], "modelVersion": "fake"}
+
+
+def says(text: str, **details: Any) -> Reply:
+    """Answer with text, streamed word by word."""
+    return Reply(parts=tuple({"text": word} for word in re.findall(r"\S*\s*", text) if word), **details)
+
+
+def fills(form: Any, **details: Any) -> Reply:
+    """Answer with JSON."""
+    return Reply(parts=({"text": json.dumps(form)},), **details)
+
+
+def calls(*tools: tuple[str, Mapping[str, Any]], signature: str = "c2lnbmF0dXJl", **details: Any) -> Reply:
+    """Answer with calls of tools; the first carries a thought signature."""
+    parts: list[JSON] = [{"functionCall": {"name": name, "args": dict(args)}} for name, args in tools]
+    if signature:
+        parts[0]["thoughtSignature"] = signature
+    return Reply(parts=tuple(parts), **details)
+
+
+def withholds(finish: str = "SAFETY") -> Reply:
+    """Answer without content, for a reason (SAFETY, MALFORMED_FUNCTION_CALL, MAX_TOKENS, STOP ...)."""
+    return Reply(finish=finish)
+
+
+def blocks_prompt(reason: str = "PROHIBITED_CONTENT") -> Reply:
+    """Refuse to look at the prompt: no candidate at all."""
+    return Reply(feedback={"blockReason": reason})
+
+
+def hangs(text: str = "") -> Reply:
+    """Write this much, and then nothing until the server is stopped."""
+    reply = says(text)
+    return Reply(parts=reply.parts, hangs_after=len(reply.parts))
+
+
+def breaks(text: str = "") -> Reply:
+    """Write this much, and then reset the connection."""
+    reply = says(text)
+    return Reply(parts=(*reply.parts, {"text": "never sent"}), breaks_after=len(reply.parts))
+
+
+Script = Callable[[Received], "Reply | Failure"]
+
+
 class FakeGemini:
-    """Remembers what it was asked, and answers as scripted: failures first, then results."""
+    """Remembers what it was asked, and answers as scripted: failures first, then results.
+
+    `replies` are given to chat requests in order; where there are none left, `script` is asked for one.
+    """
 
     def __init__(self) -> None:
+        self.replies: deque[Reply | Failure] = deque()
+        self.script: Script = lambda _: Failure(status=500, message="the script of the fake is over")
         self.url = ""
         self.received: list[Received] = []
         self.failures: deque[Failure] = deque()
@@ -74,6 +173,14 @@ class FakeGemini:
             with self._lock:
                 self._now -= 1
 
+    def chat(self, request: Received) -> Reply | Failure:
+        """Return the next answer of the script."""
+        with self._lock:
+            self.received.append(request)
+            failure = self.failures.popleft() if self.failures else None
+            planned = self.replies.popleft() if failure is None and self.replies else None
+        return failure or planned or self.script(request)
+
     def _result(self, request: Received) -> tuple[int, JSON]:
         if request.method != "batchEmbedContents":
             return Failure(status=404, message=f"the fake has no {request.method}").status, {}
@@ -90,31 +197,87 @@ def _embed(request: JSON) -> list[float]:
     return vector
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, fake: FakeGemini) -> None:
+        self.fake = fake
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    @property
+    def fake(self) -> FakeGemini:
+        assert isinstance(self.server, _Server)
+        return self.server.fake
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        model, _, method = self.path.partition("?")[0].rpartition("/")[2].partition(":")
+        key = self.headers.get("x-goog-api-key", "")
+        received = Received(method=method, model=model, key=key, body=body)
+        if method in {"generateContent", "streamGenerateContent"}:
+            self._chat(self.fake.chat(received), streamed=method == "streamGenerateContent")
+        else:
+            self._send(*self.fake.answer(received))
+
+    def _chat(self, reply: Reply | Failure, *, streamed: bool) -> None:
+        if isinstance(reply, Failure):
+            self._send(reply.status, reply.body)
+        elif streamed:
+            self._stream(reply)
+        elif not self._stops(reply, 0, at_all=True):
+            self._send(200, reply.whole())
+
+    def _stream(self, reply: Reply) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for sent, chunk in enumerate(reply.chunks()):
+            if self._stops(reply, sent):
+                return
+            event = f"data: {json.dumps(chunk)}\r\n\r\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _stops(self, reply: Reply, sent: int, *, at_all: bool = False) -> bool:
+        """Break off or hang here, if the reply says so."""
+        if reply.hangs_after is not None and (at_all or sent >= reply.hangs_after):
+            self.fake.released.wait(timeout=30)
+            self.close_connection = True
+            return True
+        if reply.breaks_after is not None and (at_all or sent >= reply.breaks_after):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return True
+        return False
+
+    def _send(self, status: int, answer: JSON) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a client that is cancelled goes away in mid-answer
+            super().handle()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep quiet."""
+
+
 @contextmanager
 def running_gemini() -> Iterator[FakeGemini]:
     """Serve a fake until the block ends; its `url` is the `base_url` of a client."""
     fake = FakeGemini()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            model, _, method = self.path.partition("?")[0].rpartition("/")[2].partition(":")
-            key = self.headers.get("x-goog-api-key", "")
-            status, answer = fake.answer(Received(method=method, model=model, key=key, body=body))
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(fake)
     fake.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
