@@ -14,6 +14,8 @@ AgentError
 │   ├── AnswerMalformed          an answer that does not have the form asked for
 │   ├── AnswerCut                the answer ended at the model's limit; what came before it is good
 │   └── BudgetSpent              a ceiling of the turn is reached
+├── WebSearchError           the web cannot be searched
+├── UnknownRun               there is no unfinished run of that id
 └── CheckpointError          the conversation database
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
@@ -111,6 +113,14 @@ class BudgetSpent(ModelError):
     """A turn has used up its seconds, tokens or model calls."""
 
     reason = "this question has used up its budget for the language model"
+
+
+class WebSearchError(AgentError):
+    """The search engine does not answer, or refuses."""
+
+
+class UnknownRun(AgentError):
+    """There is no run of that id, or it is finished."""
 
 
 class CheckpointError(AgentError):

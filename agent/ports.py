@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agent.budget import Budget
 from agent.events import EventKind
+from agent.evidence_store import EvidenceTexts, MemoryEvidence
+from agent.limits import APPROVAL_CALLS
 from indexer.models import (
     CallSite,
     Commit,
     Definition,
     FileEntry,
+    FileHistory,
     Filters,
     Hit,
     Location,
+    Matches,
     Passage,
     SearchMode,
 )
@@ -23,6 +27,8 @@ from indexer.models import (
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from pydantic import BaseModel
+
+    from agent.state import EvidenceRef
 
 Form = TypeVar("Form", bound="BaseModel")
 
@@ -64,6 +70,12 @@ class CodeSearch(Protocol):
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
 
+    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by a pattern in RE2's syntax, in all files, below a folder or in one; `BadPattern`."""
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
+
     def permalink(self, location: Location) -> str | None:
         """A web address of the lines at the commit, or None where the repository has no web host."""
 
@@ -80,6 +92,69 @@ class Redactor(Protocol):
 
     def __call__(self, text: str) -> str:
         """Return the text with every known form of secret replaced by a placeholder, lines kept."""
+
+
+class ToolMenu(Protocol):
+    """The tools of a turn: what is offered to a model, and calls of them."""
+
+    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
+        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
+
+    def needs_approval(self, name: str) -> bool:
+        """Whether a person has to agree before the tool of that name is called."""
+
+    async def call(
+        self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
+    ) -> ToolOutcome:
+        """Call a tool; whatever is wrong with the call or the tool becomes an outcome that says so."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolOutcome:
+    """What a call brought: text with secrets masked, and references to the lines in it. Not `ok`: the text says why."""
+
+    text: str
+    refs: tuple[EvidenceRef, ...] = ()
+    ok: bool = True
+
+
+class NoTools:
+    """A turn without tools."""
+
+    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
+        """Offer nothing."""
+        return ()
+
+    def needs_approval(self, name: str) -> bool:  # noqa: ARG002
+        """Ask nobody."""
+        return False
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any],  # noqa: ARG002
+        deps: Deps,  # noqa: ARG002
+        *,
+        approved: Collection[str] = (),  # noqa: ARG002
+    ) -> ToolOutcome:
+        """Refuse the call."""
+        return ToolOutcome(text=f"There is no tool {name[:80]!r}.", ok=False)
+
+
+class WebSearch(Protocol):
+    """A search engine of the public web."""
+
+    async def search(self, query: str, *, limit: int) -> Sequence[WebPage]:
+        """Find pages; raises `WebSearchError`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebPage:
+    """One page that a web search found; all of it was written by strangers."""
+
+    title: str
+    url: str
+    text: str
 
 
 class Emit(Protocol):
@@ -131,6 +206,11 @@ class Deps:
     emit: Emit
     models: TurnModels = field(default_factory=TurnModels)
     budget: Budget = field(default_factory=Budget)
+    tools: ToolMenu = field(default_factory=NoTools)
+    evidence: EvidenceTexts = field(default_factory=MemoryEvidence)
+    web: WebSearch | None = None
+    asked: str = ""  # what the person wrote in this turn: the only words that may leave the house
+    approval_calls: int = APPROVAL_CALLS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from indexer.models import Location, SourceType
 
@@ -11,6 +14,8 @@ VerdictName = Literal["allow", "watch", "block"]
 Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
 Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal["search", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
+LoopDecision = Literal["CONTINUE", "FINISH"]
+PauseReason = Literal["", "clarify", "plan", "web_search"]
 Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
 
 
@@ -70,6 +75,24 @@ class EvidenceRef(TypedDict):
     ambiguous: bool
 
 
+class ToolRecord(TypedDict):
+    """One call of a tool in this turn; its text is in the evidence table under `key`, `found` counts its locations."""
+
+    tool: str
+    args: dict[str, Any]
+    ok: bool
+    found: int
+    key: str
+
+
+class Finding(TypedDict):
+    """What a step of the plan brought: the summary of the model, the keys of the tool results, anything at all."""
+
+    summary: str
+    keys: list[str]
+    found: bool
+
+
 class CitationRef(TypedDict):
     """Lines that a mark in the answer stands for."""
 
@@ -111,6 +134,7 @@ class AgentState(TypedDict, total=False):
     asked_at: float
     repository: str
     commit: str
+    run_id: str
 
     gateway_passed: bool
     gateway_reason: str
@@ -128,7 +152,22 @@ class AgentState(TypedDict, total=False):
     retrieval_metadata: RetrievalMetadata
     grade: Grade
     better_query: str
+    codebase_tree: str
+
+    # Counted up by the router, by the planner for a plan's first step, and by the refinery for each further one.
     iteration_count: int
+    plan: list[str]
+    current_step: int
+    plan_applies: bool
+    findings: dict[str, Finding]
+    loop_decision: LoopDecision
+    messages: Annotated[list[BaseMessage], add_messages]
+    executor_call_count: int
+    tool_history: list[ToolRecord]
+
+    pause_reason: PauseReason
+    approved: list[str]
+    clarified: bool
 
     final_answer: str
     answer_model: str
@@ -164,7 +203,12 @@ def fresh_turn() -> AgentState:
         "retrieval_metadata": no_metadata(),
         "grade": "enough",
         "better_query": "",
+        "codebase_tree": "",
         "iteration_count": 0,
+        **fresh_research(),
+        "pause_reason": "",
+        "approved": [],
+        "clarified": False,
         "final_answer": "",
         "answer_model": "",
         "shown": [],
@@ -173,6 +217,25 @@ def fresh_turn() -> AgentState:
         "main_kind": "",
         "error": "",
     }
+
+
+def fresh_research() -> AgentState:
+    """Return the values of an investigation that has not begun."""
+    return {
+        "plan": [],
+        "current_step": 0,
+        "plan_applies": True,
+        "findings": {},
+        "loop_decision": "FINISH",
+        "messages": [no_messages()],
+        "executor_call_count": 0,
+        "tool_history": [],
+    }
+
+
+def no_messages() -> RemoveMessage:
+    """Return the change that empties `messages`."""
+    return RemoveMessage(id=REMOVE_ALL_MESSAGES)
 
 
 def where(ref: EvidenceRef | CitationRef) -> Location:

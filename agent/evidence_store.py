@@ -1,0 +1,83 @@
+"""The text of evidence, kept beside the checkpoints: the state of a turn holds only the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+_TABLE = """CREATE TABLE IF NOT EXISTS evidence (
+    thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
+
+
+class Statements(Protocol):
+    """A database that runs single statements, each in a transaction of its own."""
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement to its end, whatever happens to the caller; raises `CheckpointError`."""
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
+        """Run a query; raises `CheckpointError`."""
+
+
+class EvidenceTexts(Protocol):
+    """The evidence of one conversation's turn, by key."""
+
+    async def keep(self, key: str, text: str) -> None:
+        """Keep a text; the same key again takes its place."""
+
+    async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that are there."""
+
+
+class MemoryEvidence:
+    """Evidence that is gone with the process."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    async def keep(self, key: str, text: str) -> None:
+        """Keep a text."""
+        self._texts[key] = text
+
+    async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that are there."""
+        return {key: self._texts[key] for key in keys if key in self._texts}
+
+
+class EvidenceStore:
+    """Evidence of all conversations in a table, from the first tool call of a turn to its end."""
+
+    def __init__(self, database: Statements) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        """Make the table where it is missing."""
+        await self._database.write(_TABLE)
+
+    def of(self, thread: str) -> ThreadEvidence:
+        """Return the evidence of one conversation."""
+        return ThreadEvidence(self._database, thread)
+
+    async def drop(self, thread: str) -> None:
+        """Forget the evidence of a conversation."""
+        await self._database.write("DELETE FROM evidence WHERE thread = ?", (thread,))
+
+
+class ThreadEvidence:
+    """Evidence of one conversation in the table."""
+
+    def __init__(self, database: Statements, thread: str) -> None:
+        self._database = database
+        self._thread = thread
+
+    async def keep(self, key: str, text: str) -> None:
+        """Keep a text."""
+        await self._database.write("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, text))
+
+    async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that are there."""
+        wanted = frozenset(keys)
+        if not wanted:
+            return {}
+        rows = await self._database.rows("SELECT key, text FROM evidence WHERE thread = ?", (self._thread,))
+        return {key: text for key, text in rows if key in wanted}
