@@ -1,0 +1,103 @@
+"""Tools that open files and folders of the indexed commit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from pydantic import BaseModel, Field
+
+from agent.answers.draft import LONGEST_RANGE
+from agent.evidence.paths import FileNames
+from agent.evidence.refs import lines_ref
+from agent.ports import CodeSearch, Deps
+from agent.tools.report import Report
+from agent.tools.tool import Evidence, Tool
+from indexer.errors import UnknownPath
+from indexer.models import FileEntry, Location
+
+MAX_ENTRIES = 200
+
+
+class ReadArguments(BaseModel):
+    """Lines of a file."""
+
+    file_path: str = Field(min_length=1, description="The path from the root of the repository.")
+    start: int = Field(default=1, ge=1, description="The first line.")
+    end: int | None = Field(default=None, ge=1, description="The last line; at most 200 lines are returned.")
+
+
+class ReadFile(Tool[ReadArguments]):
+    """Reads lines of an indexed file."""
+
+    name = "read_file"
+    description = "Read up to 200 lines of a file."
+    arguments = ReadArguments
+
+    async def run(self, args: ReadArguments, deps: Deps) -> Evidence:
+        """Read the lines as they stand at the indexed commit."""
+        entry = await indexed_file(deps.code, args.file_path)
+        last = args.start + LONGEST_RANGE - 1
+        end = last if args.end is None else min(max(args.end, args.start), last)
+        passage = await deps.code.read(entry.path, args.start, end)
+        report = Report(deps)
+        report.say(f"{entry.path} has {entry.lines} lines.")
+        report.show(lines_ref(passage.location, "lines", language=passage.language), passage.text)
+        return report.evidence()
+
+
+class ListArguments(BaseModel):
+    """A folder."""
+
+    path: str = Field(default="", description="The folder from the root of the repository; empty for the root.")
+
+
+class ListDirectory(Tool[ListArguments]):
+    """Lists a folder of the indexed commit."""
+
+    name = "list_directory"
+    description = "List the files and folders in a folder."
+    arguments = ListArguments
+
+    async def run(self, args: ListArguments, deps: Deps) -> Evidence:
+        """List folders with the number of files below them, then files; each file refers to its first line."""
+        folder = args.path.strip().strip("/").removeprefix("./").removesuffix("/.")
+        prefix = "" if folder in {"", "."} else f"{folder}/"
+        below = [entry for entry in await deps.code.files() if entry.path.startswith(prefix)]
+        if not below:
+            raise UnknownPath(f"There is no indexed folder {folder[:200]!r}.")
+        return _listing(deps, prefix, below)
+
+
+def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> Evidence:
+    folders: dict[str, int] = {}
+    files: list[FileEntry] = []
+    for entry in below:
+        name, slash, _ = entry.path.removeprefix(prefix).partition("/")
+        if slash:
+            folders[name] = folders.get(name, 0) + 1
+        else:
+            files.append(entry)
+    report = Report(deps)
+    for name, count in list(folders.items())[:MAX_ENTRIES]:
+        report.say(f"{name}/ ({count} files)")
+    for entry in files[:MAX_ENTRIES]:
+        first = Location(path=entry.path, start_line=1, end_line=1)
+        report.cite(lines_ref(first, "file", language=entry.language), f"{entry.language}, {entry.lines} lines")
+    if max(len(folders), len(files)) > MAX_ENTRIES:
+        report.say(f"Only the first {MAX_ENTRIES} are listed, of {len(folders)} folders and {len(files)} files.")
+    return report.evidence()
+
+
+async def indexed_file(code: CodeSearch, written: str) -> FileEntry:
+    """Return the one file that a written path means; `UnknownPath` names similar ones."""
+    entries = await code.files()
+    path = written.strip().removeprefix("./")
+    exact = next((entry for entry in entries if entry.path == path), None)
+    # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
+    found = exact or (None if ".." in path.split("/") else FileNames(entries).find(path))
+    if found is None:
+        near = difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)
+        hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
+        raise UnknownPath(f"There is no indexed file {path[:200]!r}.{hint}")
+    return found

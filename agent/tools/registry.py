@@ -1,0 +1,126 @@
+"""The tools there are, by name: what is offered to a model comes from here, and every call goes through here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.errors import AgentError
+from agent.ports import Deps, ToolOutcome
+from agent.state import where
+from agent.tools.tool import Tool
+from indexer.errors import IndexerError
+
+MAX_CACHED = 256  # results, of all commits
+SECONDS = 20.0  # for one call
+LONGEST_ARGUMENTS = 20_000  # characters of JSON
+
+log = logging.getLogger(__name__)
+
+
+class ToolRegistry:
+    """Offers tools and calls them; the same call at the same commit is made once."""
+
+    def __init__(self, tools: Iterable[Tool[Any]], *, seconds: float = SECONDS) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._seconds = seconds
+        self._results: OrderedDict[tuple[str, ...], ToolOutcome] = OrderedDict()
+
+    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
+        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
+        return [
+            {"name": tool.name, "description": tool.description, "parameters": _schema(tool)}
+            for tool in self._tools.values()
+            if tool.is_available(deps) and (not tool.needs_approval or tool.name in approved)
+        ]
+
+    def needs_approval(self, name: str) -> bool:
+        """Whether a person has to agree before the tool of that name is called."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.needs_approval
+
+    async def call(
+        self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
+    ) -> ToolOutcome:
+        """Call a tool; whatever is wrong with the call or the tool becomes an outcome that says so."""
+        tool = self._tools.get(name)
+        if tool is None or not tool.is_available(deps):
+            return _refused(f"There is no tool {name[:80]!r}. The tools are: {', '.join(self._names(deps))}.")
+        if tool.needs_approval and name not in approved:
+            return _refused(f"{name} needs the approval of the person who asked.")
+        deps.emit("tool_start", tool=name, args=_shown(args, deps))
+        outcome = await self._outcome(tool, args, deps)
+        deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
+        if outcome.refs:
+            deps.emit("evidence", locations=[where(ref) for ref in outcome.refs])
+        return outcome
+
+    def _names(self, deps: Deps) -> list[str]:
+        return [tool.name for tool in self._tools.values() if tool.is_available(deps)]
+
+    async def _outcome(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
+        try:
+            checked = tool.arguments.model_validate(_sized(args))
+        except (ValidationError, ValueError) as error:
+            return _refused(f"The arguments of {tool.name} are wrong: {_complaint(error)}")
+        key = (deps.code.repository, deps.code.commit.sha, tool.name, checked.model_dump_json())
+        if (known := self._results.get(key)) is not None:
+            self._results.move_to_end(key)
+            return known
+        outcome = await self._run(tool, checked, deps)
+        if outcome.ok and not tool.needs_approval:  # what depends on the person is not for the next one
+            self._results[key] = outcome
+            if len(self._results) > MAX_CACHED:
+                self._results.popitem(last=False)
+        return outcome
+
+    async def _run(self, tool: Tool[Any], args: Any, deps: Deps) -> ToolOutcome:
+        try:
+            async with asyncio.timeout(self._seconds):
+                evidence = await tool.run(args, deps)
+        except (IndexerError, AgentError) as error:
+            return _refused(deps.redact(str(error)))
+        except TimeoutError:
+            return _refused(f"{tool.name} took longer than {self._seconds:g} seconds. Ask for less.")
+        except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
+            log.exception("the tool %s failed", tool.name)
+            return _refused(f"{tool.name} failed. Try another tool.")
+        return ToolOutcome(text=deps.redact(evidence.text), refs=evidence.refs)
+
+
+def _schema(tool: Tool[Any]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments, without the titles that pydantic adds."""
+    schema = tool.arguments.model_json_schema()
+    properties = {
+        name: {key: value for key, value in about.items() if key != "title"}
+        for name, about in schema.get("properties", {}).items()
+    }
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+
+
+def _sized(args: Mapping[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(dict(args), default=str)) > LONGEST_ARGUMENTS:
+        raise ValueError("they are too long.")
+    return {key: value for key, value in args.items() if value is not None}
+
+
+def _complaint(error: ValidationError | ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    parts = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()[:5]]
+    return "; ".join(parts) + "."
+
+
+def _shown(args: Mapping[str, Any], deps: Deps) -> dict[str, str]:
+    """The arguments as a listener may see them."""
+    return {str(key)[:40]: deps.redact(str(value))[:200] for key, value in list(args.items())[:8]}
+
+
+def _refused(sentence: str) -> ToolOutcome:
+    return ToolOutcome(text=sentence, ok=False)

@@ -1,0 +1,72 @@
+"""Tools that look through the whole repository: by meaning, and by pattern."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from agent.evidence.refs import hit_ref, lines_ref
+from agent.evidence.requests import LONGEST_QUERY, search_for
+from agent.evidence.search import search
+from agent.ports import Deps
+from agent.tools.report import Report
+from agent.tools.tool import Evidence, Tool
+
+MAX_HITS = 20
+MAX_LINES = 60
+
+
+class SearchArguments(BaseModel):
+    """What to look for."""
+
+    query: str = Field(min_length=1, description="What the code is about, in words or names.")
+    n_results: int = Field(default=8, ge=1, le=MAX_HITS, description="How many places.")
+
+
+class SearchCodebase(Tool[SearchArguments]):
+    """Ranks the code by a text."""
+
+    name = "search_codebase"
+    description = (
+        "Search the code, tests and documents by meaning and by words; returns the best places with their text."
+    )
+    arguments = SearchArguments
+
+    async def run(self, args: SearchArguments, deps: Deps) -> Evidence:
+        """Search in the mode that works, best hits first."""
+        request = search_for(args.query[:LONGEST_QUERY], reasoning="a tool call")
+        result = await search(deps.code, request, limit=args.n_results)
+        report = Report(deps)
+        if not result.hits:
+            report.say("Nothing was found. Try other words, or grep for an exact text.")
+        for hit in result.hits:
+            report.show(hit_ref(hit), hit.text, about=hit.scope)
+        for failure in result.failures:
+            report.say(f"Part of the search failed: {failure}")
+        return report.evidence()
+
+
+class GrepArguments(BaseModel):
+    """A pattern and where to look for it."""
+
+    pattern: str = Field(min_length=1, description="A regular expression in RE2 syntax, matched line by line.")
+    path: str = Field(default="", description="A file or folder to look in; empty for everywhere.")
+
+
+class Grep(Tool[GrepArguments]):
+    """Finds lines by a pattern."""
+
+    name = "grep"
+    description = "Find lines that match a regular expression (RE2, case-sensitive; (?i) ignores case)."
+    arguments = GrepArguments
+
+    async def run(self, args: GrepArguments, deps: Deps) -> Evidence:
+        """List the matching lines by path."""
+        matches = await deps.code.grep(args.pattern, path=args.path, limit=MAX_LINES)
+        report = Report(deps)
+        if not matches.lines:
+            report.say(f"No line matches in {matches.files_searched} files.")
+        for match in matches.lines:
+            report.cite(lines_ref(match.location, "mention"), match.text)
+        if not matches.complete:
+            report.say("The search stopped at its bounds; there may be more. Narrow the pattern or the path.")
+        return report.evidence()

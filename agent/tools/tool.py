@@ -1,0 +1,39 @@
+"""What a tool is: a name, a description, a form for its arguments, and a coroutine that brings evidence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from agent.ports import Deps
+from agent.state import EvidenceRef
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What a tool brought: the text that a model reads, and references to the lines that stand in it."""
+
+    text: str
+    refs: tuple[EvidenceRef, ...] = ()
+
+
+class Tool(ABC, Generic[Arguments]):
+    """Something that a model may have done. It reads through `deps` alone and raises `IndexerError` or `AgentError`."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    arguments: type[Arguments]
+    needs_approval: ClassVar[bool] = False
+
+    @abstractmethod
+    async def run(self, args: Arguments, deps: Deps) -> Evidence:
+        """Do it once; the same arguments at the same commit bring the same evidence."""
+
+    def is_available(self, deps: Deps) -> bool:  # noqa: ARG002 - what it depends on is the tool's own business
+        """Whether the turn has what the tool needs."""
+        return True

@@ -1,0 +1,57 @@
+"""The tool that looks beyond the repository: off unless configured, asked for each time, and deaf to what was read."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, Field
+
+from agent.ports import Deps
+from agent.tools.report import Report
+from agent.tools.tool import Evidence, Tool
+
+MAX_PAGES = 5
+NOTHING_LEFT = (
+    "A web search may only use words that the person wrote in the question, and there are none in that query."
+)
+_WORD = re.compile(r"[\w.+#-]+")
+
+
+class WebArguments(BaseModel):
+    """What to look for on the web."""
+
+    query: str = Field(min_length=1, description="Words of the person's question; all others are taken out.")
+
+
+class WebSearchTool(Tool[WebArguments]):
+    """Searches the public web."""
+
+    name = "web_search"
+    description = "Search the public web, for what the repository cannot tell. Only words of the question may be used."
+    arguments = WebArguments
+    needs_approval = True
+
+    def is_available(self, deps: Deps) -> bool:
+        """Whether a search engine is configured."""
+        return deps.web is not None
+
+    async def run(self, args: WebArguments, deps: Deps) -> Evidence:
+        """Search with what is left of the query when everything the person did not write is taken out of it."""
+        report = Report(deps)
+        query = outgoing(args.query, deps.redact(deps.asked))
+        if not query or deps.web is None:
+            report.say(NOTHING_LEFT)
+            return report.evidence()
+        pages = await deps.web.search(query, limit=MAX_PAGES)
+        report.say(f"Searched the web for: {query}")
+        for page in pages[:MAX_PAGES]:
+            report.say(f"{page.title} <{page.url}>: {page.text}")
+        if not pages:
+            report.say("No page was found.")
+        return report.evidence()
+
+
+def outgoing(query: str, asked: str) -> str:
+    """Keep the words of a query that the person wrote: nothing that was read in the repository can leave with it."""
+    said = {word.lower() for word in _WORD.findall(asked)}
+    return " ".join(word for word in _WORD.findall(query) if word.lower() in said)[:200]
