@@ -125,7 +125,7 @@ def blocks_prompt(reason: str = "PROHIBITED_CONTENT") -> Reply:
 def hangs(text: str = "") -> Reply:
     """Write this much, and then nothing until the server is stopped."""
     reply = says(text)
-    return Reply(parts=reply.parts, hangs_after=len(reply.parts))
+    return Reply(parts=(*reply.parts, {"text": "never sent"}), hangs_after=len(reply.parts))
 
 
 def breaks(text: str = "") -> Reply:

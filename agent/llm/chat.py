@@ -1,0 +1,173 @@
+"""One LangChain chat model: asked once, within a time, its failures as our errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from agent.budget import Usage
+from agent.errors import AnswerCut, AnswerEmpty, AnswerMalformed, KeyRefused, ModelError, ModelSilent
+from agent.llm.failures import ending, is_cut, translate
+from agent.llm.providers import Recipe
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage
+    from pydantic import BaseModel
+
+Form = TypeVar("Form", bound="BaseModel")
+T = TypeVar("T")
+Spend = Callable[[Usage], None]
+
+CLOSING_SECONDS = 5.0
+_CHARS_PER_TOKEN = 4  # for answers that break off before their usage is told
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waits:
+    """How many seconds an answer may take in all, and how many a stream may be silent before and within it."""
+
+    whole: float
+    first: float
+    idle: float
+
+
+class LangChainChat:
+    """A model that is built when it is first asked, in a thread, since that takes a second."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.name = recipe.spec
+        self._recipe = recipe
+        self._building = asyncio.Lock()
+        self._built: BaseChatModel | None = None
+
+    async def stream(self, messages: Sequence[BaseMessage], waits: Waits, spend: Spend) -> AsyncGenerator[str, None]:
+        """Write text, piece by piece; raises `ModelError` where the answer does not end well."""
+        meter = _Meter(messages)
+        try:
+            with self._translated():
+                chunks = (await self._model()).astream(list(messages))
+            end = asyncio.get_running_loop().time() + waits.whole
+            async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
+                wait = waits.first
+                while (chunk := await self._within(anext(chunks, None), min(wait, _left(end)))) is not None:
+                    if text := meter.take(chunk):
+                        wait = waits.idle
+                        yield text
+        finally:
+            spend(meter.usage)
+        self._judge(meter.metadata, is_empty=not meter.said)
+        if is_cut(meter.metadata):
+            raise AnswerCut(f"The language model {self.name} reached its limit of length.")
+
+    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], waits: Waits, spend: Spend) -> Form:
+        """Fill in a form."""
+        with self._translated():
+            asked = (await self._model()).with_structured_output(form, include_raw=True)
+        result = cast("dict[str, Any]", await self._within(asked.ainvoke(list(messages)), waits.whole))
+        raw: AIMessage = result["raw"]
+        spend(_usage(raw, messages))
+        self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
+        filled = result["parsed"]
+        if not isinstance(filled, form):
+            raise AnswerMalformed(f"The language model {self.name} did not fill in the form {form.__name__}.")
+        return filled
+
+    async def reply_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], waits: Waits, spend: Spend
+    ) -> AIMessage:
+        """Answer with text, tool calls or both."""
+        with self._translated():
+            model = await self._model()
+            asked = model.bind_tools([dict(tool) for tool in tools]) if tools else model
+        reply: AIMessage = await self._within(asked.ainvoke(list(messages)), waits.whole)
+        spend(_usage(reply, messages))
+        self._judge(reply.response_metadata, is_empty=not str(reply.text).strip() and not reply.tool_calls)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the connections of a model that was built."""
+        close = getattr(self._built, "aclose", None)
+        if close is None:
+            return
+        try:
+            await asyncio.wait_for(close(), CLOSING_SECONDS)
+        except (OSError, RuntimeError, TimeoutError) as error:
+            log.warning("the connections to %s were not closed: %s", self.name, type(error).__name__)
+
+    async def _model(self) -> BaseChatModel:
+        async with self._building:
+            if self._built is None:
+                self._built = await asyncio.to_thread(self._recipe.build)
+            return self._built
+
+    async def _within(self, call: Awaitable[T], seconds: float) -> T:
+        with self._translated():
+            async with asyncio.timeout(seconds):
+                return await call
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelError:
+            raise
+        except TimeoutError as error:
+            raise ModelSilent(f"The language model {self.name} did not answer in time.") from error
+        except Exception as error:  # noqa: BLE001  (the packages share no base class for a call that fails)
+            ours = translate(error, self.name, self._recipe.provider.key_variable)
+            # Some services repeat the key in their refusal, so that one is not chained.
+            raise ours from (None if isinstance(ours, KeyRefused) else error)
+
+    def _judge(self, metadata: dict[str, Any], *, is_empty: bool) -> None:
+        if (failure := ending(metadata, self.name)) is not None:
+            raise failure
+        if is_empty:
+            why = "used up its limit of length before it wrote anything" if is_cut(metadata) else "gave an empty answer"
+            raise AnswerEmpty(f"The language model {self.name} {why}.")
+
+
+class _Meter:
+    """What a stream has brought so far: its last words on how it ended, and what it costs."""
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        self.metadata: dict[str, Any] = {}
+        self.said = False
+        self._asked = sum(len(str(message.text)) for message in messages)
+        self._written = 0
+        self._told = Usage()
+
+    def take(self, chunk: AIMessage) -> str:
+        """Take note of a chunk, and return its text; blanks before the first word are none."""
+        self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
+        if told := chunk.usage_metadata:  # what this chunk adds to the ones before
+            self._told += Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+        text = str(chunk.text)
+        self.said = self.said or bool(text.strip())
+        self._written += len(text)
+        return text if self.said else ""
+
+    @property
+    def usage(self) -> Usage:
+        """What was told, else an estimate."""
+        return self._told if self._told.total else _estimate(self._asked, self._written)
+
+
+def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> Usage:
+    if told := reply.usage_metadata:
+        return Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+    return _estimate(sum(len(str(message.text)) for message in messages), len(str(reply.text)))
+
+
+def _estimate(asked: int, written: int) -> Usage:
+    return Usage(input_tokens=asked // _CHARS_PER_TOKEN, output_tokens=written // _CHARS_PER_TOKEN)
+
+
+def _left(end: float) -> float:
+    return max(0.0, end - asyncio.get_running_loop().time())

@@ -1,0 +1,114 @@
+"""What the exceptions of LangChain's packages and the ends of answers mean, in our own errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agent.errors import (
+    AnswerBlocked,
+    AnswerMalformed,
+    KeyRefused,
+    ModelDown,
+    ModelError,
+    ModelSilent,
+    ModelUnknown,
+    QuotaSpent,
+    RequestRefused,
+)
+
+_BLOCKED = frozenset(
+    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY LANGUAGE CONTENT_FILTER REFUSAL".split()
+)
+_MALFORMED = frozenset("MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE".split())
+_CUT = frozenset({"MAX_TOKENS", "LENGTH"})
+_UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
+
+
+def translate(error: Exception, model: str, key_variable: str) -> ModelError:
+    """Return our error for one of a provider's; its text quotes nothing, since some services repeat the key."""
+    from langchain_core.exceptions import OutputParserException
+
+    if isinstance(error, OutputParserException):
+        return AnswerMalformed(f"The language model {model} gave an answer that cannot be read.")
+    status = _status(error)
+    if _refuses_key(error, status):
+        variable = f"set the variable {key_variable} to a valid one" if key_variable else "check how it is set up"
+        return KeyRefused(f"The provider of the language model {model} refused the API key; {variable}.")
+    if status is None:
+        return _unanswered(error, model)
+    return _answered(status, model)
+
+
+def _answered(status: int, model: str) -> ModelError:
+    if status == 404:
+        return ModelUnknown(f"The provider knows no language model {model} (status 404); check CITEBOT_MODEL.")
+    if status == 429:
+        return QuotaSpent(f"The quota of the language model {model} is used up (status 429); wait, or use another.")
+    if status in {408, 504}:
+        return ModelSilent(f"The language model {model} did not answer in time (status {status}).")
+    if status >= 500:
+        return ModelDown(f"The provider of the language model {model} failed (status {status}).")
+    return RequestRefused(f"The provider of the language model {model} refused the request (status {status}).")
+
+
+def _unanswered(error: Exception, model: str) -> ModelError:
+    from langchain_core.exceptions import ContextOverflowError, ModelTimeoutError
+
+    if isinstance(error, TimeoutError | ModelTimeoutError) or "Timeout" in type(error).__name__:
+        return ModelSilent(f"The language model {model} did not answer in time.")
+    if isinstance(error, ContextOverflowError):
+        return RequestRefused(f"The request is too long for the language model {model}.")
+    return ModelDown(f"The language model {model} broke off ({type(_origin(error)).__name__}).")
+
+
+def ending(metadata: dict[str, Any], model: str) -> ModelError | None:
+    """Tell whether an answer ended as it should not have; the packages raise nothing for that."""
+    reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").rpartition(".")[2].upper()
+    if reason in _BLOCKED or _prompt_is_blocked(metadata):
+        return AnswerBlocked(f"The provider of the language model {model} withheld its answer ({reason or 'prompt'}).")
+    if reason in _MALFORMED:
+        return AnswerMalformed(f"The language model {model} called a tool in a form that cannot be read.")
+    return None
+
+
+def is_cut(metadata: dict[str, Any]) -> bool:
+    """Tell whether an answer ended at the model's limit of length."""
+    reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
+    return reason.rpartition(".")[2].upper() in _CUT
+
+
+def _prompt_is_blocked(metadata: dict[str, Any]) -> bool:
+    feedback = metadata.get("prompt_feedback")
+    reason = feedback.get("block_reason") if isinstance(feedback, dict) else None
+    return str(reason or "").rpartition(".")[2] not in _UNBLOCKED
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _origin(error: BaseException) -> BaseException:
+    return list(_chain(error))[-1]
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status under an error; each client keeps it under one of two names."""
+    for each in _chain(error):
+        if type(each).__module__ == "aiohttp.http_exceptions":
+            continue  # calls a connection that was reset a "400"
+        for attribute in ("status_code", "code"):
+            if isinstance(status := getattr(each, attribute, None), int):
+                return status
+    return None
+
+
+def _refuses_key(error: BaseException, status: int | None) -> bool:
+    """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
+    if status == 400:
+        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _chain(error))
+    return status in {401, 403}

@@ -1,0 +1,81 @@
+"""The chat models that citebot works with: Gemini by default, any LangChain provider by name, or none at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent.budget import Budget, Ceilings
+from agent.llm.chat import LangChainChat
+from agent.llm.metered import MeteredModel, Patience
+from agent.llm.providers import GOOGLE, recipe
+from agent.ports import Emit, TurnModels
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+NONE = "none"
+DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Models:
+    """The models that are open, each followed by what takes its place; empty where there are none."""
+
+    main: tuple[LangChainChat, ...] = ()
+    small: tuple[LangChainChat, ...] = ()
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    patience: Patience = field(default_factory=Patience)
+
+    def budget(self) -> Budget:
+        """Return what a turn that begins now may spend."""
+        return Budget(self.ceilings)
+
+    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+        """Return the models as the nodes of one turn see them."""
+        if not self.main:
+            return TurnModels()
+        main = MeteredModel(self.main, budget, emit, self.patience)
+        same = self.small == self.main
+        return TurnModels(main=main, small=main if same else MeteredModel(self.small, budget, emit, self.patience))
+
+
+@asynccontextmanager
+async def open_models(
+    model: str | None = None,
+    *,
+    small: str | None = None,
+    fallback: str | None = None,
+    google_api_key: SecretStr | None = None,
+    google_base_url: str | None = None,
+    ceilings: Ceilings | None = None,
+    patience: Patience | None = None,
+) -> AsyncGenerator[Models]:
+    """Open the models that are named as `provider:model`, and close them at the end.
+
+    Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
+    cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
+    """
+    name = model or (DEFAULT_MODEL if google_api_key is not None else NONE)
+    chosen = Models(ceilings=ceilings or Ceilings(), patience=patience or Patience())
+    if name == NONE:
+        yield chosen
+        return
+    chats: dict[str, LangChainChat] = {}
+    for spec in dict.fromkeys(filter(None, (name, small, fallback))):
+        chats[spec] = LangChainChat(recipe(spec, google_api_key=google_api_key, google_base_url=google_base_url))
+    async with AsyncExitStack() as stack:
+        for chat in chats.values():
+            stack.push_async_callback(chat.aclose)
+        yield Models(
+            main=_with_stand_ins(chats, name, fallback),
+            small=_with_stand_ins(chats, small or name, fallback),
+            ceilings=chosen.ceilings,
+            patience=chosen.patience,
+        )
+
+
+def _with_stand_ins(chats: dict[str, LangChainChat], *specs: str | None) -> tuple[LangChainChat, ...]:
+    return tuple(chats[spec] for spec in dict.fromkeys(filter(None, specs)))
