@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from langgraph.graph import END, START, StateGraph
 
+from agent.nodes.aggregate import aggregate
 from agent.nodes.check_citations import check_citations
+from agent.nodes.clarify import clarify
 from agent.nodes.conversation_memory import conversation_memory
+from agent.nodes.executor_llm import executor_llm
 from agent.nodes.grade_documents import grade_documents
+from agent.nodes.human_check import human_check
 from agent.nodes.input_preprocessor import input_preprocessor
 from agent.nodes.out_of_scope import out_of_scope
+from agent.nodes.planner import planner
+from agent.nodes.refinery import refinery
 from agent.nodes.retrieval import retrieval
 from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
+from agent.nodes.setup_executor import setup_executor
 from agent.nodes.synthesis import synthesis
+from agent.nodes.tool_executor import tool_executor
+from agent.nodes.tool_node import tool_node
 from agent.ports import Deps
-from agent.routing import after_gateway, after_preprocessor, after_retrieval, after_router
+from agent.routing import (
+    after_executor,
+    after_gateway,
+    after_grading,
+    after_human_check,
+    after_planner,
+    after_preprocessor,
+    after_refinery,
+    after_retrieval,
+    after_router,
+)
 from agent.state import AgentState
 
 
@@ -28,6 +47,15 @@ def build_graph() -> StateGraph[AgentState, Deps, AgentState, AgentState]:
     graph.add_node("router", router)
     graph.add_node("retrieval", retrieval)
     graph.add_node("grade_documents", grade_documents)
+    graph.add_node("tool_executor", tool_executor)
+    graph.add_node("clarify", clarify)
+    graph.add_node("planner", planner)
+    graph.add_node("human_check", human_check)
+    graph.add_node("setup_executor", setup_executor)
+    graph.add_node("executor_llm", executor_llm)
+    graph.add_node("tool_node", tool_node)
+    graph.add_node("aggregate", aggregate)
+    graph.add_node("refinery", refinery)
     graph.add_node("synthesis", synthesis)
     graph.add_node("check_citations", check_citations)
     graph.add_node("conversation_memory", conversation_memory)
@@ -38,7 +66,16 @@ def build_graph() -> StateGraph[AgentState, Deps, AgentState, AgentState]:
     graph.add_edge("out_of_scope", "conversation_memory")
     graph.add_conditional_edges("router", after_router)
     graph.add_conditional_edges("retrieval", after_retrieval)
-    graph.add_edge("grade_documents", "synthesis")
+    graph.add_conditional_edges("grade_documents", after_grading)
+    graph.add_edge("tool_executor", "router")
+    graph.add_edge("clarify", "router")
+    graph.add_conditional_edges("planner", after_planner)
+    graph.add_conditional_edges("human_check", after_human_check)
+    graph.add_edge("setup_executor", "executor_llm")
+    graph.add_conditional_edges("executor_llm", after_executor)
+    graph.add_edge("tool_node", "executor_llm")
+    graph.add_edge("aggregate", "refinery")
+    graph.add_conditional_edges("refinery", after_refinery)
     graph.add_edge("synthesis", "check_citations")
     graph.add_edge("check_citations", "conversation_memory")
     graph.add_edge("conversation_memory", END)

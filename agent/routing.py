@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agent.state import AgentState
+from langchain_core.messages import AIMessage
+
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, WEB_SEARCH
+from agent.state import AgentState, RouterDecision
 
 
 def after_gateway(state: AgentState) -> Literal["conversation_memory", "input_preprocessor"]:
@@ -27,13 +30,66 @@ def after_preprocessor(
             return "router"
 
 
-def after_router(state: AgentState) -> Literal["retrieval", "synthesis"]:
-    """Fetch what the router asked for, or write with what there is."""
+def after_router(
+    state: AgentState,
+) -> Literal["retrieval", "tool_executor", "human_check", "planner", "clarify", "synthesis"]:
+    """Do what the router chose; write with what there is when the turn has gone round often enough."""
     decision = state.get("router_output")
-    return "retrieval" if decision is not None and decision["route"] == "retrieve" else "synthesis"
+    if decision is None or state.get("iteration_count", 0) >= MAX_ITERATIONS:
+        return "synthesis"
+    match decision["route"]:
+        case "retrieve":
+            return "retrieval"
+        case "use_tool":
+            return "human_check" if _needs_approval(state, decision) else "tool_executor"
+        case "investigate":
+            return "planner"
+        case "clarify" if not state.get("clarified"):
+            return "clarify"
+        case _:
+            return "synthesis"
+
+
+def _needs_approval(state: AgentState, decision: RouterDecision) -> bool:
+    calls = {call["tool"] for call in decision["calls"]}
+    return WEB_SEARCH in calls and WEB_SEARCH not in state.get("approved", [])
 
 
 def after_retrieval(state: AgentState) -> Literal["grade_documents", "synthesis"]:
     """Grade a ranking; exact lookups need none."""
     decision = state.get("router_output")
     return "synthesis" if decision is not None and decision["fast_path"] else "grade_documents"
+
+
+def after_grading(state: AgentState) -> Literal["router", "synthesis"]:
+    """Look again for what was not enough while rounds are left."""
+    again = state.get("grade") == "rewrite" and state.get("iteration_count", 0) < MAX_ITERATIONS
+    return "router" if again else "synthesis"
+
+
+def after_planner(state: AgentState) -> Literal["human_check", "setup_executor"]:
+    """Ask a person about a plan that needs it."""
+    return "human_check" if state.get("pause_reason") else "setup_executor"
+
+
+def after_human_check(state: AgentState) -> Literal["setup_executor", "tool_executor", "conversation_memory"]:
+    """Go on with what was approved: the plan, or the calls of the router."""
+    if state.get("is_aborted"):
+        return "conversation_memory"
+    decision = state.get("router_output")
+    return "tool_executor" if decision is not None and decision["route"] == "use_tool" else "setup_executor"
+
+
+def after_executor(state: AgentState) -> Literal["tool_node", "aggregate"]:
+    """Make the calls that the model asks for while rounds are left."""
+    last = next(reversed(state.get("messages", [])), None)
+    calls = isinstance(last, AIMessage) and (last.tool_calls or last.invalid_tool_calls)
+    return "tool_node" if calls and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS else "aggregate"
+
+
+def after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
+    """Take the next step, plan anew, or write the answer."""
+    if state.get("loop_decision") != "CONTINUE" or state.get("iteration_count", 0) > MAX_ITERATIONS:
+        return "synthesis"
+    remain = state.get("current_step", 0) < len(state.get("plan", []))
+    return "setup_executor" if remain and state.get("plan_applies") else "planner"

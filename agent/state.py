@@ -167,6 +167,7 @@ class AgentState(TypedDict, total=False):
 
     pause_reason: PauseReason
     approved: list[str]
+    is_aborted: bool
     clarified: bool
 
     final_answer: str
@@ -208,6 +209,7 @@ def fresh_turn() -> AgentState:
         **fresh_research(),
         "pause_reason": "",
         "approved": [],
+        "is_aborted": False,
         "clarified": False,
         "final_answer": "",
         "answer_model": "",

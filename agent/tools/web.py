@@ -6,6 +6,7 @@ import re
 
 from pydantic import BaseModel, Field
 
+from agent.limits import WEB_SEARCH
 from agent.ports import Deps
 from agent.tools.report import Report
 from agent.tools.tool import Evidence, Tool
@@ -26,7 +27,7 @@ class WebArguments(BaseModel):
 class WebSearchTool(Tool[WebArguments]):
     """Searches the public web."""
 
-    name = "web_search"
+    name = WEB_SEARCH
     description = "Search the public web, for what the repository cannot tell. Only words of the question may be used."
     arguments = WebArguments
     needs_approval = True

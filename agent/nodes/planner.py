@@ -1,0 +1,60 @@
+"""Breaks a question that one retrieval cannot answer into steps."""
+
+from __future__ import annotations
+
+import logging
+
+from langgraph.runtime import Runtime
+
+from agent.errors import ModelError
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN, WEB_SEARCH
+from agent.ports import Deps
+from agent.research.forms import PlanForm, clean_steps
+from agent.research.prompts import planner_messages
+from agent.state import AgentState, PauseReason
+
+log = logging.getLogger(__name__)
+
+
+async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Plan what is still to be found out; one step of searching where no model gives a plan.
+
+    Reads cleaned_query, findings, iteration_count, approved. Writes plan, current_step, plan_applies,
+    iteration_count, pause_reason.
+    """
+    deps = runtime.context
+    deps.emit("step_start", node="planner", stage="Planning the research")
+    form = await _planned(state, deps)
+    known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
+    steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
+    steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
+    return {
+        "plan": steps,
+        "current_step": 0,
+        "plan_applies": True,
+        "iteration_count": state.get("iteration_count", 0) + 1,
+        "pause_reason": _pause(state, deps, steps, needs_web=form is not None and form.needs_web),
+    }
+
+
+async def _planned(state: AgentState, deps: Deps) -> PlanForm | None:
+    if deps.models.main is None:
+        return None
+    try:
+        return await deps.models.main.structured(planner_messages(state, deps), PlanForm, task="planner")
+    except ModelError as error:
+        log.warning("no plan was made: %s", error)
+        return None
+
+
+def _pause(state: AgentState, deps: Deps, steps: list[str], *, needs_web: bool) -> PauseReason:
+    """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
+    approved = state.get("approved", [])
+    if needs_web and deps.web is not None and WEB_SEARCH not in approved:
+        return "web_search"
+    return "plan" if plan_cost(steps) > deps.approval_calls and "plan" not in approved else ""
+
+
+def plan_cost(steps: list[str]) -> int:
+    """The most model calls that a plan may take: its rounds, and a judgement for each step."""
+    return len(steps) * (MAX_EXECUTOR_STEPS + 1)

@@ -1,0 +1,53 @@
+"""Makes the tool calls of the model's last message; every call gets an answer, whatever is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from agent.ports import Deps, ToolOutcome
+from agent.research.calls import Called, call_all, call_key, with_records, with_refs
+from agent.state import AgentState
+
+UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
+
+
+async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Call the tools and answer with the keys of their results.
+
+    Reads messages, approved, retrieved, tool_history. Writes messages, retrieved, tool_history.
+    """
+    deps = runtime.context
+    last = next(reversed(state.get("messages", [])), None)
+    if not isinstance(last, AIMessage):
+        return {}
+    wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in last.tool_calls]
+    called = await call_all(deps, wanted, approved=state.get("approved", []))
+    unreadable = [await _unreadable(deps, str(call.get("name") or "")) for call in last.invalid_tool_calls]
+    ids = [call.get("id") or "" for call in (*last.tool_calls, *last.invalid_tool_calls)]
+    answered = [*called, *unreadable]
+    return {
+        "messages": [_message(one, call_id) for one, call_id in zip(answered, ids, strict=True)],
+        "retrieved": with_refs(state.get("retrieved", []), called),
+        "tool_history": with_records(state.get("tool_history", []), answered),
+    }
+
+
+async def _unreadable(deps: Deps, name: str) -> Called:
+    key = call_key(name, {}, "unreadable")
+    await deps.evidence.keep(key, UNREADABLE)
+    return Called(key=key, tool=name, args={}, outcome=ToolOutcome(text=UNREADABLE, ok=False))
+
+
+def _message(called: Called, call_id: str) -> ToolMessage:
+    """Stand for a tool result; its text is put in when the model is asked next."""
+    return ToolMessage(
+        "",
+        name=called.tool[:80],
+        tool_call_id=call_id,
+        status="success" if called.outcome.ok else "error",
+        additional_kwargs={"evidence": called.key, "found": len(called.outcome.refs)},
+    )

@@ -1,0 +1,25 @@
+"""Reads a person's yes or no; anything that is neither is no."""
+
+from __future__ import annotations
+
+import re
+
+_YES = frozenset("yes y ok okay approve approved go continue proceed sure ja oui si".split())
+_NO = frozenset("no n abort aborted stop cancel cancelled don't dont nein non never".split())
+_WORD = re.compile(r"[\w']+")
+
+
+def is_approval(reply: object) -> bool:
+    """Whether a reply approves: `{"decision": "approve"}`, or words whose first is a yes."""
+    return decision_in(reply) == "approve"
+
+
+def decision_in(reply: object) -> str:
+    """Return `approve`, `abort`, or an empty string where the reply is about something else."""
+    said = reply.get("decision", "") if isinstance(reply, dict) else reply
+    words = _WORD.findall(str(said).lower()[:200])
+    if not words or len(words) > 6:
+        return ""
+    if any(word in _NO for word in words):
+        return "abort"
+    return "approve" if words[0] in _YES else ""

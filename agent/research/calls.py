@@ -1,0 +1,95 @@
+"""Calls of tools, side by side: their text goes to the evidence table, their lines into the turn's evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.ports import Deps, ToolOutcome
+from agent.state import EvidenceRef, ToolRecord
+
+MAX_CALLS = 8  # at once
+MAX_EVIDENCE = 120  # references in a turn
+MAX_HISTORY = 60  # records in a turn
+_LONGEST_ARGUMENT = 200
+TOO_MANY = f"Too many calls at once; at most {MAX_CALLS} are made. Call it again if it is still needed."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Called:
+    """One call and what came of it; `key` finds its text."""
+
+    key: str
+    tool: str
+    args: Mapping[str, Any]
+    outcome: ToolOutcome
+
+    @property
+    def record(self) -> ToolRecord:
+        """What the turn remembers of the call."""
+        return {
+            "tool": self.tool[:80],
+            "args": brief(self.args),
+            "ok": self.outcome.ok,
+            "found": len(self.outcome.refs),
+            "key": self.key,
+        }
+
+
+async def call_all(
+    deps: Deps, calls: Sequence[tuple[str, Mapping[str, Any]]], *, approved: Collection[str]
+) -> list[Called]:
+    """Make the calls and keep their texts; those beyond the limit are refused."""
+    made = await asyncio.gather(*(_call(deps, name, args, approved) for name, args in calls[:MAX_CALLS]))
+    refused = [
+        Called(key=call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False))
+        for name, args in calls[MAX_CALLS:]
+    ]
+    called = [*made, *refused]
+    for key, text in {one.key: one.outcome.text for one in called}.items():
+        await deps.evidence.keep(key, text)
+    return called
+
+
+async def _call(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> Called:
+    outcome = await deps.tools.call(name, args, deps, approved=approved)
+    return Called(key=call_key(name, args), tool=name, args=args, outcome=outcome)
+
+
+def call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
+    """Name a call: the same call has the same key, so that making it again after a crash changes nothing."""
+    said = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def brief(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Cut arguments to what is worth remembering; a model may write megabytes."""
+    short = {str(name)[:40]: value for name, value in list(args.items())[:8]}
+    return {
+        name: value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST_ARGUMENT]
+        for name, value in short.items()
+    }
+
+
+def with_refs(evidence: Sequence[EvidenceRef], called: Sequence[Called]) -> list[EvidenceRef]:
+    """Add what calls have read to the evidence of the turn; what is there already stays as it is."""
+    known = {_place(ref) for ref in evidence}
+    added: list[EvidenceRef] = []
+    for ref in (ref for one in called for ref in one.outcome.refs):
+        if _place(ref) not in known:
+            known.add(_place(ref))
+            added.append(ref)
+    return [*evidence, *added][:MAX_EVIDENCE]
+
+
+def with_records(history: Sequence[ToolRecord], called: Sequence[Called]) -> list[ToolRecord]:
+    """Add calls to the tool history of the turn; the oldest are forgotten beyond a limit."""
+    return [*history, *(one.record for one in called)][-MAX_HISTORY:]
+
+
+def _place(ref: EvidenceRef) -> tuple[str, int, int]:
+    return ref["path"], ref["start_line"], ref["end_line"]

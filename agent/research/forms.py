@@ -1,0 +1,31 @@
+"""The forms that a model fills in during an investigation, and how little of them is believed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+LONGEST_STEP = 300
+LONGEST_REASON = 300
+
+
+class PlanForm(BaseModel):
+    """The steps that are still to be taken."""
+
+    steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
+    needs_web: bool = Field(default=False, description="Whether a step needs the public web; almost never.")
+
+
+class RefineryForm(BaseModel):
+    """Whether what was found is enough."""
+
+    decision: Literal["CONTINUE", "FINISH"] = Field(description="FINISH when the question can be answered.")
+    reason: str = Field(default="", description="One sentence.")
+    plan_still_applies: bool = Field(default=True, description="Whether the remaining steps still make sense.")
+
+
+def clean_steps(steps: list[str], *, known: frozenset[str], most: int) -> list[str]:
+    """Return the steps worth taking: on one line, not empty, not taken before, no more than wanted."""
+    lines = [" ".join(step.split())[:LONGEST_STEP] for step in steps[:50]]
+    return [line for line in dict.fromkeys(lines) if line and line.lower() not in known][:most]
