@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from agent.answers.claims import Claim, read_claim
 from agent.answers.draft import LONGEST_RANGE
-from agent.answers.marks import marks_in, renumber
+from agent.answers.marks import Mark, marks, replace
 from agent.ports import CodeSearch
 from agent.state import CitationRef, EvidenceRef, where
 from indexer.errors import UnknownPath
 from indexer.models import Location
+
+UNVERIFIED = "*(unverified)*"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,31 +26,104 @@ class Checked:
 
 
 async def check(
-    text: str, citations: Sequence[CitationRef], evidence: Sequence[EvidenceRef], code: CodeSearch
+    text: str,
+    citations: Sequence[CitationRef],
+    evidence: Sequence[EvidenceRef | CitationRef],
+    code: CodeSearch,
+    *,
+    by_model: bool = False,
 ) -> Checked:
-    """Check every citation against the commit and against what was read in this turn, and number them anew."""
-    read = [where(ref) for ref in evidence]
+    """Check every citation against the commit and against what was read in this turn, and number them anew.
+
+    What a model wrote is also held against the lines: they have to say something that its sentence names, or the
+    one place among the evidence that does is cited instead, or the claim is marked as unverified.
+    """
+    examiner = _Examiner(code=code, read=list(dict.fromkeys(map(where, evidence))))
     given = {citation["mark"]: where(citation) for citation in citations}
+    found = marks(text)
+    held = [await examiner.held(given.get(mark.number), mark, by_model=by_model) for mark in found]
     numbers: dict[Location, int] = {}
-    by_mark: dict[int, int] = {}
-    for mark in marks_in(text):
-        location = given.get(mark)
-        held = await _held(location, read, code) if location is not None else None
-        if held is not None:
-            by_mark[mark] = numbers.setdefault(held, len(numbers) + 1)
+    for location in held:
+        if location is not None:
+            numbers.setdefault(location, len(numbers) + 1)
     kept: list[CitationRef] = [
         {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
         for at, mark in numbers.items()
     ]
-    return Checked(text=renumber(text, by_mark), citations=kept, dropped=len(given) - len(by_mark))
+    good = {mark.number for mark, location in zip(found, held, strict=True) if location is not None}
+    return Checked(
+        text=replace(text, _new_marks(found, held, numbers, by_model=by_model)),
+        citations=kept,
+        dropped=len(given.keys() - good),
+    )
 
 
-async def _held(cited: Location, read: Sequence[Location], code: CodeSearch) -> Location | None:
-    """Return the lines to show for a citation: as cited, or repaired; None when it does not hold."""
-    if _is_sound(cited) and any(_within(cited, seen) for seen in read) and await _exists(cited, code):
-        return cited
-    repaired = _repaired(cited, read)
-    return repaired if repaired is not None and await _exists(repaired, code) else None
+def _new_marks(
+    found: Sequence[Mark], held: Sequence[Location | None], numbers: Mapping[Location, int], *, by_model: bool
+) -> list[str]:
+    """Return what takes the place of each mark; the first of a claim that keeps none says so."""
+    sound = {mark.claim_id for mark, location in zip(found, held, strict=True) if location is not None}
+    said: set[tuple[int, int]] = set()
+    new: list[str] = []
+    for mark, location in zip(found, held, strict=True):
+        if location is not None:
+            new.append(f"[{numbers[location]}]")
+        elif by_model and mark.claim_id not in sound | said:
+            said.add(mark.claim_id)
+            new.append(UNVERIFIED)
+        else:
+            new.append("")
+    return new
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Examiner:
+    """Looks citations up at the commit; what it has read it remembers."""
+
+    code: CodeSearch
+    read: Sequence[Location]
+    texts: dict[Location, str | None] = field(default_factory=dict)
+
+    async def held(self, cited: Location | None, mark: Mark, *, by_model: bool) -> Location | None:
+        """Return the lines to show for a mark: as cited, or repaired; None when the citation does not hold."""
+        place = await self._placed(cited) if cited is not None else None
+        if not by_model or cited is None:
+            return place
+        claim = read_claim(mark.claim)
+        if place is not None and claim.is_said_in(await self._text(place) or "", place.path):
+            return place
+        # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
+        return await self._only_place(claim) if claim.names else None
+
+    async def _placed(self, cited: Location) -> Location | None:
+        if _is_sound(cited) and any(_within(cited, seen) for seen in self.read) and await self._text(cited) is not None:
+            return cited
+        repaired = _repaired(cited, self.read)
+        return repaired if repaired is not None and await self._text(repaired) is not None else None
+
+    async def _only_place(self, claim: Claim) -> Location | None:
+        """Return the one place that was read and says all that the claim names."""
+        said: list[Location] = []
+        for seen in self.read:
+            text = await self._text(seen) if _is_sound(seen) else None
+            if text is not None and claim.is_wholly_said_in(text):
+                said.append(seen)
+        inner = [one for one in said if not any(one != other and _within(other, one) for other in said)]
+        return inner[0] if len(inner) == 1 else None
+
+    async def _text(self, cited: Location) -> str | None:
+        """Return the cited lines as they are at the commit; None where they are not all there."""
+        if cited not in self.texts:
+            self.texts[cited] = await self._read(cited)
+        return self.texts[cited]
+
+    async def _read(self, cited: Location) -> str | None:
+        try:
+            passage = await self.code.read(cited.path, cited.start_line, cited.end_line)
+        except UnknownPath:
+            return None
+        is_whole = (passage.location.start_line, passage.location.end_line) == (cited.start_line, cited.end_line)
+        return passage.text if is_whole else None
 
 
 def _is_sound(cited: Location) -> bool:
@@ -75,11 +151,3 @@ def _repaired(cited: Location, read: Sequence[Location]) -> Location | None:
     }
     largest = [one for one in overlaps if not any(one != other and _within(one, other) for other in overlaps)]
     return largest[0] if len(largest) == 1 and _is_sound(largest[0]) else None
-
-
-async def _exists(cited: Location, code: CodeSearch) -> bool:
-    try:
-        passage = await code.read(cited.path, cited.start_line, cited.end_line)
-    except UnknownPath:
-        return False
-    return passage.location.start_line == cited.start_line and passage.location.end_line == cited.end_line

@@ -16,12 +16,16 @@ log = logging.getLogger(__name__)
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Keep, repair or drop each citation, and make marks and list agree.
 
-    Reads final_answer, citations, retrieved, expanded. Writes final_answer, citations.
+    Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations, and
+    empties shown.
     """
     deps = runtime.context
     deps.emit("step_start", node="check_citations", stage="Checking the citations")
-    evidence = [*state.get("retrieved", []), *state.get("expanded", [])]
-    checked = await check(state.get("final_answer", ""), state.get("citations", []), evidence, deps.code)
+    by_model = bool(state.get("answer_model"))
+    # A model has read what it was shown, and no more than that of any evidence.
+    evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
+    text, citations = state.get("final_answer", ""), state.get("citations", [])
+    checked = await check(text, citations, evidence, deps.code, by_model=by_model)
     if checked.dropped:
         log.warning("%d citations did not hold and were dropped", checked.dropped)
-    return {"final_answer": checked.text, "citations": checked.citations}
+    return {"final_answer": checked.text, "citations": checked.citations, "shown": []}
