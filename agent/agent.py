@@ -6,22 +6,28 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
-from langchain_core.runnables import RunnableConfig
-
 from agent.checkpoints import SafeSaver
-from agent.errors import AgentError, CheckpointError
+from agent.errors import AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.graph import build_graph
-from agent.nodes.security_gateway import MAX_QUESTION
-from agent.ports import Answer, Citation, CodeLibrary, CodeSearch, Deps, Exchange, Redactor
-from agent.state import AgentState, CitationRef, Turn, route_of, where
+from agent.evidence_store import EvidenceStore
+from agent.journal import Journal, Run
+from agent.limits import APPROVAL_CALLS
+from agent.outcomes import STOPPED, asking, exchange, settled, unanswered
+from agent.ports import Answer, CodeLibrary, CodeSearch, Deps, Exchange, ModelSource, Redactor, ToolMenu, WebSearch
+from agent.research.approval import decision_in
+from agent.tools.standard import standard_tools
+from agent.turns import Reached, Turns
 from indexer.errors import IndexerError
 
-RECURSION_LIMIT = 150
+MAX_TRIES = 3
+STOP_SECONDS = 2.0
+TOO_OFTEN = "I was interrupted again and again while answering this. Ask me to try again."
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +44,10 @@ class Agent:
         saver: SafeSaver,
         redact: Redactor,
         *,
+        models: ModelSource | None = None,
+        tools: ToolMenu | None = None,
+        web: WebSearch | None = None,
+        approval_calls: int = APPROVAL_CALLS,
         events: AsyncEventBus | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -45,21 +55,97 @@ class Agent:
         self._library = library
         self._saver = saver
         self._redact = redact
+        self._models = models
+        self._tools = tools if tools is not None else standard_tools()
+        self._web = web
+        self._approval_calls = approval_calls
         self._clock = clock
-        self._graph = build_graph().compile(checkpointer=saver)
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._journal = Journal(saver, clock)
+        self._evidence = EvidenceStore(saver)
+        self._turns = Turns(saver, clock)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._stopped: set[str] = set()
 
     async def ask(
-        self, question: str, *, thread: str, repository: str | None = None
+        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer a question within a conversation; the last event is of kind `answer`.
 
-        What the indexer or the conversation database cannot do ends in an `error` event and an answer with the
-        route `failed`, whose text is the sentence to show. Closing the iterator stops the run; the thread stays usable.
+        In a conversation that waits for a person, a fitting message is the reply. What the indexer or the
+        conversation database cannot do ends in an `error` event and an answer with the route `failed`, whose text is
+        the sentence to show; `paused` and `stopped` are the routes of a turn that waits or was ended. Closing the
+        iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
         """
-        run_id = uuid.uuid4().hex
+        name = run_id or uuid.uuid4().hex
+
+        async def begin() -> Run:
+            paused = await self._journal.paused(thread)
+            answers = paused is not None and await self._is_reply(question, thread)
+            return await self._journal.begin(
+                name,
+                thread=thread,
+                repository=paused.repository if paused is not None and answers else repository,
+                question=paused.question if paused is not None and answers else question,
+                reply=question if answers else None,
+            )
+
+        async for event in self._told(name, thread, begin):
+            yield event
+
+    async def resume(self, run_id: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
+        """Go on with a run that was broken off, or that waits for a reply; the events are those of `ask`.
+
+        A run that had come to its end gives its answer again. Raises `UnknownRun` where there is nothing to go on with.
+        """
+        run = await self._journal.find(run_id)
+        if run is None or run.status == "failed" or run_id in self._running:
+            raise UnknownRun(f"There is no run {run_id[:80]} that could be taken up. Ask the question again.")
+
+        async def begin() -> Run:
+            found = await self._journal.find(run_id)
+            if found is None:
+                raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
+            if found.status == "running" or reply is not None:
+                await self._journal.try_again(run_id, reply=reply)
+            return await self._journal.find(run_id) or found
+
+        async for event in self._told(run_id, run.thread, begin):
+            yield event
+
+    async def stop(self, run_id: str) -> bool:
+        """End a run within two seconds, whatever it is doing; False if it is not under way."""
+        task = self._running.get(run_id)
+        if task is None:
+            return False
+        self._stopped.add(run_id)
+        task.cancel()
+        await asyncio.wait({task}, timeout=STOP_SECONDS)
+        return True
+
+    async def unfinished(self) -> Sequence[Run]:
+        """Return the runs that a process left when it ended, oldest first; `resume` takes them up."""
+        return [run for run in await self._journal.unfinished() if run.id not in self._running]
+
+    async def history(self, thread: str) -> tuple[Exchange, ...]:
+        """Return the turns of a conversation that are remembered, oldest first; none for an unknown thread."""
+        state = await self._turns.state(thread)
+        return tuple(exchange(turn) for turn in state.get("conversation_history", []))
+
+    async def forget(self, thread: str) -> None:
+        """Delete everything that is remembered of a conversation, after the turn under way."""
+        async with self._lock(thread):
+            await self._saver.adelete_thread(thread)
+            await self._journal.forget(thread)
+            await self._evidence.drop(thread)
+
+    async def _told(
+        self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run in a task of its own and hand on what it tells, up to the answer."""
         with self.events.subscribe(run_id) as events:
-            run = asyncio.create_task(self._run(question, thread, repository, run_id))
+            task = asyncio.create_task(self._run(run_id, thread, begin))
+            self._running[run_id] = task
             try:
                 async for event in events:
                     if event.kind == "run_end":
@@ -67,135 +153,101 @@ class Agent:
                     yield event
                     if event.kind == "answer":
                         break
-                await run
+                await task
             finally:
-                run.cancel()
-                await asyncio.wait({run})
+                task.cancel()
+                await asyncio.wait({task})
+                self._running.pop(run_id, None)
+                self._stopped.discard(run_id)
 
-    async def history(self, thread: str) -> tuple[Exchange, ...]:
-        """Return the turns of a conversation that are remembered, oldest first; none for an unknown thread."""
-        snapshot = await self._graph.aget_state(_config(thread))
-        turns: Sequence[Turn] = snapshot.values.get("conversation_history", [])
-        return tuple(_exchange(turn) for turn in turns)
-
-    async def forget(self, thread: str) -> None:
-        """Delete everything that is remembered of a conversation, after the turn under way."""
-        async with self._turn(thread):
-            await self._saver.adelete_thread(thread)
-
-    async def _run(self, question: str, thread: str, repository: str | None, run_id: str) -> None:
+    async def _run(self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]) -> None:
         status = "failed"
         try:
-            async with self._turn(thread):
-                answer = await self._answer(question, thread, repository, run_id)
+            async with self._lock(thread):
+                answer = await self._answer(run_id, thread, begin)
             self._publish(run_id, "answer", answer=answer)
-            status = "failed" if answer.route == "failed" else "completed"
+            status = answer.route if answer.route in {"failed", "paused"} else "completed"
         except asyncio.CancelledError:
             status = "cancelled"
-            raise
+            if run_id not in self._stopped:
+                raise
+            status = "stopped"
+            self._publish(run_id, "answer", answer=unanswered(STOPPED, "stopped"))
         finally:
             self._publish(run_id, "run_end", status=status)
 
-    async def _answer(self, question: str, thread: str, repository: str | None, run_id: str) -> Answer:
+    async def _answer(self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]) -> Answer:
         started = time.perf_counter()
         try:
-            code = await self._library.pin(repository)
-            state = await self._turned(question, thread, code, run_id)
+            run = await begin()
+            if run.tries > MAX_TRIES:
+                await self._give_up(run.id, thread)
+                return unanswered(TOO_OFTEN, "failed")
+            code = await self._library.pin(run.repository)
+            reached = await self._turns.take(run, self._deps(run, code))
+            return await self._ended(run, reached, code, time.perf_counter() - started)
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
             self._publish(run_id, "error", message=str(error), error=type(error).__name__)
-            return _failed(str(error), repository or "", time.perf_counter() - started)
-        return _settled(state, code, time.perf_counter() - started)
+            await self._give_up(run_id, thread)
+            return unanswered(str(error), "failed", seconds=time.perf_counter() - started)
+        except asyncio.CancelledError:
+            if run_id in self._stopped:
+                await self._give_up(run_id, thread)
+            raise
 
-    async def _turned(self, question: str, thread: str, code: CodeSearch, run_id: str) -> AgentState:
-        def emit(kind: EventKind, /, **payload: Any) -> None:
-            self._publish(run_id, kind, **payload)
+    async def _ended(self, run: Run, reached: Reached, code: CodeSearch, seconds: float) -> Answer:
+        """Settle the journal, and let go of what only the turn under way needed."""
+        if reached.request is not None:
+            await self._journal.pause(run.id)
+            text = self._redact(asking(reached.request))
+            self._publish(run.id, "human_check_required", **reached.request)
+            self._publish(run.id, "token", text=text)
+            return unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
+        await self._tidied(self._saver.prune_thread(run.thread))
+        await self._tidied(self._evidence.drop(run.thread))
+        await self._tidied(self._journal.end(run.id, "completed"))
+        return settled(reached.state, code, seconds)
 
-        turn: AgentState = {
-            "user_query": _storable(question),
-            "asked_at": self._clock(),
-            "repository": code.repository,
-            "commit": code.commit.sha,
-        }
-        values = await self._graph.ainvoke(
-            turn,
-            _config(thread),
-            context=Deps(code=code, redact=self._redact, emit=emit),
-            durability="sync",
-        )
-        await self._tidy(thread)
-        return cast("AgentState", values)
+    async def _give_up(self, run_id: str, thread: str) -> None:
+        await self._tidied(self._turns.abandon(thread, run_id))
+        await self._tidied(self._evidence.drop(thread))
+        await self._tidied(self._journal.end(run_id, "failed"))
 
-    async def _tidy(self, thread: str) -> None:
-        """Drop the checkpoints of the finished turn; an answer is not lost because that fails."""
+    async def _tidied(self, work: Awaitable[None]) -> None:
+        """Do what follows the answer; an answer is not lost because that fails."""
         try:
-            await self._saver.prune_thread(thread)
+            await work
         except CheckpointError as error:
-            log.warning("old checkpoints were not dropped: %s", error)
+            log.warning("a turn was not tidied up after: %s", error)
 
-    def _publish(self, run_id: str, kind: EventKind, **payload: Any) -> None:
-        self.events.publish(AgentEvent(kind=kind, run_id=run_id, iteration=0, ts=self._clock(), payload=payload))
+    async def _is_reply(self, message: str, thread: str) -> bool:
+        """Whether a message answers what the conversation waits for: a yes or no, or anything where it asked back."""
+        request = await self._turns.pending(thread)
+        return request is not None and (request.get("kind") == "clarify" or decision_in(message) != "")
 
-    def _turn(self, thread: str) -> asyncio.Lock:
+    def _deps(self, run: Run, code: CodeSearch) -> Deps:
+        emit = partial(self._publish, run.id)
+        made = Deps(
+            code=code,
+            redact=self._redact,
+            emit=emit,
+            tools=self._tools,
+            evidence=self._evidence.of(run.thread),
+            web=self._web,
+            asked=" ".join(filter(None, (run.question, run.reply))),
+            approval_calls=self._approval_calls,
+        )
+        if self._models is None:
+            return made
+        budget = self._models.budget()
+        return replace(made, budget=budget, models=self._models.for_turn(budget, emit))
+
+    def _publish(self, run_id: str, kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
+        self.events.publish(
+            AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
+        )
+
+    def _lock(self, thread: str) -> asyncio.Lock:
         """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""
-        return self._turns.setdefault(thread, asyncio.Lock())
-
-
-def _config(thread: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
-
-
-def _storable(question: str) -> str:
-    """Cut to just beyond what the gateway accepts, and drop halves of surrogate pairs, which no store takes."""
-    return question[: MAX_QUESTION + 1].encode("utf-8", "replace").decode("utf-8")
-
-
-def _settled(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
-    citations = state.get("citations", [])
-    return Answer(
-        text=state.get("final_answer", ""),
-        citations=tuple(_citation(ref, code.commit.sha, code.permalink(where(ref))) for ref in citations),
-        repository=code.repository,
-        commit=code.commit.sha,
-        intent=state.get("intent", "new_question"),
-        route=route_of(state),
-        model=None,
-        seconds=seconds,
-        searched=tuple(state["retrieval_metadata"]["searched"]),
-        blocked=state.get("is_blocked", False),
-    )
-
-
-def _failed(sentence: str, repository: str, seconds: float) -> Answer:
-    return Answer(
-        text=sentence,
-        citations=(),
-        repository=repository,
-        commit="",
-        intent="new_question",
-        route="failed",
-        model=None,
-        seconds=seconds,
-    )
-
-
-def _citation(ref: CitationRef, commit: str, url: str | None) -> Citation:
-    return Citation(
-        mark=ref["mark"],
-        path=ref["path"],
-        start_line=ref["start_line"],
-        end_line=ref["end_line"],
-        commit=commit,
-        url=url,
-    )
-
-
-def _exchange(turn: Turn) -> Exchange:
-    return Exchange(
-        question=turn["question"],
-        answer=turn["answer"],
-        citations=tuple(_citation(ref, turn["commit"], None) for ref in turn["citations"]),
-        repository=turn["repository"],
-        commit=turn["commit"],
-        asked_at=turn["asked_at"],
-    )
+        return self._locks.setdefault(thread, asyncio.Lock())

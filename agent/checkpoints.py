@@ -22,6 +22,8 @@ from agent.errors import (
     CheckpointUnwritable,
     CheckpointVersion,
 )
+from agent.evidence_store import EvidenceStore
+from agent.journal import Journal
 
 SCHEMA_VERSION = 1
 
@@ -68,6 +70,23 @@ class SafeSaver(AsyncSqliteSaver):
     async def prune_thread(self, thread_id: str) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way."""
         await self._whole(self._prune(thread_id))
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
+        await self._whole(self._written(sql, values))
+
+    async def _written(self, sql: str, values: Sequence[Any]) -> None:
+        async with self.lock:
+            await self.conn.execute(sql, values)
+            await self.conn.commit()
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query on the tables beside the checkpoints."""
+        return await self._whole(self._read(sql, values))
+
+    async def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        async with self.lock, self.conn.execute(sql, values) as cursor:
+            return [tuple(row) for row in await cursor.fetchall()]
 
     async def _prune(self, thread_id: str) -> None:
         newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
@@ -145,6 +164,8 @@ async def _prepared(conn: aiosqlite.Connection, path: Path) -> SafeSaver:
         # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.
         await conn.execute("PRAGMA synchronous = NORMAL")
         await conn.execute("PRAGMA journal_size_limit = 1048576")
+        await Journal(saver).open()
+        await EvidenceStore(saver).open()
         await _probe_writing(conn)
     except sqlite3.Error as error:
         raise _explain(error, path) from error

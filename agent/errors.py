@@ -16,6 +16,7 @@ AgentError
 │   └── BudgetSpent              a ceiling of the turn is reached
 ├── WebSearchError           the web cannot be searched
 ├── UnknownRun               there is no unfinished run of that id
+├── TurnTooLong              the graph went round without coming to an end
 └── CheckpointError          the conversation database
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
@@ -121,6 +122,10 @@ class WebSearchError(AgentError):
 
 class UnknownRun(AgentError):
     """There is no run of that id, or it is finished."""
+
+
+class TurnTooLong(AgentError):
+    """A turn took more nodes than any should."""
 
 
 class CheckpointError(AgentError):

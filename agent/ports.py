@@ -197,6 +197,16 @@ class TurnModels:
     small: ChatModel | None = None
 
 
+class ModelSource(Protocol):
+    """The chat models that are open, from which each turn gets its own."""
+
+    def budget(self) -> Budget:
+        """Return what a turn that begins now may spend."""
+
+    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+        """Return the models as the nodes of one turn see them."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
     """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""

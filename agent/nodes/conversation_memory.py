@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.state import AgentState, Turn
+from agent.state import AgentState, Turn, fresh_research
 
 MAX_TURNS = 40
 _LONGEST_QUESTION = 1000
@@ -18,9 +18,10 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     """Store the turn, the last forty with the very first kept; a refused question is not remembered.
 
     Reads user_query, final_answer, citations, intent, main_symbol, main_kind, asked_at, turn_count,
-    conversation_history. Writes conversation_history, turn_count, and empties user_query, retrieved, expanded.
+    conversation_history. Writes conversation_history, turn_count, and empties user_query, retrieved, expanded and
+    all that an investigation has left.
     """
-    changes: AgentState = {"user_query": "", "retrieved": [], "expanded": []}
+    changes: AgentState = {**fresh_research(), "user_query": "", "retrieved": [], "expanded": []}
     if state.get("is_blocked"):
         return changes
     history = [*state.get("conversation_history", []), _turn(state, runtime.context)]

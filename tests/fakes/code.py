@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
+from indexer.grep import grep
 from indexer.models import (
     CallSite,
     Commit,
     Definition,
     FileEntry,
+    FileHistory,
     Filters,
     Hit,
     Location,
+    Matches,
     Passage,
+    Revision,
     SearchMode,
     SourceType,
     Symbol,
@@ -162,6 +166,21 @@ class FakeCode:
             FileEntry(path=path, language=_language(path), source_type=_source_type(path), lines=len(text.splitlines()))
             for path, text in sorted(self._files.items())
         ]
+
+    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        """Find lines with the indexer's own search."""
+        texts = [(name, text) for name, text in sorted(self._files.items()) if name.startswith(path)]
+        return await asyncio.to_thread(grep, texts, pattern, limit=limit)
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:  # noqa: ARG002
+        """Return one made-up commit for every file."""
+        await self.read(path)
+        revision = Revision(
+            sha=self.commit.sha, author="Ada Example", committed_at=self.commit.committed_at, subject="Add the shop"
+        )
+        return FileHistory(
+            path=path, revisions=(revision,), complete=True, line=line, last_changed=revision if line else None
+        )
 
     def permalink(self, location: Location) -> str | None:
         """Return an address on a made-up host."""

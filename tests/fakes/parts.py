@@ -22,10 +22,12 @@ from indexer.models import (
     Commit,
     Definition,
     FileEntry,
+    FileHistory,
     Filters,
     Hit,
     IndexStatus,
     Location,
+    Matches,
     Passage,
     Progress,
     RefreshReport,
@@ -104,6 +106,12 @@ class FakeCode:
 
     async def files(self) -> Sequence[FileEntry]:
         return []
+
+    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        return Matches(lines=(), files_searched=0, complete=True)
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        return FileHistory(path=path, revisions=(), complete=True)
 
     def permalink(self, location: Location) -> str | None:
         return None

@@ -1,0 +1,125 @@
+"""The run journal: which questions are being answered, wait for a person, or were broken off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from agent.evidence_store import Statements
+
+RunStatus = Literal["running", "paused", "completed", "failed"]
+
+_TABLE = """CREATE TABLE IF NOT EXISTS agent_executions (
+    id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT,
+    status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'completed', 'failed')),
+    tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)"""
+_INDEX = "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)"
+_COLUMNS = "id, thread, repository, question, reply, status, tries, started_at, updated_at"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One question on its way to an answer; `reply` is what a person said to the pause it was in.
+
+    `question` is empty once the run is over. Times are in seconds since the epoch.
+    """
+
+    id: str
+    thread: str
+    repository: str | None
+    question: str
+    reply: str | None
+    status: RunStatus
+    tries: int
+    started_at: float
+    updated_at: float
+
+
+class Journal:
+    """The table `agent_executions`; of the finished runs of a conversation the last one is kept."""
+
+    def __init__(self, database: Statements, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Make the table where it is missing."""
+        await self._database.write(_TABLE)
+        await self._database.write(_INDEX)
+
+    async def begin(
+        self, run_id: str, *, thread: str, repository: str | None, question: str, reply: str | None = None
+    ) -> Run:
+        """Note a run before anything is done for it; what the conversation had unfinished is given up."""
+        await self._database.write(
+            "DELETE FROM agent_executions WHERE thread = ? AND status IN ('completed', 'failed')", (thread,)
+        )
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (thread,)
+        )
+        now = self._clock()
+        run = Run(
+            id=run_id, thread=thread, repository=repository, question=question, reply=reply, status="running",
+            tries=1, started_at=now, updated_at=now,
+        )  # fmt: skip
+        values = (run_id, thread, repository, question, reply, "running", 1, now, now)
+        await self._database.write(
+            f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
+            values,
+        )
+        return run
+
+    async def try_again(self, run_id: str, *, reply: str | None) -> None:
+        """Note that a run goes on: after a crash, or with a person's reply."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'running', tries = tries + 1, reply = coalesce(?, reply), "
+            "updated_at = ? WHERE id = ?",
+            (reply, self._clock(), run_id),
+        )
+
+    async def pause(self, run_id: str) -> None:
+        """Note that a run waits for a person; what was replied before is used up."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'paused', tries = 0, reply = NULL, updated_at = ? WHERE id = ?",
+            (self._clock(), run_id),
+        )
+
+    async def end(self, run_id: str, status: Literal["completed", "failed"]) -> None:
+        """Note that a run is over, and forget what was asked: the conversation remembers it, with secrets masked."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = ?, question = '', reply = NULL, updated_at = ? WHERE id = ?",
+            (status, self._clock(), run_id),
+        )
+
+    async def forget(self, thread: str) -> None:
+        """Delete the runs of a conversation."""
+        await self._database.write("DELETE FROM agent_executions WHERE thread = ?", (thread,))
+
+    async def find(self, run_id: str) -> Run | None:
+        """Return a run."""
+        return next(iter(await self._runs("id = ?", run_id)), None)
+
+    async def paused(self, thread: str) -> Run | None:
+        """Return the run of a conversation that waits for a person."""
+        return next(iter(await self._runs("thread = ? AND status = 'paused'", thread)), None)
+
+    async def unfinished(self) -> Sequence[Run]:
+        """Return the runs that were broken off, or are under way, oldest first."""
+        return await self._runs("status = ?", "running")
+
+    async def _runs(self, condition: str, *values: Any) -> list[Run]:
+        rows = await self._database.rows(
+            f"SELECT {_COLUMNS} FROM agent_executions WHERE {condition} ORDER BY started_at",  # noqa: S608 - constants
+            values,
+        )
+        return [_run(row) for row in rows]
+
+
+def _run(row: Sequence[Any]) -> Run:
+    run_id, thread, repository, question, reply, status, tries, started_at, updated_at = row
+    return Run(
+        id=run_id, thread=thread, repository=repository, question=question, reply=reply,
+        status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""What a turn came to, as the values that the world sees: answers and exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.answers.markdown import code_span
+from agent.ports import Answer, Citation, CodeSearch, Exchange
+from agent.state import AgentState, CitationRef, Turn, no_metadata, route_of, where
+
+STOPPED = "Stopped, as you asked."
+_MAX_SHOWN = 12
+
+
+def settled(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
+    """Return the answer of a turn that went to its end."""
+    citations = state.get("citations", [])
+    return Answer(
+        text=state.get("final_answer", ""),
+        citations=tuple(_citation(ref, code.commit.sha, code.permalink(where(ref))) for ref in citations),
+        repository=code.repository,
+        commit=code.commit.sha,
+        intent=state.get("intent", "new_question"),
+        route=route_of(state),
+        model=state.get("answer_model") or None,
+        seconds=seconds,
+        searched=tuple(state.get("retrieval_metadata", no_metadata())["searched"]),
+        blocked=state.get("is_blocked", False),
+    )
+
+
+def unanswered(sentence: str, route: str, *, repository: str = "", commit: str = "", seconds: float = 0.0) -> Answer:
+    """Return the answer of a turn that did not come to its end: failed, stopped or paused."""
+    return Answer(
+        text=sentence,
+        citations=(),
+        repository=repository,
+        commit=commit,
+        intent="new_question",
+        route=route,
+        model=None,
+        seconds=seconds,
+    )
+
+
+def asking(request: Mapping[str, Any]) -> str:
+    """Write what a paused turn asks of the person."""
+    if request.get("kind") == "clarify":
+        return str(request.get("question", ""))
+    steps: Sequence[Any] = request.get("steps", ())
+    listed = [f"{number}. {code_span(str(step), longest=300)}" for number, step in enumerate(steps[:_MAX_SHOWN], 1)]
+    calls = int(request.get("model_calls", 0))
+    cost = f" It may take up to {calls} calls of the language model." if calls else ""
+    return "\n".join([f"This needs your approval.{cost}", "", *listed, "", "Reply `approve` or `abort`."])
+
+
+def exchange(turn: Turn) -> Exchange:
+    """Return a turn as it is remembered."""
+    return Exchange(
+        question=turn["question"],
+        answer=turn["answer"],
+        citations=tuple(_citation(ref, turn["commit"], None) for ref in turn["citations"]),
+        repository=turn["repository"],
+        commit=turn["commit"],
+        asked_at=turn["asked_at"],
+    )
+
+
+def _citation(ref: CitationRef, commit: str, url: str | None) -> Citation:
+    return Citation(
+        mark=ref["mark"],
+        path=ref["path"],
+        start_line=ref["start_line"],
+        end_line=ref["end_line"],
+        commit=commit,
+        url=url,
+    )

@@ -1,0 +1,130 @@
+"""Takes one turn through the graph: from the start, from where it was broken off, or on with a person's reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphRecursionError
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from agent.checkpoints import SafeSaver
+from agent.errors import TurnTooLong
+from agent.graph import build_graph
+from agent.journal import Run
+from agent.limits import RECURSION_LIMIT
+from agent.nodes.security_gateway import MAX_QUESTION
+from agent.ports import CodeSearch, Deps
+from agent.state import AgentState, fresh_turn
+
+Given = AgentState | Command[Any] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reached:
+    """How far a turn has come: its state, and what it asks of a person where it waits for one."""
+
+    state: AgentState
+    request: Mapping[str, Any] | None = None
+
+
+class Turns:
+    """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
+
+    def __init__(self, saver: SafeSaver, clock: Callable[[], float]) -> None:
+        self._graph = build_graph().compile(checkpointer=saver)
+        self._clock = clock
+
+    async def state(self, thread: str) -> AgentState:
+        """Return the newest state of a conversation; empty for an unknown one."""
+        return cast("AgentState", (await self._graph.aget_state(_config(thread))).values)
+
+    async def pending(self, thread: str) -> Mapping[str, Any] | None:
+        """Return what a conversation asks of a person while it waits."""
+        return _request((await self._graph.aget_state(_config(thread))).interrupts)
+
+    async def take(self, run: Run, deps: Deps) -> Reached:
+        """Take a run as far as it goes; what was done of it already is not done again."""
+        snapshot = await self._graph.aget_state(_config(run.thread))
+        request = _request(snapshot.interrupts)
+        own = _is_of(snapshot, run, deps.code)
+        if own and not snapshot.next:
+            return Reached(state=cast("AgentState", snapshot.values))
+        if own and request is not None and run.reply is None:
+            return Reached(state=cast("AgentState", snapshot.values), request=request)
+        if request is not None and run.reply is not None:
+            return await self._go(_answered(snapshot, run, deps.code), run.thread, deps)
+        return await self._go(None if own else self._begun(run, deps.code), run.thread, deps)
+
+    async def abandon(self, thread: str, run_id: str) -> None:
+        """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with."""
+        config = _config(thread)
+        snapshot = await self._graph.aget_state(config)
+        if snapshot.next and snapshot.values.get("run_id") == run_id:
+            kept: AgentState = {**fresh_turn(), "user_query": "", "run_id": ""}
+            await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
+
+    def _begun(self, run: Run, code: CodeSearch) -> AgentState:
+        return {
+            "user_query": _storable(run.question),
+            "asked_at": self._clock(),
+            "repository": code.repository,
+            "commit": code.commit.sha,
+            "run_id": run.id,
+        }
+
+    async def _go(self, given: Given, thread: str, deps: Deps) -> Reached:
+        state: AgentState = {}
+        request: Mapping[str, Any] | None = None
+        steps = self._graph.astream(
+            given, _config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
+        )
+        try:
+            async with aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
+                async for part in stream:
+                    mode, data = cast("tuple[str, dict[str, Any]]", part)
+                    if mode == "values":
+                        state = cast("AgentState", data)
+                    elif (asked := data.get("__interrupt__")) is not None:
+                        request = _request(asked)
+                    else:
+                        _tell(deps, data)
+        except GraphRecursionError as error:
+            raise TurnTooLong(
+                "This question went round too often without an answer. Ask for less at a time."
+            ) from error
+        return Reached(state=state, request=request)
+
+
+def _tell(deps: Deps, updates: Mapping[str, Any]) -> None:
+    for node, changes in updates.items():
+        deps.emit("step_end", node=node, changes=changes or {})
+
+
+def _request(interrupts: tuple[Interrupt, ...]) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", interrupts[0].value) if interrupts else None
+
+
+def _is_of(snapshot: StateSnapshot, run: Run, code: CodeSearch) -> bool:
+    """Whether the checkpoint is of this run; what was read at another commit is no evidence for this one."""
+    values = snapshot.values
+    return values.get("run_id") == run.id and (values.get("commit") == code.commit.sha or bool(snapshot.interrupts))
+
+
+def _answered(snapshot: StateSnapshot, run: Run, code: CodeSearch) -> Command[Any]:
+    changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
+    if snapshot.values.get("commit") != code.commit.sha:
+        changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}
+    return Command(resume=run.reply, update=changes)
+
+
+def _config(thread: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
+
+
+def _storable(question: str) -> str:
+    """Cut to just beyond what the gateway accepts, and drop halves of surrogate pairs, which no store takes."""
+    return question[: MAX_QUESTION + 1].encode("utf-8", "replace").decode("utf-8")

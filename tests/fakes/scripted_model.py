@@ -1,0 +1,99 @@
+"""A chat model that follows a script: for each task, what it does the first time it is asked, the second, and so on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel, ValidationError
+
+from agent.budget import Budget
+from agent.errors import AnswerMalformed, ModelDown, ModelError
+from agent.ports import Emit, TurnModels
+
+Form = TypeVar("Form", bound=BaseModel)
+Line = Any  # what to answer, an error to raise, an event to wait for, or a function of the messages that gives one
+
+
+class ScriptedModel:
+    """A `ChatModel`. A task without a line left is one that the provider fails at; `*` stands for all other tasks.
+
+    A line is text, a mapping for a form, a list of tool calls, or a message. `asked` remembers who asked what with
+    which tools.
+    """
+
+    name = "scripted:model"
+
+    def __init__(self, script: Mapping[str, Sequence[Line]] | None = None) -> None:
+        self._script = {task: list(lines) for task, lines in (script or {}).items()}
+        self.asked: list[tuple[str, Sequence[BaseMessage], tuple[str, ...]]] = []
+
+    @property
+    def tasks(self) -> list[str]:
+        """Who asked, in order."""
+        return [task for task, _, _ in self.asked]
+
+    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
+        """Write the line word by word; a list is written part by part, and an error in it is raised there."""
+        line = await self._line(task, messages, ())
+        for part in line if isinstance(line, list) else str(line).split(" "):
+            if isinstance(part, asyncio.Event):
+                await part.wait()
+            elif isinstance(part, ModelError):
+                raise part
+            else:
+                yield str(part) if isinstance(line, list) else f"{part} "
+
+    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+        """Fill in the form with the line."""
+        line = await self._line(task, messages, ())
+        try:
+            return line if isinstance(line, form) else form.model_validate(line)
+        except ValidationError as error:
+            raise AnswerMalformed("The scripted model did not fill in the form.") from error
+
+    async def reply_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
+    ) -> AIMessage:
+        """Say the line, or call the tools in it."""
+        line = await self._line(task, messages, tuple(str(tool["name"]) for tool in tools))
+        if isinstance(line, AIMessage):
+            return line
+        if isinstance(line, list):
+            calls = [
+                {"name": name, "args": args, "id": f"call-{len(self.asked)}-{number}", "type": "tool_call"}
+                for number, (name, args) in enumerate(line)
+            ]
+            return AIMessage("", tool_calls=calls)
+        return AIMessage(str(line))
+
+    async def _line(self, task: str, messages: Sequence[BaseMessage], tools: tuple[str, ...]) -> Line:
+        self.asked.append((task, tuple(messages), tools))
+        lines = self._script.get(task) or self._script.get("*") or []
+        line = lines.pop(0) if len(lines) > 1 or (lines and not callable(lines[0])) else lines[0] if lines else None
+        if callable(line):  # a function goes on answering as the last line
+            line = line(messages)
+        if isinstance(line, asyncio.Event):
+            await line.wait()
+        if line is None or isinstance(line, asyncio.Event):
+            raise ModelDown("The scripted model has nothing to say.")
+        if isinstance(line, ModelError):
+            raise line
+        return line
+
+
+class ScriptedModels:
+    """The source of one scripted model for every turn, without ceilings that matter."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self.model = model
+
+    def budget(self) -> Budget:
+        """Return a fresh budget."""
+        return Budget()
+
+    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:  # noqa: ARG002
+        """Return the same model for everything."""
+        return TurnModels(main=self.model, small=self.model)
