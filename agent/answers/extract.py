@@ -172,7 +172,7 @@ async def _lines(draft: Draft, material: Material) -> Subject:
 
 
 async def _passages(draft: Draft, material: Material) -> Subject:
-    hits = material.of("hit")
+    hits = material.of("hit") or list(material.retrieved)  # tools find lines without a ranking
     if not hits:
         return _nothing(draft, material)
     draft.say(_opening(material, hits))

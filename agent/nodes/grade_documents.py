@@ -1,46 +1,110 @@
-"""Keeps the hits that bear on the question, by score and by the question's words in them."""
+"""Keeps the hits that bear on the question: by score and words, and by a model where those leave a doubt."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from agent.answers.exhibits import exhibit
+from agent.errors import ModelError
+from agent.forms import GradeForm
 from agent.ports import CodeSearch, Deps
+from agent.prompts import grade_messages
 from agent.questions.terms import content_terms, terms_in
-from agent.state import AgentState, EvidenceRef, no_metadata
+from agent.state import AgentState, EvidenceRef, Grade, no_metadata
 from indexer.errors import IndexerError
 
 KEEP_SHARE = 0.25  # of the best hit's score
 CLEAR_SHARE = 0.25  # of the question's words, found in one hit
+SURE_SHARE = 0.6  # of them, and no model need be asked
 MAX_GRADED = 8
+MAX_SEARCHES = 3  # rounds of searching, the first included
+_LONGEST_QUERY = 300
+
+log = logging.getLogger(__name__)
 
 
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Drop hits far below the best, and say whether any of them clearly fits.
+    """Drop hits far below the best, and say whether what is left is enough, or another query is worth it.
 
-    Reads retrieved, retrieval_metadata, cleaned_query. Writes retrieved, retrieval_metadata.
+    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count. Writes retrieved,
+    retrieval_metadata, grade, better_query.
     """
-    runtime.context.emit("step_start", node="grade_documents", stage="Weighing what was found")
+    deps = runtime.context
+    deps.emit("step_start", node="grade_documents", stage="Weighing what was found")
     retrieved = state.get("retrieved", [])
     hits = [ref for ref in retrieved if ref["role"] == "hit"]
     best = max((ref["score"] for ref in hits), default=0.0)
     kept = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best][:MAX_GRADED]
-    fits = await _any_fits(runtime.context.code, kept, content_terms(state.get("cleaned_query", "")))
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
+    share = await _best_share(deps.code, kept, content_terms(state.get("cleaned_query", "")))
+    form = await _judged(state, deps, kept) if _is_doubtful(state, share, exact) else None
+    if form is not None:
+        kept = [kept[number - 1] for number in _known(form, kept)] or kept
     metadata = state.get("retrieval_metadata", no_metadata())
-    return {"retrieved": [*exact, *kept], "retrieval_metadata": {**metadata, "weak": not fits and not exact}}
+    grade = _grade(form, share, state)
+    weak = not exact and (share < CLEAR_SHARE if form is None else grade != "enough")
+    deps.emit("goal_check", passed=grade == "enough", grade=grade)
+    return {
+        "retrieved": [*exact, *kept],
+        "retrieval_metadata": {**metadata, "weak": weak},
+        "grade": grade,
+        "better_query": _better(form) if grade == "rewrite" else "",
+    }
 
 
-async def _any_fits(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> bool:
-    """Whether one hit says enough of the question's words; a question without words cannot be judged."""
+def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) -> bool:
+    """Whether a model is worth asking: not where words settle it, nor for a name that is not defined here."""
+    decided = state.get("router_output")
+    return share < SURE_SHARE and not exact and not (decided is not None and decided["unknown"])
+
+
+async def _judged(state: AgentState, deps: Deps, hits: Sequence[EvidenceRef]) -> GradeForm | None:
+    """Let the model judge; None where there is none or it fails, and the scores decide."""
+    if deps.models.small is None:
+        return None
+    shown = await exhibit(deps, hits)
+    searched = state.get("retrieval_metadata", no_metadata())["searched"]
+    try:
+        return await deps.models.small.structured(
+            grade_messages(deps.redact(state.get("cleaned_query", "")), shown, searched),
+            GradeForm,
+            task="grade_documents",
+        )
+    except ModelError as error:
+        log.warning("the hits were judged by their scores: %s", error)
+        return None
+
+
+def _known(form: GradeForm, hits: Sequence[EvidenceRef]) -> list[int]:
+    return sorted({number for number in form.relevant[:100] if 1 <= number <= len(hits)})
+
+
+def _grade(form: GradeForm | None, share: float, state: AgentState) -> Grade:
+    if form is None:
+        return "enough" if share >= CLEAR_SHARE else "give_up"
+    if form.verdict != "rewrite":
+        return form.verdict
+    better = _better(form)
+    searched = state.get("retrieval_metadata", no_metadata())["searched"]
+    is_new = bool(better) and better not in searched
+    return "rewrite" if is_new and state.get("iteration_count", 0) < MAX_SEARCHES else "give_up"
+
+
+def _better(form: GradeForm | None) -> str:
+    said = form.better_query if form is not None else ""
+    line = " ".join(said[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
+    return line.encode("utf-8", "replace").decode("utf-8")
+
+
+async def _best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:
+    """Return how much of the question's words one hit says; a question without words cannot be judged."""
     if not terms:
-        return True
-    for ref in hits:
-        said = terms_in(f"{ref['path']} {ref['symbol']} {await _text(code, ref)}", terms)
-        if said and len(said) >= CLEAR_SHARE * len(terms):
-            return True
-    return False
+        return 1.0
+    said = [terms_in(f"{ref['path']} {ref['symbol']} {await _text(code, ref)}", terms) for ref in hits]
+    return max((len(each) / len(terms) for each in said), default=0.0)
 
 
 async def _text(code: CodeSearch, ref: EvidenceRef) -> str:

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
 from agent.answers.markdown import code_span
+from agent.errors import ModelError
+from agent.forms import IntentForm
 from agent.guard.normalise import visible
 from agent.ports import Deps
+from agent.prompts import preprocess_messages
 from agent.questions.follow_ups import antecedent, points_back, resolve
 from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
 from agent.questions.mentions import find_mentions
+from agent.questions.terms import content_terms
 from agent.questions.traceback import read_frames
 from agent.state import AgentState, Intent, Turn
 
 MAX_LISTED = 20
+_LONGEST_STANDALONE = 1000
+# Words that may lean on what was said before, where no pattern is sure that they do.
+_LEANING = re.compile(
+    r"\b(?:it|its|that|this|these|those|they|them|there|same|other|another|else|more|instead|above|previous|earlier|last"
+    r"|first|one|again|also|simpler|shorter|detail|details|example|rephrase|summari[sz]e|shorten|elaborate)\b",
+    re.IGNORECASE,
+)
+_FEW_TERMS = 2
+log = logging.getLogger(__name__)
+
 NOTHING_ASKED = "You have not asked anything in this conversation yet."
 
 
 async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Classify the question and make it stand alone.
+    """Classify the question and make it stand alone; a model is asked only where the patterns leave a doubt.
 
     Reads user_query, conversation_history. Writes cleaned_query, intent, is_follow_up, needs_retrieval, and
     final_answer when the history is the answer.
@@ -32,6 +48,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     target = antecedent(history)
     if intent == "follow_up_with_retrieval" and target is not None:
         question = resolve(question, target)
+    elif intent == "new_question" and _may_lean(question, history):
+        intent, question = await _read_by_model(question, history, runtime.context)
     changes: AgentState = {
         "cleaned_query": question,
         "intent": intent,
@@ -55,6 +73,29 @@ def _intent(question: str, history: Sequence[Turn]) -> Intent:
         return "new_question"
     # A question that points at something is no question when nothing has been said.
     return "follow_up_with_retrieval" if antecedent(history) is not None else "out_of_scope"
+
+
+def _may_lean(question: str, history: Sequence[Turn]) -> bool:
+    """Whether a question that looks new may still be about what was said before."""
+    if not history or find_mentions(question).anything or read_frames(question):
+        return False
+    return _LEANING.search(question) is not None or len(content_terms(question)) <= _FEW_TERMS
+
+
+async def _read_by_model(question: str, history: Sequence[Turn], deps: Deps) -> tuple[Intent, str]:
+    """Ask the small model; without one, or where it fails, the question is new."""
+    if deps.models.small is None:
+        return "new_question", question
+    try:
+        messages = preprocess_messages(deps.redact(question), history)
+        form = await deps.models.small.structured(messages, IntentForm, task="input_preprocessor")
+    except ModelError as error:
+        log.warning("the question is taken as a new one: %s", error)
+        return "new_question", question
+    alone = clean(visible(form.standalone[:_LONGEST_STANDALONE])).encode("utf-8", "replace").decode("utf-8")
+    if form.intent == "follow_up_with_retrieval":
+        return (form.intent, alone) if alone else ("new_question", question)
+    return form.intent, question
 
 
 def _listed(history: Sequence[Turn]) -> str:

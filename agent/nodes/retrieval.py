@@ -13,7 +13,7 @@ from agent.evidence.expansion import expand
 from agent.evidence.lookups import Found, fetch
 from agent.ports import CodeSearch, Deps
 from agent.questions.terms import content_terms
-from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, where
+from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, no_metadata, where
 from indexer.errors import IndexerError
 
 _STAGES: dict[Lookup, str] = {
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Fetch the evidence.
 
-    Reads router_output, cleaned_query. Writes retrieved, expanded, retrieval_metadata.
+    Reads router_output, cleaned_query, retrieved, retrieval_metadata. Writes retrieved, expanded, retrieval_metadata.
     """
     deps = runtime.context
     decision = state.get("router_output")
@@ -41,8 +41,9 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     for request in requests:
         deps.emit("step_start", node="retrieval", stage=_stage(request))
     founds = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
-    retrieved = _distinct(ref for found in founds for ref in found.refs)
-    metadata = _summary(requests, founds)
+    # What earlier rounds have found stays, after what was found now.
+    retrieved = _distinct([*(ref for found in founds for ref in found.refs), *state.get("retrieved", [])])
+    metadata = _summary(requests, founds, state.get("retrieval_metadata", no_metadata()))
     expanded = await _expanded(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
     deps.emit("evidence", locations=[where(ref) for ref in retrieved])
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata}
@@ -73,15 +74,19 @@ def _stage(request: RetrievalRequest) -> str:
     return _STAGES[request["lookup"]].format(target=target)
 
 
-def _summary(requests: Sequence[RetrievalRequest], founds: Sequence[Found]) -> RetrievalMetadata:
-    totals: dict[str, int] = {}
+def _summary(
+    requests: Sequence[RetrievalRequest], founds: Sequence[Found], before: RetrievalMetadata
+) -> RetrievalMetadata:
+    totals = dict(before["totals"])
     for found in founds:
         for role, count in found.totals.items():
             totals[role] = totals.get(role, 0) + count
     return {
-        "searched": list(dict.fromkeys(request["query"] for request in requests)),
-        "relaxed": [found.relaxed for found in founds if found.relaxed],
-        "failures": list(dict.fromkeys(failure for found in founds for failure in found.failures)),
+        "searched": list(dict.fromkeys([*before["searched"], *(request["query"] for request in requests)])),
+        "relaxed": [*before["relaxed"], *(found.relaxed for found in founds if found.relaxed)],
+        "failures": list(
+            dict.fromkeys([*before["failures"], *(failure for found in founds for failure in found.failures)])
+        ),
         "totals": totals,
         "weak": False,
     }

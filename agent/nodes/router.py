@@ -1,15 +1,171 @@
-"""Decides what to fetch: exact lookups when the question names its target, one broad search otherwise."""
+"""Decides how the turn goes on: exact lookups when the question names its target, else what a model chooses."""
 
 from __future__ import annotations
 
+import json
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from langgraph.runtime import Runtime
 
+from agent.errors import ModelError
 from agent.evidence.fast_path import decide
+from agent.evidence.requests import decision, search_for
+from agent.forms import CallForm, RouterForm, SearchForm
+from agent.limits import MAX_ITERATIONS, WEB_SEARCH
+from agent.nodes.synthesis import tool_results
 from agent.ports import Deps
-from agent.state import AgentState
+from agent.prompts import router_messages
+from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, no_metadata
+
+MAX_REQUESTS = 3
+MAX_CALLS = 4
+MAX_FILTERS = 5
+_LONGEST_QUERY = 300
+_LONGEST_SENTENCE = 300
+_LONGEST_ARGUMENTS = 20_000
+_TREE_FOLDERS = 40
+
+log = logging.getLogger(__name__)
 
 
 async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Choose the retrieval requests. Reads cleaned_query. Writes router_output."""
-    runtime.context.emit("step_start", node="router", stage="Choosing where to look")
-    return {"router_output": await decide(state.get("cleaned_query", ""), runtime.context.code)}
+    """Choose the way: without a model where the question names its target, and where there is none.
+
+    Reads cleaned_query, iteration_count, retrieved, retrieval_metadata, tool_history, better_query, clarified,
+    approved, codebase_tree. Writes router_output, iteration_count, codebase_tree.
+    """
+    deps = runtime.context
+    deps.emit("step_start", node="router", stage="Choosing where to look")
+    count = state.get("iteration_count", 0)
+    tree = state.get("codebase_tree", "")
+    chosen = await decide(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
+    if chosen is None or not (chosen["fast_path"] or chosen["unknown"]):
+        tree = tree or (await _tree(deps) if deps.models.small is not None else "")
+        chosen = await _asked(state, deps, tree) or chosen or _without_model(state)
+    return {"router_output": chosen, "iteration_count": min(count + 1, MAX_ITERATIONS), "codebase_tree": tree}
+
+
+def _is_fresh(state: AgentState) -> bool:
+    """Whether nothing was looked for yet, or the person has just said more."""
+    has_searched = bool(state.get("retrieval_metadata", no_metadata())["searched"] or state.get("tool_history"))
+    return not has_searched
+
+
+async def _asked(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
+    """Let the model decide; None where there is none, it fails, or what it wrote leads nowhere."""
+    if deps.models.small is None:
+        return None
+    # A search of the web is listed before it is approved: to choose it is to ask the person.
+    approved = [*state.get("approved", []), WEB_SEARCH] if deps.web is not None else state.get("approved", [])
+    tools = deps.tools.menu(deps, approved=approved)
+    messages = router_messages(
+        deps.redact(state.get("cleaned_query", "")),
+        tools=tools,
+        tree=tree,
+        searched=state.get("retrieval_metadata", no_metadata())["searched"],
+        found=state.get("retrieved", []),
+        results=await tool_results(state, deps),
+        better_query=state.get("better_query", ""),
+    )
+    try:
+        form = await deps.models.small.structured(messages, RouterForm, task="router")
+    except ModelError as error:
+        log.warning("the way was chosen without the model: %s", error)
+        return None
+    return _decided(form, state, {str(tool["name"]) for tool in tools})
+
+
+def _decided(form: RouterForm, state: AgentState, tools: set[str]) -> RouterDecision | None:
+    """Believe the model as far as what it wrote can be carried out."""
+    requests = _requests(form.requests, state)
+    calls = [call for call in map(_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
+    possible = {
+        "retrieve": bool(requests),
+        "use_tool": bool(calls),
+        "investigate": not state.get("findings"),
+        "generate": not _is_fresh(state),
+        "clarify": bool(form.clarification.strip()) and not state.get("clarified"),
+    }
+    if not possible[form.route]:
+        return None
+    made = decision(
+        requests if form.route == "retrieve" else [],
+        fast_path=False,
+        reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
+    )
+    return {
+        **made,
+        "route": form.route,
+        "calls": calls if form.route == "use_tool" else [],
+        "clarification": _line(form.clarification, _LONGEST_SENTENCE) if form.route == "clarify" else "",
+    }
+
+
+def _requests(forms: Sequence[SearchForm], state: AgentState) -> list[RetrievalRequest]:
+    """Return the searches worth making: not empty, and not made before."""
+    done = set(state.get("retrieval_metadata", no_metadata())["searched"])
+    requests: dict[str, RetrievalRequest] = {}
+    for form in forms[:MAX_REQUESTS]:
+        query = _line(form.query, _LONGEST_QUERY)
+        if not query or query in done:
+            continue
+        request = search_for(
+            query,
+            patterns=_filters(form.patterns),
+            source_types=list(dict.fromkeys(form.source_types))[:MAX_FILTERS],
+            reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
+        )
+        requests.setdefault(query, {**request, "folders": [one.strip("/") for one in _filters(form.folders)]})
+    return list(requests.values())
+
+
+def _filters(values: Sequence[str]) -> list[str]:
+    return [value for value in (_line(value, 200) for value in values[:MAX_FILTERS]) if value.strip("/")]
+
+
+def _call(form: CallForm) -> ToolRequest | None:
+    if len(form.arguments) > _LONGEST_ARGUMENTS:
+        return None
+    try:
+        args = json.loads(form.arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return {"tool": form.tool, "args": args} if isinstance(args, dict) and _is_storable(args) else None
+
+
+def _is_storable(args: Mapping[str, Any]) -> bool:
+    """Whether the state can hold the arguments: no numbers beyond 64 bits, no deep nesting."""
+    values = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
+    return all(
+        isinstance(value, str | float | bool | None) or (isinstance(value, int) and abs(value) < 2**53)
+        for value in values
+    )
+
+
+def _without_model(state: AgentState) -> RouterDecision:
+    """Search once more where a better query is known, else write with what there is."""
+    better = _line(state.get("better_query", ""), _LONGEST_QUERY)
+    if better and better not in state.get("retrieval_metadata", no_metadata())["searched"]:
+        return decision([search_for(better, reasoning="a better query")], fast_path=False, reasoning="a better query")
+    return {**decision([], fast_path=False, reasoning="nothing is left to look for"), "route": "generate"}
+
+
+async def _tree(deps: Deps) -> str:
+    """Name the folders that hold most files, so that a model filters by those that exist."""
+    counts: Counter[str] = Counter()
+    for entry in await deps.code.files():
+        parts = entry.path.split("/")[:-1]
+        for depth in (1, 2):
+            if len(parts) >= depth:
+                counts["/".join(parts[:depth])] += 1
+    shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
+    return "\n".join(_line(folder, 100) for folder in shown)
+
+
+def _line(text: str, longest: int) -> str:
+    """Put a model's text on one line that any store takes."""
+    line = " ".join(text[: longest * 4].split())[:longest]
+    return line.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,91 @@
+"""The evidence of a turn as a model is shown it: numbered, with line numbers, as much as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.answers.draft import quote
+from agent.answers.markdown import one_line
+from agent.ports import Deps
+from agent.state import CitationRef, EvidenceRef, where
+from indexer.errors import IndexerError
+from indexer.models import Location
+
+MAX_EXHIBITS = 40
+MAX_CHARS = 28_000
+MAX_LINES = 80
+_LONGEST_LINE = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exhibit:
+    """Lines that a model is shown as `E{number}`; secrets in `text` are masked."""
+
+    number: int
+    location: Location
+    about: str
+    text: str
+
+    @property
+    def heading(self) -> str:
+        """What stands above the lines."""
+        at = self.location
+        return f"[E{self.number}] {one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
+
+    @property
+    def ref(self) -> CitationRef:
+        """The lines that were shown, for the check of the citations."""
+        at = self.location
+        return {"mark": self.number, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
+
+
+async def exhibit(deps: Deps, refs: Iterable[EvidenceRef]) -> list[Exhibit]:
+    """Read the evidence, best first; what cannot be read or lies within what is shown already is left out."""
+    shown: list[Exhibit] = []
+    room = MAX_CHARS
+    for ref in refs:
+        location = _cut(where(ref))
+        if len(shown) >= MAX_EXHIBITS or any(_within(location, other.location) for other in shown):
+            continue
+        one = await _read(deps, ref, location, len(shown) + 1)
+        if one is not None and len(one.text) <= room:
+            room -= len(one.text)
+            shown.append(one)
+    return shown
+
+
+async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> Exhibit | None:
+    try:
+        source = await quote(deps, location)
+    except IndexerError:
+        return None
+    numbered = [f"{source.first_line + at}: {line[:_LONGEST_LINE]}" for at, line in enumerate(source.lines)]
+    end = source.first_line + len(source.lines) - 1
+    return Exhibit(
+        number=number,
+        location=Location(path=location.path, start_line=source.first_line, end_line=end),
+        about=_about(ref, is_cut=end < ref["end_line"]),
+        text="\n".join(numbered),
+    )
+
+
+def _about(ref: EvidenceRef, *, is_cut: bool) -> str:
+    symbol = one_line(ref["symbol"], longest=120)
+    kind = {"hit": "found by search", "caller": "calls it, in", "callee": "called", "definition": "definition of"}
+    said = f"{kind.get(ref['role'], ref['role'])} {symbol}".strip()
+    return f"{said}; goes on" if is_cut else said
+
+
+def _cut(location: Location) -> Location:
+    end = min(location.end_line, location.start_line + MAX_LINES - 1)
+    return Location(path=location.path, start_line=location.start_line, end_line=end)
+
+
+def _within(inner: Location, outer: Location) -> bool:
+    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
+
+
+def listed(exhibits: Sequence[Exhibit]) -> str:
+    """Write the exhibits one below the other."""
+    return "\n\n".join(f"{one.heading}\n{one.text}" for one in exhibits)

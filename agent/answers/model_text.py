@@ -1,0 +1,104 @@
+"""Makes a model's text fit to be shown: citations become marks, and nothing in it links, pings or hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from agent.answers.exhibits import Exhibit
+from agent.answers.markdown import code_span, printable
+from agent.ports import Redactor
+from agent.state import CitationRef
+from indexer.models import Location
+
+MAX_MARKS = 60
+
+_PROSE = re.compile(
+    r"(?P<ticks>(?<!`)`+(?!`))(?P<code>[^\n]*?[^`])(?P=ticks)(?!`)"
+    r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])(?!\])"
+    r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?(?!\()"
+    r"|(?P<address><?\b(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:|data:|javascript:)[^\s<>\"'`]{1,2000}>?)"
+    r"|(?P<ping><[@!#&/]?[^<>\n]{1,200}>|@(?:everyone|here|channel)\b)",
+    re.IGNORECASE,
+)
+_EVIDENCE = re.compile(
+    r"E?(\d{1,4})(?:\s*[:,#]?\s*(?:lines?\s*)?L?(\d{1,7})(?:\s*[-\u2013]\s*L?(\d{1,7}))?)?", re.IGNORECASE
+)
+_PLACE = re.compile(
+    r"(?P<path>[\w.@+/-]{1,300}?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\u2013]\s*L?(?P<end>\d{1,7}))?",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\s*[,;]\s*(?=[E`\w./])|\s+and\s+", re.IGNORECASE)
+
+
+class MarkMaker:
+    """Turns what a model cites into numbered marks; what it makes up gets one too, for the check to take out."""
+
+    def __init__(self, exhibits: Sequence[Exhibit], redact: Redactor) -> None:
+        self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
+        self._redact = redact
+        self._marks: dict[Location, int] = {}
+
+    @property
+    def citations(self) -> list[CitationRef]:
+        """What the marks stand for."""
+        return [
+            {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
+            for at, mark in self._marks.items()
+        ]
+
+    def prose(self, text: str) -> str:
+        """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
+        return _PROSE.sub(self._put, self._redact(printable(text)))
+
+    def code(self, text: str) -> str:
+        """Clean a line of a code block."""
+        return self._redact(printable(text))
+
+    def _put(self, found: re.Match[str]) -> str:
+        if found["code"] is not None:
+            return found[0]
+        if found["label"] is not None:
+            return self._cited(found["label"]) or found["label"]
+        if found["cited"] is not None:
+            return self._bracket(found)
+        return code_span(found[0], longest=200)
+
+    def _bracket(self, found: re.Match[str]) -> str:
+        """Return marks for a citation; a bare number is one only where it stands by itself and was shown."""
+        inner = found["cited"].strip()
+        if inner.isdigit():
+            is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
+            if is_index or int(inner[:6]) not in self._shown:
+                return code_span(found[0])  # it must not be taken for a mark
+        return self._cited(inner) or found[0]
+
+    def _cited(self, inner: str) -> str:
+        """Return the marks for what stands in brackets; nothing if any of it is no citation."""
+        places = [self._place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            return ""
+        return "".join(f"[{self._number(place)}]" for place in dict.fromkeys(known))
+
+    def _place(self, item: str) -> Location | None:
+        if (evidence := _EVIDENCE.fullmatch(item)) is not None:
+            return self._of_evidence(int(evidence[1]), int(evidence[2] or 0), int(evidence[3] or 0))
+        written = _PLACE.fullmatch(item)
+        if written is None or not ("." in written["path"] or "/" in written["path"]):
+            return None
+        start = int(written["start"])
+        return Location(path=written["path"], start_line=start, end_line=int(written["end"] or start))
+
+    def _of_evidence(self, number: int, start: int, end: int) -> Location:
+        shown = self._shown.get(number)
+        if shown is None:
+            return Location(path=f"E{number}", start_line=0, end_line=0)
+        if not start:
+            return shown
+        return Location(path=shown.path, start_line=start, end_line=end or start)
+
+    def _number(self, place: Location) -> int:
+        if place not in self._marks and len(self._marks) >= MAX_MARKS:
+            place = Location(path="", start_line=0, end_line=0)
+        return self._marks.setdefault(place, len(self._marks) + 1)

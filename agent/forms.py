@@ -1,0 +1,51 @@
+"""The forms that models fill in on the way to an answer; what they write is cut and checked by those who read it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from indexer.models import SourceType
+
+
+class SearchForm(BaseModel):
+    """One search of the code."""
+
+    query: str = Field(description="A few words, or names as they would stand in the code.")
+    source_types: list[SourceType] = Field(default_factory=list, description="Empty for all.")
+    folders: list[str] = Field(default_factory=list, description="Path prefixes, only those listed; empty for all.")
+    patterns: list[str] = Field(default_factory=list, description="Globs such as **/*.sql; empty for all.")
+    reasoning: str = Field(default="", description="A few words.")
+
+
+class CallForm(BaseModel):
+    """One call of a tool."""
+
+    tool: str = Field(description="The name of a tool that is listed.")
+    arguments: str = Field(default="{}", description="Its arguments as a JSON object.")
+
+
+class RouterForm(BaseModel):
+    """How to go on."""
+
+    route: Literal["retrieve", "use_tool", "investigate", "generate", "clarify"]
+    requests: list[SearchForm] = Field(default_factory=list, description="For retrieve.")
+    calls: list[CallForm] = Field(default_factory=list, description="For use_tool.")
+    clarification: str = Field(default="", description="For clarify: the question to the person.")
+    reasoning: str = Field(default="", description="One short sentence.")
+
+
+class GradeForm(BaseModel):
+    """Which results bear on the question, and whether they are enough."""
+
+    verdict: Literal["enough", "rewrite", "give_up"]
+    relevant: list[int] = Field(default_factory=list, description="The numbers of the results that matter.")
+    better_query: str = Field(default="", description="For rewrite.")
+
+
+class IntentForm(BaseModel):
+    """What a message wants."""
+
+    intent: Literal["new_question", "follow_up_with_retrieval", "follow_up", "out_of_scope"]
+    standalone: str = Field(default="", description="For follow_up_with_retrieval: the question by itself.")
