@@ -15,8 +15,9 @@ MAX_MARKS = 60
 
 _PROSE = re.compile(
     r"(?P<ticks>(?<!`)`+(?!`))(?P<code>[^\n]*?[^`])(?P=ticks)(?!`)"
-    r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])(?!\])"
+    r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
     r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?(?!\()"
+    r"|(?P<joint>\](?=\())"  # what is left of a link within a link
     r"|(?P<address><?\b(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:|data:|javascript:)[^\s<>\"'`]{1,2000}>?)"
     r"|(?P<ping><[@!#&/]?[^<>\n]{1,200}>|@(?:everyone|here|channel)\b)",
     re.IGNORECASE,
@@ -62,6 +63,8 @@ class MarkMaker:
             return self._cited(found["label"]) or found["label"]
         if found["cited"] is not None:
             return self._bracket(found)
+        if found["joint"] is not None:
+            return "] "
         return code_span(found[0], longest=200)
 
     def _bracket(self, found: re.Match[str]) -> str:
@@ -71,7 +74,10 @@ class MarkMaker:
             is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
             if is_index or int(inner[:6]) not in self._shown:
                 return code_span(found[0])  # it must not be taken for a mark
-        return self._cited(inner) or found[0]
+        colon = ":" if found[0].endswith(":") else ""
+        if marks := self._cited(inner):
+            return marks + colon
+        return code_span(f"[{inner}]") + colon if colon else found[0]  # `[name]: address` would make links
 
     def _cited(self, inner: str) -> str:
         """Return the marks for what stands in brackets; nothing if any of it is no citation."""

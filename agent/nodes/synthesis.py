@@ -58,7 +58,7 @@ async def _written(state: AgentState, material: Material, deps: Deps, model: Cha
     try:
         await _stream(model, await _messages(state, deps, shown), scribe)
         text = scribe.finish()
-        if not text:
+        if not any(map(str.isalnum, text)):
             raise AnswerEmpty("The language model gave an empty answer.")
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
