@@ -22,7 +22,7 @@ from agent.outcomes import STOPPED, asking, exchange, settled, unanswered
 from agent.ports import Answer, CodeLibrary, CodeSearch, Deps, Exchange, ModelSource, Redactor, ToolMenu, WebSearch
 from agent.research.approval import decision_in
 from agent.tools.standard import standard_tools
-from agent.turns import Reached, Turns
+from agent.turns import Reached, Turns, storable
 from indexer.errors import IndexerError
 
 MAX_TRIES = 3
@@ -78,6 +78,7 @@ class Agent:
         iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
         """
         name = run_id or uuid.uuid4().hex
+        question = storable(question)
 
         async def begin() -> Run:
             paused = await self._journal.paused(thread)
@@ -107,7 +108,7 @@ class Agent:
             if found is None:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
             if found.status == "running" or reply is not None:
-                await self._journal.try_again(run_id, reply=reply)
+                await self._journal.try_again(run_id, reply=None if reply is None else storable(reply))
             return await self._journal.find(run_id) or found
 
         async for event in self._told(run_id, run.thread, begin):
@@ -119,6 +120,7 @@ class Agent:
         if task is None:
             return False
         self._stopped.add(run_id)
+        await asyncio.sleep(0)  # a task that is cancelled before its first step has no chance to say so
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_SECONDS)
         return True

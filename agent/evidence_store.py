@@ -72,7 +72,9 @@ class ThreadEvidence:
 
     async def keep(self, key: str, text: str) -> None:
         """Keep a text."""
-        await self._database.write("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, text))
+        await self._database.write(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, _storable(text))
+        )
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts that are there."""
@@ -81,3 +83,8 @@ class ThreadEvidence:
             return {}
         rows = await self._database.rows("SELECT key, text FROM evidence WHERE thread = ?", (self._thread,))
         return {key: text for key, text in rows if key in wanted}
+
+
+def _storable(text: str) -> str:
+    """Drop halves of surrogate pairs, which SQLite does not take."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -56,6 +56,8 @@ class Journal:
         await self._database.write(
             "DELETE FROM agent_executions WHERE thread = ? AND status IN ('completed', 'failed')", (thread,)
         )
+        if reply is not None:  # the run that waited for it goes on under the new name
+            await self._database.write("DELETE FROM agent_executions WHERE thread = ? AND status = 'paused'", (thread,))
         await self._database.write(
             "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (thread,)
         )

@@ -69,7 +69,7 @@ class Turns:
 
     def _begun(self, run: Run, code: CodeSearch) -> AgentState:
         return {
-            "user_query": _storable(run.question),
+            "user_query": run.question,
             "asked_at": self._clock(),
             "repository": code.repository,
             "commit": code.commit.sha,
@@ -125,6 +125,6 @@ def _config(thread: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
 
 
-def _storable(question: str) -> str:
+def storable(question: str) -> str:
     """Cut to just beyond what the gateway accepts, and drop halves of surrogate pairs, which no store takes."""
     return question[: MAX_QUESTION + 1].encode("utf-8", "replace").decode("utf-8")

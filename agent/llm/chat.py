@@ -17,6 +17,7 @@ from agent.llm.providers import Recipe
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.runnables import RunnableSequence
     from pydantic import BaseModel
 
 Form = TypeVar("Form", bound="BaseModel")
@@ -70,14 +71,16 @@ class LangChainChat:
         """Fill in a form."""
         with self._translated():
             asked = (await self._model()).with_structured_output(form, include_raw=True)
-        result = cast("dict[str, Any]", await self._within(asked.ainvoke(list(messages)), waits.whole))
-        raw: AIMessage = result["raw"]
+            # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
+            model = cast("RunnableSequence[Any, dict[str, AIMessage]]", asked).first
+        raw = (await self._within(model.ainvoke(list(messages)), waits.whole))["raw"]
         spend(_usage(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
-        filled = result["parsed"]
-        if not isinstance(filled, form):
-            raise AnswerMalformed(f"The language model {self.name} did not fill in the form {form.__name__}.")
-        return filled
+        try:
+            return _read(raw, form)
+        except ValueError as error:  # ValidationError is one
+            message = f"The language model {self.name} did not fill in the form {form.__name__}."
+            raise AnswerMalformed(message) from error
 
     async def reply_with_tools(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], waits: Waits, spend: Spend
@@ -157,6 +160,16 @@ class _Meter:
     def usage(self) -> Usage:
         """What was told, else an estimate."""
         return self._told if self._told.total else _estimate(self._asked, self._written)
+
+
+def _read(raw: AIMessage, form: type[Form]) -> Form:
+    """Read a form out of a tool call or JSON, fenced or not; raises `ValueError`."""
+    if raw.tool_calls:
+        return form.model_validate(raw.tool_calls[0]["args"])
+    text = str(raw.text).strip()
+    if text.startswith("```"):
+        text = text.strip("`").removeprefix("json").strip()
+    return form.model_validate_json(text)
 
 
 def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> Usage:

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from agent.nodes.setup_executor import current_step
 from agent.ports import Deps
+from agent.research.forms import storable
 from agent.research.prompts import evidence_key
 from agent.state import AgentState, Finding, no_messages
 
@@ -42,7 +43,7 @@ async def _finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
         texts = await deps.evidence.texts(keys)
         summary = "\n---\n".join(texts[key] for key in keys if key in texts)
     return {
-        "summary": deps.redact(summary)[:LONGEST_SUMMARY] or NOTHING,
+        "summary": storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
         "keys": keys,
         "found": found,
     }

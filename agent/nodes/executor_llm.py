@@ -12,6 +12,7 @@ from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
 from agent.nodes.setup_executor import current_step
 from agent.ports import ChatModel, Deps
+from agent.research.forms import storable
 from agent.research.prompts import evidence_key, with_results
 from agent.state import AgentState
 
@@ -69,9 +70,25 @@ def _search(step: str) -> dict[str, object]:
 
 
 def _bounded(reply: AIMessage) -> AIMessage:
-    """Keep a reply as it is, signatures and all, unless it is far too long to be meant."""
+    """Keep a reply as it is, signatures and all, unless it is far too long to be meant or no store would take it."""
     calls = [*reply.tool_calls, *reply.invalid_tool_calls]
-    if len(str(reply.text)) <= LONGEST_ANSWER and len(json.dumps(calls, default=str)) <= LONGEST_CALLS:
+    text = str(reply.text)
+    if (
+        len(text) <= LONGEST_ANSWER
+        and text == storable(text)
+        and all(_is_storable(call) for call in calls)
+        and len(json.dumps(calls, default=str)) <= LONGEST_CALLS
+    ):
         return reply
-    log.warning("a reply of the model was too long and has been cut")
-    return AIMessage(str(reply.text)[:LONGEST_ANSWER])
+    log.warning("a reply of the model could not be kept and has been cut to its text")
+    return AIMessage(storable(text[:LONGEST_ANSWER]))
+
+
+def _is_storable(value: object, depth: int = 8) -> bool:
+    """Whether checkpoints can hold a value: no numbers beyond 64 bits, no broken text, no deep nesting."""
+    if isinstance(value, str):
+        return value == storable(value)
+    if isinstance(value, int):
+        return abs(value) < 2**53
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return depth > 0 and all(_is_storable(each, depth - 1) for each in inner)

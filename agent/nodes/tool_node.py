@@ -46,7 +46,7 @@ def _message(called: Called, call_id: str) -> ToolMessage:
     """Stand for a tool result; its text is put in when the model is asked next."""
     return ToolMessage(
         "",
-        name=called.tool[:80],
+        name=called.record["tool"],
         tool_call_id=call_id,
         status="success" if called.outcome.ok else "error",
         additional_kwargs={"evidence": called.key, "found": len(called.outcome.refs)},

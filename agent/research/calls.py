@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.ports import Deps, ToolOutcome
+from agent.research.forms import storable
 from agent.state import EvidenceRef, ToolRecord
 
 MAX_CALLS = 8  # at once
@@ -32,7 +33,7 @@ class Called:
     def record(self) -> ToolRecord:
         """What the turn remembers of the call."""
         return {
-            "tool": self.tool[:80],
+            "tool": storable(self.tool[:80]),
             "args": brief(self.args),
             "ok": self.outcome.ok,
             "found": len(self.outcome.refs),
@@ -68,11 +69,12 @@ def call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
 
 def brief(args: Mapping[str, Any]) -> dict[str, Any]:
     """Cut arguments to what is worth remembering; a model may write megabytes."""
-    short = {str(name)[:40]: value for name, value in list(args.items())[:8]}
-    return {
-        name: value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST_ARGUMENT]
-        for name, value in short.items()
-    }
+    return {storable(str(name)[:40]): _brief(value) for name, value in list(args.items())[:8]}
+
+
+def _brief(value: object) -> object:
+    is_small = isinstance(value, float | bool | None) or (isinstance(value, int) and abs(value) < 2**53)
+    return value if is_small else storable(str(value)[:_LONGEST_ARGUMENT])
 
 
 def with_refs(evidence: Sequence[EvidenceRef], called: Sequence[Called]) -> list[EvidenceRef]:
