@@ -173,6 +173,11 @@ class Catalog:
         rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
         return zlib.decompress(rows[0]["text"]).decode() if rows else ""
 
+    def text_of_file(self, file: int) -> str:
+        """The stored text of a file (by id), secrets masked."""
+        rows = self._rows("SELECT text FROM files JOIN texts USING (blob) WHERE id = :file", {"file": file})
+        return zlib.decompress(rows[0]["text"]).decode() if rows else ""
+
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
         sql = f"SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file WHERE {_ALIVE}"
@@ -199,6 +204,12 @@ class Catalog:
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE files.path = :path AND {_ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
         return [_symbol(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+
+    def symbols_between(self, file: int, start_line: int, end_line: int) -> list[Symbol]:
+        """The definitions of a file (by id) that have a line in common with a range, outer ones first."""
+        sql = """SELECT * FROM symbols WHERE file = :file AND start_line <= :end AND end_line >= :start
+            ORDER BY start_line, end_line DESC"""
+        return [_symbol(row) for row in self._rows(sql, {"file": file, "start": start_line, "end": end_line})]
 
     def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it stands in."""
