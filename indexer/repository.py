@@ -44,6 +44,7 @@ _SAFE_CONFIG = (
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _SUBMODULE, _SYMLINK = "160000", "120000"
+_MOST_PATHS = 500  # named to git one by one; more of them would outgrow a command line
 _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
 
 
@@ -111,7 +112,9 @@ class Repository:
     def files(self, sha: str) -> Listing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
         tree = self._tree(sha)
-        attributes = self._attributes(tree)
+        return self._admitted(tree, self._attributes(tree))
+
+    def _admitted(self, tree: list[TreeItem], attributes: Attributes) -> Listing:
         entries: dict[str, TreeEntry] = {}
         skipped: Counter[str] = Counter()
         for item in tree:
@@ -139,8 +142,19 @@ class Repository:
         touched = {text(name) for name in output.split(b"\0") if name}
         if any(_is_attributes_file(path) for path in touched):
             return None
-        entries = tuple(entry for entry in self.files(new).entries if entry.path in touched)
+        names = [name for name in output.split(b"\0") if name]
+        known = self.files(new).entries if len(names) > _MOST_PATHS else self._at(new, names)
+        entries = tuple(entry for entry in known if entry.path in touched)
         return Changes(removed=frozenset(touched - {entry.path for entry in entries}), entries=entries)
+
+    def _at(self, sha: str, names: list[bytes]) -> tuple[TreeEntry, ...]:
+        """The entries at a few paths, without the sizes of all others, which git would look up one by one."""
+        if not names:
+            return ()
+        listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha).split(b"\0")
+        rules = [name for name in listed if _is_attributes_file(text(name))]
+        attributes = self._attributes(self._tree(sha, *rules)) if rules else Attributes({})
+        return self._admitted(self._tree(sha, *names), attributes).entries
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
@@ -148,8 +162,9 @@ class Repository:
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
 
-    def _tree(self, sha: str) -> list[TreeItem]:
-        output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha)
+    def _tree(self, sha: str, *names: bytes) -> list[TreeItem]:
+        """The whole tree, or what is at some paths."""
+        output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
         return [TreeItem.parse(line) for line in output.split(b"\0") if line]
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
