@@ -174,7 +174,7 @@ class CodeIndex:
     def _parts(self, current: tuple[Generation, Snapshot] | None) -> Parts:
         from indexer.pipeline import Parts, refill
 
-        was_open = self._store is not None
+        open_before = self._store
         parts = Parts(
             repository=self._repository,
             folder=self._folder,
@@ -183,8 +183,8 @@ class CodeIndex:
             embedder=self._embedder,
             provenance=self._provenance,
         )
-        # Only this process writes to the store, so it is as whole as it was when it was opened.
-        if not was_open and current is not None and current[0].provenance == parts.provenance:
+        # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
+        if parts.store is not open_before and current is not None and current[0].provenance == parts.provenance:
             refill(parts, current)
         return parts
 
