@@ -31,14 +31,14 @@ class Recipe:
 
     fusion: Fusion = "score"
     lexical: float = 1.0
-    vector: float = 1.8
+    vector: float = 1.5
     file: float = 0.3
     vector_depth: int = 1000
     long_question: int = 8  # tokens; beyond this a static embedding blurs, so its weight falls
     long_question_vector: float = 0.1
     rrf_k: int = 20
     rrf_depth: int = 200
-    coherence: float = 0.2
+    coherence: float = 0.3
     coherence_depth: int = 100
     exact_name: float = 0.5
     partial_name: float = 0.2
