@@ -13,6 +13,7 @@ IndexerError
 │   └── MissingVectors       a key has no vector
 ├── EmbedderError            an embedder cannot be built or does not answer
 ├── NotIndexed               a question came before the first generation
+├── BadPattern               a glob that matches nothing and cannot be meant
 └── UnknownPath              the path is not in the indexed commit
 """
 
@@ -67,6 +68,10 @@ class EmbedderError(IndexerError):
 
 class NotIndexed(IndexerError):
     """There is no finished generation to read from."""
+
+
+class BadPattern(IndexerError):
+    """A glob cannot be understood."""
 
 
 class UnknownPath(IndexerError):

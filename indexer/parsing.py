@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing.connection import wait
 
+from indexer.assembly import bags_of
 from indexer.chunker import parse_file
 from indexer.decoding import decode
 from indexer.models import ParsedFile
+from indexer.packing import pack
+from indexer.postings import Bag
 from indexer.rules import content_verdict
 from indexer.secrets import redact
 from indexer.tree import TreeEntry
@@ -26,16 +29,18 @@ log = logging.getLogger(__name__)
 
 WORTH_PROCESSES = 500  # files; below this a process takes longer to start than to be of use
 _MOST_PROCESSES = 4  # the rest of the pipeline cannot keep more of them busy
-_BATCH = 16  # files handed over at a time
-_AHEAD = 4  # batches a process may have waiting
+_BATCH = 48  # files handed over at a time
+_AHEAD = 8  # batches a process may have waiting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contents:
-    """The text of a file, secrets masked, and what the parser found in it."""
+    """The text of a file, secrets masked and packed, what the parser found in it, and the tokens of its chunks."""
 
-    text: str
+    packed: bytes
+    lines: int
     parsed: ParsedFile
+    bags: tuple[Bag, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +62,9 @@ def parse_source(source: Source) -> Outcome:
     if text is None:
         return entry, Unfit(reason=reason or "binary")
     text = redact(text)
-    return entry, Contents(text=text, parsed=parse_file(entry.path, text))
+    parsed = parse_file(entry.path, text)
+    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
+    return entry, Contents(packed=pack(text), lines=lines, parsed=parsed, bags=bags_of(entry.path, parsed))
 
 
 def parse_sources(sources: Iterable[Source], *, count: int, processes: int | None = None) -> Iterator[Outcome]:

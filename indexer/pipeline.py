@@ -163,16 +163,17 @@ class _Build:
         self._plan.skipped[reason] = self._plan.skipped.get(reason, 0) + 1
 
     def _add(self, entry: TreeEntry, contents: Contents) -> None:
-        text, parsed = contents.text, contents.parsed
+        parsed = contents.parsed
         keys = [content_key(entry.path, chunk) for chunk in parsed.chunks]
         file_entry = FileEntry(
             path=entry.path,
             language=parsed.language,
             source_type=traits(entry.path).source_type,
-            lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
+            lines=contents.lines,
         )
-        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, text)
-        self._assembly.add(file_id, file_entry, parsed, self._writer.add_parsed(file_id, parsed, keys))
+        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, contents.packed)
+        chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
+        self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
         self._vectors.add(keys, [embedding_input(entry.path, chunk) for chunk in parsed.chunks])
 
     def _ranks_are_stale(self, snapshot: Snapshot) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Bag = Mapping[str, int]  # tokens with their counts
 
 _MOST_COUNTED = np.iinfo(np.uint16).max
 
@@ -125,8 +127,8 @@ class PostingsBuilder:
         self._docs = array("i")
         self._counts = array("i")
 
-    def add(self, document: int, tokens: Iterable[str]) -> None:
-        """Count the tokens of one document; each document is added once."""
+    def add(self, document: int, tokens: Iterable[str] | Bag) -> None:
+        """Add the tokens of one document, counted or not; each document is added once."""
         bag = Counter(tokens)
         self._terms.extend(self._vocabulary.add(bag))
         self._counts.extend(bag.values())

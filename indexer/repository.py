@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from indexer.attributes import Attributes, Marks
-from indexer.complaints import failure, missing, refusal, shown, text
+from indexer.complaints import failure, missing, missing_file, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
 from indexer.models import Commit
 from indexer.permalinks import web_base
 from indexer.rules import MAX_BYTES, Selection, path_verdict
-from indexer.tree import Changes, Listing, TreeEntry, TreeItem
+from indexer.tree import Changes, Listing, TreeEntry, TreeItem, read_tree
 
 if TYPE_CHECKING:
     from git.cmd import Git
@@ -111,7 +111,7 @@ class Repository:
 
     def files(self, sha: str) -> Listing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
-        tree = self._tree(sha)
+        tree = read_tree(self._git, sha)
         return self._admitted(tree, self._attributes(tree))
 
     def _admitted(self, tree: list[TreeItem], attributes: Attributes) -> Listing:
@@ -124,7 +124,7 @@ class Repository:
             if reason is not None:
                 skipped[reason] += 1
             elif item.size is None:
-                raise missing(item.path, self.root)
+                raise missing_file(item.path, self.root)
             else:
                 entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
         return Listing(entries=tuple(entries.values()), skipped=dict(skipped))
@@ -153,19 +153,14 @@ class Repository:
             return ()
         listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha).split(b"\0")
         rules = [name for name in listed if _is_attributes_file(text(name))]
-        attributes = self._attributes(self._tree(sha, *rules)) if rules else Attributes({})
-        return self._admitted(self._tree(sha, *names), attributes).entries
+        attributes = self._attributes(read_tree(self._git, sha, *rules)) if rules else Attributes({})
+        return self._admitted(read_tree(self._git, sha, *names), attributes).entries
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
-
-    def _tree(self, sha: str, *names: bytes) -> list[TreeItem]:
-        """The whole tree, or what is at some paths."""
-        output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
-        return [TreeItem.parse(line) for line in output.split(b"\0") if line]
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
         files = {item.path: item.sha for item in tree if _is_attributes_file(item.path) and _is_readable(item)}
@@ -192,6 +187,8 @@ class Repository:
 
     def _no_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
+        if not self.git_dir.exists():
+            return NotARepository(f"{shown(self.root)} is no longer there. Give the path that it has now.")
         head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
         if head is None and not self._git.try_run("for-each-ref", "--count=1"):
             return EmptyRepository(f"{shown(self.root)} has no commit yet. Commit something, then try again.")
