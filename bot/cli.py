@@ -1,7 +1,7 @@
 """The command line: what `citebot` is asked to do, and how it says that something is wrong.
 
-Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C. Only click is imported before a
-command is known to be right, so that `--help` and mistakes are answered at once.
+Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
+before a command is known to be right, so that `--help` and mistakes are answered at once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar, cast
 import click
 
 from agent.errors import AgentError
-from bot.errors import BotError
+from bot.errors import BotError, unexpected
+from bot.signals import Ended, until_ended
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Invocation:
 
     def perform(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> int:
         """Open the application, do the task, print its outcome; return the exit code."""
-        outcome = asyncio.run(self._opened(repo, task))
+        outcome = asyncio.run(until_ended(self._opened(repo, task)))
         if outcome.note:
             _complain(outcome.note)
         if outcome.output:
@@ -188,13 +190,15 @@ def search(
     """Rank the places in the code that a query is about."""
     if bool(query and query.strip()) == bool(batch):
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
+    _check(globs)
 
     async def task(app: App, terminal: Terminal) -> Outcome:
         from bot import batch as batches
         from bot import lookups
         from indexer.models import Filters
 
-        filters = Filters(languages=languages, source_types=types, folders=folders, patterns=globs)
+        known_as = tuple(language.lower() for language in languages)
+        filters = Filters(languages=known_as, source_types=types, folders=folders, patterns=globs)
         how = lookups.Query(limit=limit, filters=filters, mode=mode)
         code = await lookups.pinned(app.index, terminal)
         if batch:
@@ -257,6 +261,9 @@ def _look_up(
     *,
     as_json: bool,
 ) -> int:
+    if not name.strip():
+        raise click.UsageError("The name is empty.")
+
     async def task(app: App, terminal: Terminal) -> Outcome:
         from bot import lookups
 
@@ -264,6 +271,16 @@ def _look_up(
         return await look_up(await lookups.pinned(app.index, terminal), name, as_json=as_json)
 
     return invocation.perform(repo, task)
+
+
+def _check(globs: Sequence[str]) -> None:
+    from indexer.errors import BadPattern
+    from indexer.globs import compiled
+
+    try:
+        compiled(globs)
+    except BadPattern as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _complain(text: str) -> None:
@@ -278,8 +295,10 @@ def _log_to_stderr(level: str) -> None:
         logging.getLogger(package).setLevel(level.upper())
 
 
-def _forgive_encodings() -> None:
-    """A file name that is not UTF-8, or a terminal that is not, must not end a command."""
+def _prepare_streams() -> None:
+    """A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
@@ -287,7 +306,7 @@ def _forgive_encodings() -> None:
 
 def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     """Do what the arguments say and return the exit code."""
-    _forgive_encodings()
+    _prepare_streams()
     try:
         code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=Invocation(open_app=open_app))
     except click.ClickException as error:
@@ -295,12 +314,22 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
-    except (IndexerError, AgentError, BotError) as error:
+    except Ended as ended:
+        return 128 + ended.number
+    except Exception as error:  # nobody is left to hear of it
         if "--debug" in arguments:
             raise
-        _complain(f"citebot: {error}")
+        _complain(f"citebot: {_reason(error)}")
         return 1
     return int(code or 0)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, IndexerError | AgentError | BotError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error}. This came from the operating system; put it right and try again."
+    return unexpected(error)
 
 
 def main() -> None:

@@ -21,3 +21,12 @@ class AnswerFailed(BotError):
 
 class RefreshStopped(BotError):
     """A refresh was stopped; what was indexed before goes on serving."""
+
+
+def unexpected(error: Exception) -> str:
+    """Say that something went wrong that no part of citebot knows about."""
+    reason = f"{type(error).__name__}: {error}".rstrip(": ")
+    return (
+        f"Something went wrong that should not ({reason}). Try again; if it stays, `citebot index --full` "
+        "makes the index anew, and --debug shows where it happened."
+    )

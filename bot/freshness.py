@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from bot.errors import RefreshStopped
 from bot.ports import Index
-from indexer.errors import IndexerError
+from indexer.errors import IndexerError, StorageLocked
 from indexer.models import Progress, RefreshReport
 
 log = logging.getLogger(__name__)
@@ -19,6 +20,9 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.0
 # A refresh reports several times a second; one that does not is left to end by itself.
 STOP_SECONDS = 10.0
+# How long the first index that another process makes is waited for, and how often it is looked for.
+WAIT_SECONDS = 1800.0
+LOOK_SECONDS = 0.3
 
 
 class Display(Protocol):
@@ -54,15 +58,36 @@ class Stoppable:
 
 async def keep_current(index: Index, display: Display) -> None:
     """Index HEAD if it is not what is indexed; if that fails, an earlier generation serves and this is said."""
-    if await index.is_current():
-        return
-    indexed = (await index.status()).commit
     try:
-        await refresh(index, display, patience=PATIENCE_SECONDS if indexed else 0)
+        if await index.is_current():
+            return
+        if (await index.status()).commit:
+            await refresh(index, display, patience=PATIENCE_SECONDS)
+        else:
+            await _begin(index, display)
     except IndexerError as reason:
+        indexed = (await index.status()).commit
         if indexed is None:
             raise
         display.note(f"Going on with what was indexed at {indexed[:7]}. {reason}")
+
+
+async def _begin(index: Index, display: Display) -> None:
+    """Index for the first time; where another process is at it already, wait for it and use its work."""
+    until = time.monotonic() + WAIT_SECONDS
+    waits = False
+    while not (waits and await index.is_current()):
+        try:
+            await refresh(index, display)
+        except StorageLocked:
+            if time.monotonic() > until:
+                raise
+            if not waits:
+                display.note("Another citebot is indexing this repository. Waiting until it has finished ...")
+            waits = True
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            return
 
 
 async def refresh(index: Index, display: Display, *, full: bool = False, patience: float = 0) -> RefreshReport:

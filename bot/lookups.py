@@ -55,9 +55,17 @@ async def status(index: Index, *, as_json: bool) -> Outcome:
 async def search(code: CodeSearch, text: str, query: Query, *, as_json: bool) -> Outcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
-    note = "" if hits else f"Nothing found in {_where(code)}. Use other words, or fewer filters."
+    note = "" if hits else await _nothing_found(code, query.filters)
     rows = [records.hit_record(hit) for hit in hits] if as_json else [records.hit_line(hit) for hit in hits]
     return _listing("hits", rows, note, as_json=as_json)
+
+
+async def _nothing_found(code: CodeSearch, filters: Filters) -> str:
+    present = {file.language for file in await code.files()}
+    unknown = [language for language in filters.languages if language not in present]
+    if unknown and present:
+        return f"No file of {_where(code)} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
+    return f"Nothing found in {_where(code)}. Use other words, or fewer filters."
 
 
 async def symbols(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -114,8 +115,9 @@ def report_line(report: RefreshReport, repository: str) -> str:
 
 
 def status_record(status: IndexStatus) -> dict[str, Any]:
-    """Describe an index."""
-    return dataclasses.asdict(status)
+    """Describe an index; bytes of its path that are no UTF-8 stand as `\\xNN`."""
+    path = os.fsencode(status.path).decode("utf-8", "backslashreplace")
+    return dataclasses.asdict(status) | {"path": path}
 
 
 def status_lines(status: IndexStatus) -> str:

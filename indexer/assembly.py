@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.models import FileEntry, ParsedFile, Symbol
+from indexer.models import Chunk, FileEntry, ParsedFile, Symbol
 from indexer.paths import folder, topic
-from indexer.postings import Postings, PostingsBuilder, Vocabulary
+from indexer.postings import Bag, Postings, PostingsBuilder, Vocabulary
 from indexer.snapshot import ChunkTable, DefinitionTable, FileTable, Floats, Ints, Snapshot
 from indexer.tokens import identifier_tokens, path_tokens, tokenize
 
@@ -40,6 +41,18 @@ class _Columns:
     definition_lines: array[int] = field(default_factory=lambda: array("i"))
 
 
+def bags_of(path: str, parsed: ParsedFile) -> tuple[Bag, ...]:
+    """Count the tokens of each chunk of a file, with those of its path, its scope and the names it defines."""
+    of_path = path_tokens(path) * _PATH_WEIGHT
+    return tuple(
+        Counter(tokenize(chunk.text) + of_path + _name_tokens(chunk) * _NAME_WEIGHT) for chunk in parsed.chunks
+    )
+
+
+def _name_tokens(chunk: Chunk) -> list[str]:
+    return [token for name in chunk.names for token in identifier_tokens(name)] + tokenize(chunk.scope)
+
+
 class Assembly:
     """Collects parsed files, then builds the snapshot of all that is kept and added."""
 
@@ -57,14 +70,16 @@ class Assembly:
         """How many chunks have been added."""
         return len(self._new.chunk_ids)
 
-    def add(self, file_id: int, entry: FileEntry, parsed: ParsedFile, chunk_ids: Sequence[int]) -> None:
-        """Add one file with its catalog id and those of its chunks."""
+    def add(
+        self, file_id: int, entry: FileEntry, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]
+    ) -> None:
+        """Add one file with its catalog id, and the bags of tokens and the catalog ids of its chunks."""
         file = len(self._new.entries)
         self._new.file_ids.append(file_id)
         self._new.entries.append(entry)
         self._add_path(file, entry.path)
         first = len(self._new.chunk_ids)
-        self._add_chunks(file, entry.path, parsed, chunk_ids)
+        self._add_chunks(file, parsed, bags, chunk_ids)
         starts = [chunk.start_line for chunk in parsed.chunks]
         for symbol in parsed.symbols:
             self._add_definition(symbol, first + max(bisect_right(starts, symbol.start_line) - 1, 0))
@@ -74,16 +89,14 @@ class Assembly:
         self._topic_terms.add(file, topic_tokens)
         self._folder_terms.add(file, set(tokenize(folder(path))) - topic_tokens)
 
-    def _add_chunks(self, file: int, path: str, parsed: ParsedFile, chunk_ids: Sequence[int]) -> None:
-        of_path = path_tokens(path) * _PATH_WEIGHT
-        for chunk, chunk_id in zip(parsed.chunks, chunk_ids, strict=True):
+    def _add_chunks(self, file: int, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]) -> None:
+        for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
             ordinal = len(self._new.chunk_ids)
             self._new.chunk_ids.append(chunk_id)
             self._new.chunk_file.append(file)
             self._new.chunk_start.append(chunk.start_line)
             self._new.chunk_end.append(chunk.end_line)
-            of_names = [token for name in chunk.names for token in identifier_tokens(name)] + tokenize(chunk.scope)
-            self._terms.add(ordinal, tokenize(chunk.text) + of_path + of_names * _NAME_WEIGHT)
+            self._terms.add(ordinal, bag)
 
     def _add_definition(self, symbol: Symbol, chunk: int) -> None:
         definition = len(self._new.names)

@@ -11,7 +11,6 @@ import json
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from typing import Any
 
 from indexer.errors import StorageVersion
 from indexer.models import Commit, Definition, FileEntry, Import, ParsedFile, Reference, SourceType, Symbol
-from indexer.storage import storage_errors
+from indexer.packing import unpack
+from indexer.storage import layout_lock, storage_errors
 
 VERSION = 1
 _FOREVER = 2**62
@@ -94,9 +94,11 @@ class Catalog:
         self._lock = threading.RLock()
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not _has_content(path):
+                _lay_out(path)
             self._db = self._connect()
             try:
-                self._prepare()
+                self._check_version()
             except BaseException:
                 self._db.close()
                 raise
@@ -106,18 +108,13 @@ class Catalog:
         db.row_factory = sqlite3.Row
         return db
 
-    def _prepare(self) -> None:
+    def _check_version(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version == VERSION:
-            return
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if version or tables:
+        if version != VERSION:
             raise StorageVersion(
                 f"{self._path} was written by another version of citebot (format {version}, this one reads "
                 f"{VERSION}). Delete the folder {self._path.parent} and index again, or use that version."
             )
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
 
     def close(self) -> None:
         """Close the reading connection."""
@@ -171,7 +168,12 @@ class Catalog:
     def text(self, blob: str) -> str:
         """The stored text of a blob, secrets masked."""
         rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
-        return zlib.decompress(rows[0]["text"]).decode() if rows else ""
+        return unpack(rows[0]["text"]) if rows else ""
+
+    def text_of_file(self, file: int) -> str:
+        """The stored text of a file (by id), secrets masked."""
+        rows = self._rows("SELECT text FROM files JOIN texts USING (blob) WHERE id = :file", {"file": file})
+        return unpack(rows[0]["text"]) if rows else ""
 
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
@@ -199,6 +201,12 @@ class Catalog:
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE files.path = :path AND {_ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
         return [_symbol(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+
+    def symbols_between(self, file: int, start_line: int, end_line: int) -> list[Symbol]:
+        """The definitions of a file (by id) that have a line in common with a range, outer ones first."""
+        sql = """SELECT * FROM symbols WHERE file = :file AND start_line <= :end AND end_line >= :start
+            ORDER BY start_line, end_line DESC"""
+        return [_symbol(row) for row in self._rows(sql, {"file": file, "start": start_line, "end": end_line})]
 
     def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it stands in."""
@@ -260,16 +268,16 @@ class Writer:
         """End the life of files with this generation."""
         self._db.executemany("UPDATE files SET removed = ? WHERE id = ?", [(generation, file) for file in files])
 
-    def add_file(self, generation: int, entry: FileEntry, blob: str, text: str) -> int:
-        """Add a file and its text; its id is returned."""
-        self._db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob, zlib.compress(text.encode(), level=1)))
+    def add_file(self, generation: int, entry: FileEntry, blob: str, packed: bytes) -> int:
+        """Add a file and its text, packed; its id is returned."""
+        self._db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob, packed))
         cursor = self._db.execute(
             "INSERT INTO files (path, blob, language, source_type, lines, added) VALUES (?, ?, ?, ?, ?, ?)",
             (entry.path, blob, entry.language, entry.source_type, entry.lines, generation),
         )
         return int(cursor.lastrowid or 0)
 
-    def add_parsed(self, file: int, parsed: ParsedFile, keys: Sequence[str]) -> list[int]:
+    def add_parsed(self, file: int, parsed: ParsedFile, keys: Sequence[str]) -> Sequence[int]:
         """Add what was found in a file; the chunks' ids are returned in order."""
         self._db.executemany(
             "INSERT INTO symbols (file, name, folded, qualified_name, kind, signature, doc, start_line, end_line)"
@@ -285,15 +293,14 @@ class Writer:
             "INSERT INTO imports VALUES (?, ?, ?, ?, ?)",
             [(file, i.module, i.name, i.alias, i.line) for i in parsed.imports],
         )
-        return [self._add_chunk(file, key, c.start_line, c.end_line, c.scope)
-                for key, c in zip(keys, parsed.chunks, strict=True)]  # fmt: skip
-
-    def _add_chunk(self, file: int, key: str, start: int, end: int, scope: str) -> int:
-        cursor = self._db.execute(
-            "INSERT INTO chunks (file, key, start_line, end_line, scope) VALUES (?, ?, ?, ?, ?)",
-            (file, key, start, end, scope),
-        )
-        return int(cursor.lastrowid or 0)
+        (first,) = self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()
+        ids = range(first, first + len(keys))
+        self._db.executemany(
+            "INSERT INTO chunks (id, file, key, start_line, end_line, scope) VALUES (?, ?, ?, ?, ?, ?)",
+            [(id_, file, key, c.start_line, c.end_line, c.scope)
+             for id_, key, c in zip(ids, keys, parsed.chunks, strict=True)],
+        )  # fmt: skip
+        return ids
 
     def sweep(self, generations: Sequence[int]) -> set[str]:
         """Delete generations and what no other one holds; the content keys that nothing uses any more are returned."""
@@ -317,6 +324,26 @@ class Writer:
 
     def _is_used(self, key: str) -> bool:
         return self._db.execute("SELECT 1 FROM chunks WHERE key = ? LIMIT 1", (key,)).fetchone() is not None
+
+
+def _lay_out(path: Path) -> None:
+    """Make an empty catalog beside the path and move it there: nobody ever sees one half made."""
+    with layout_lock(path):
+        if _has_content(path):  # another process was faster
+            return
+        draft = path.with_suffix(".draft")
+        draft.unlink(missing_ok=True)
+        db = sqlite3.connect(draft, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
+        finally:
+            db.close()
+        draft.replace(path)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _generation(row: sqlite3.Row) -> Generation:

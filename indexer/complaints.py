@@ -49,6 +49,14 @@ def missing(what: str, place: Path) -> MissingObjects:
     )
 
 
+def missing_file(path: str, place: Path) -> MissingObjects:
+    """Say that the contents of a file that is to be indexed cannot be had."""
+    return MissingObjects(
+        f"The contents of {path} are missing in {shown(place)}. Run git fsck there; if it is a partial clone, "
+        "clone it again without --filter, or leave the file out with CITEBOT_EXCLUDE."
+    )
+
+
 def shown(path: Path) -> str:
     """A path as text that can be printed and stored, whatever bytes it has."""
     return text(os.fsencode(path))
@@ -60,5 +68,7 @@ def text(data: bytes) -> str:
 
 
 def _first_line(complaint: str) -> str:
+    """The line that says what ended the command, without the warnings before it."""
     lines = complaint.strip().splitlines()
-    return re.sub(r"^(?:fatal|error): ", "", lines[0]).rstrip(".") if lines else "no reason given"
+    grave = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
+    return re.sub(r"^(?:fatal|error): ", "", grave[0]).rstrip(".") if grave else "no reason given"

@@ -90,7 +90,7 @@ def first_sentence(comment: str) -> str:
     words: list[str] = []
     for line in comment.split("\n"):
         bare = _MARKERS.sub("", _INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
-        if not bare or bare.startswith("@"):
+        if bare.startswith("@") or not any(map(str.isalnum, bare)):
             if words:
                 break
             continue
@@ -98,4 +98,4 @@ def first_sentence(comment: str) -> str:
     paragraph = " ".join(" ".join(words).split())[: 2 * _SENTENCE_LIMIT]
     end = _SENTENCE_END.search(paragraph)
     sentence = paragraph[: end.end()] if end else paragraph
-    return sentence[:_SENTENCE_LIMIT] if any(character.isalpha() for character in sentence) else ""
+    return sentence[:_SENTENCE_LIMIT]

@@ -13,8 +13,8 @@ IndexerError
 │   └── MissingVectors       a key has no vector
 ├── EmbedderError            an embedder cannot be built or does not answer
 ├── NotIndexed               a question came before the first generation
-├── UnknownPath              the path is not in the indexed commit
-└── BadPattern               a regular expression cannot be searched for
+├── BadPattern               a glob or a regular expression cannot be understood
+└── UnknownPath              the path is not in the indexed commit
 """
 
 
@@ -70,9 +70,9 @@ class NotIndexed(IndexerError):
     """There is no finished generation to read from."""
 
 
+class BadPattern(IndexerError):
+    """A glob or a regular expression is none, or is too long."""
+
+
 class UnknownPath(IndexerError):
     """The path, or the lines, are not in the indexed commit."""
-
-
-class BadPattern(IndexerError):
-    """The regular expression is not one, or is too long."""

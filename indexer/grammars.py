@@ -39,8 +39,9 @@ class Grammar:
 
 _CAPTURE = re.compile(r"@([a-z]\w*)")
 _PARTS = frozenset({"name", "body", "owner", "declarator", "keyword", "on", "import", "alias"})
-_PARSE_SECONDS = 5.0
+_PARSE_SECONDS = 3.0
 _DEEPEST = 500
+_MOST_STATEMENTS = 30_000
 _DECORATOR = frozenset({"decorator"})
 
 GRAMMARS: dict[str, Grammar] = {
@@ -97,7 +98,7 @@ def _query(grammar: Grammar, source: str) -> Query:
 def parse(grammar: Grammar, source: bytes) -> Node | None:
     """Return the root of the syntax tree of UTF-8 text, with error nodes where it does not parse.
 
-    None when five seconds of CPU time did not do: some grammars need quadratic time to recover from garbage.
+    None when three seconds of CPU time did not do: some grammars need quadratic time to recover from garbage.
     """
     deadline = time.thread_time() + _PARSE_SECONDS
     # A parser is cheap and keeps state while it runs, so threads must not share one; language and query are constant.
@@ -118,6 +119,8 @@ def find(grammar: Grammar, root: Node) -> Findings:
     Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
     """
     findings: Findings = defaultdict(list)
+    if root.child_count > _MOST_STATEMENTS:
+        return findings  # generated data, on which some queries need quadratic time
     roles = _roles(grammar)
     cursor = QueryCursor(_query(grammar, grammar.query))
     # Matching a node costs as much as it is deep; a chain of 20,000 calls would take a minute.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexer.catalog import Catalog, Generation
+from indexer.complaints import shown
 from indexer.embeddings import Embedder, open_embedder
-from indexer.errors import DamagedVectors, NotIndexed
+from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageUnwritable
 from indexer.models import IndexStatus, Progress, RefreshReport
 from indexer.provenance import provenance
 from indexer.reader import IndexReader
@@ -32,6 +34,7 @@ log = logging.getLogger(__name__)
 
 _KEEP_RETIRED = 3  # generations; other processes may still be reading the last ones
 _KEEP_SECONDS = 600.0
+_DAMAGED = "The index was damaged and is built again."
 _REBUILT = "The vector store was damaged and has been built again."
 
 
@@ -85,7 +88,7 @@ class CodeIndex:
             repository = Repository.open(repository_path, include=include, exclude=exclude)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
-                folder = DataFolder(home / "repositories" / _folder_name(repository))
+                folder = DataFolder(_utf8(home) / "repositories" / _folder_name(repository))
                 made_with = provenance(chosen, include, exclude)
                 return cls(repository, folder, chosen, provenance=made_with, recipe=Recipe(fusion=fusion), ref=ref)
             except BaseException:
@@ -132,8 +135,8 @@ class CodeIndex:
     def _load(self, generation: Generation) -> Snapshot:
         try:
             return Snapshot.load(self._folder.snapshot(generation.id))
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            log.warning("The arrays of generation %d cannot be read: %s", generation.id, error)
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            log.info("The arrays of generation %d cannot be read: %s", generation.id, error)
             raise NotIndexed(f"The index of {self._repository.name} is damaged. Run: citebot index --full") from error
 
     async def is_current(self) -> bool:
@@ -143,7 +146,9 @@ class CodeIndex:
     def _is_current(self) -> bool:
         generation = self._catalog.current()
         head = self._repository.commit(self._ref)
-        return generation is not None and (generation.commit.sha, generation.provenance) == (head.sha, self._provenance)
+        if generation is None or (generation.commit.sha, generation.provenance) != (head.sha, self._provenance):
+            return False
+        return self._current_or_none() is not None  # damaged arrays have to be made again
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index the ref: what changed since the current generation, or everything with `full`.
@@ -158,13 +163,20 @@ class CodeIndex:
 
         commit = self._repository.commit(self._ref)
         with self._folder.sole_writer():
-            current = None if full else self._current_or_none()
+            current = None if full else self._sound_generation()
             snapshot, report = refresh(self._parts(current), commit, current=current, full=full, progress=progress)
             generation = self._catalog.current()
             if generation is not None:
                 self._held = (generation, snapshot)
             self._sweep()
         return report
+
+    def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
+        current = self._current_or_none()
+        if current is None and self._catalog.current():
+            log.warning(_DAMAGED)
+            self._warnings.append(_DAMAGED)
+        return current
 
     def _current_or_none(self) -> tuple[Generation, Snapshot] | None:
         try:
@@ -175,6 +187,7 @@ class CodeIndex:
     def _parts(self, current: tuple[Generation, Snapshot] | None) -> Parts:
         from indexer.pipeline import Parts, refill
 
+        open_before = self._store
         parts = Parts(
             repository=self._repository,
             folder=self._folder,
@@ -183,7 +196,8 @@ class CodeIndex:
             embedder=self._embedder,
             provenance=self._provenance,
         )
-        if current is not None and current[0].provenance == parts.provenance:
+        # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
+        if parts.store is not open_before and current is not None and current[0].provenance == parts.provenance:
             refill(parts, current)
         return parts
 
@@ -232,9 +246,7 @@ class CodeIndex:
     def _status(self) -> IndexStatus:
         generation = self._catalog.current()
         counts = self._catalog.counts(generation.id) if generation else {"files": 0, "chunks": 0, "symbols": 0}
-        behind = None
-        if generation:
-            behind = self._repository.commits_between(generation.commit.sha, self._repository.commit(self._ref).sha)
+        behind, complaints = self._behind(generation) if generation else (None, ())
         return IndexStatus(
             repository=self._repository.name,
             path=str(self._repository.root),
@@ -246,12 +258,31 @@ class CodeIndex:
             embedder=self._embedder.name,
             disk_bytes=self._folder.size(),
             skipped=generation.skipped if generation else {},
-            warnings=(*self._repository.warnings, *self._warnings),
+            warnings=(*self._repository.warnings, *self._warnings, *complaints),
         )
+
+    def _behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
+        """Count the commits since a generation; a repository that is damaged or gone is a warning, not an end."""
+        try:
+            head = self._repository.commit(self._ref)
+        except RepositoryError as error:
+            return None, (str(error),)
+        return self._repository.commits_between(generation.commit.sha, head.sha), ()
 
 
 def _ignore(_: Progress) -> None:
     """Nobody watches."""
+
+
+def _utf8(home: Path) -> Path:
+    try:
+        os.fsencode(home).decode()
+    except UnicodeDecodeError as error:
+        raise StorageUnwritable(
+            f"The name of the data folder {shown(home)} is not UTF-8, which the vector store needs. "
+            "Set CITEBOT_HOME to another folder."
+        ) from error
+    return home
 
 
 def _folder_name(repository: Repository) -> str:

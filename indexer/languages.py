@@ -92,7 +92,7 @@ _INTERPRETERS = {
 # Signs of C++ that prose in a C comment does not show.
 _CPP_HEADER = re.compile(
     r"^\s*(?:class\s+\w+(?:\s+\w+)?\s*(?:$|[:;{])|namespace\s+[\w:]+\s*(?:$|[{=])|template\s*<|using\s+\w+\s*[=:;\w]*;"
-    r"|(?:public|private|protected):)|\b(?:constexpr|nullptr|noexcept)\b|\w::\w|^\s*#\s*include\s*<\w+>",
+    r"|(?:public|private|protected):\s*$)|\b(?:constexpr|nullptr|noexcept)\b|\w::\w|^\s*#\s*include\s*<\w+>",
     re.MULTILINE,
 )
 _OBJECTIVE_C_HEADER = re.compile(r"^\s*@(?:interface|protocol|class)\b", re.MULTILINE)

@@ -42,7 +42,7 @@ class Entry:
 
     def continues_in(self, other: Entry, parent: Entry | None) -> bool:
         """Tell whether a later sibling is another clause of this one, given what is around that sibling."""
-        same = (self.name, self.kind) == (other.name, other.kind)
+        same = (self.name, self.kind) == (other.name, other.kind) and self.kind in {"function", "method", "macro"}
         return same and (parent is None or self.start >= parent.start)
 
 

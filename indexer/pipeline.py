@@ -12,15 +12,12 @@ import numpy as np
 
 from indexer.assembly import Assembly
 from indexer.catalog import Catalog, Generation, Writer
-from indexer.chunker import parse_file
-from indexer.decoding import decode
 from indexer.embeddings import Embedder, EmbeddingInput
 from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
+from indexer.parsing import Contents, Source, Unfit, parse_sources
 from indexer.paths import traits
 from indexer.ranks import ranked
 from indexer.repository import Repository, TreeEntry
-from indexer.rules import content_verdict
-from indexer.secrets import redact
 from indexer.snapshot import Floats, Snapshot
 from indexer.storage import DataFolder
 from indexer.vectors import VectorStore
@@ -143,8 +140,11 @@ class _Build:
 
     def run(self) -> Snapshot:
         total = len(self._plan.entries)
-        for done, (entry, data) in enumerate(self._contents(), start=1):
-            self._add(entry, data)
+        for done, (entry, contents) in enumerate(parse_sources(self._sources(), count=total), start=1):
+            if isinstance(contents, Unfit):
+                self._skip(contents.reason)
+            else:
+                self._add(entry, contents)
             if done % 50 == 0 or done == total:
                 self._progress(Progress(stage="parsing", done=done, total=total))
         vectors = self._vectors.finished()
@@ -153,30 +153,27 @@ class _Build:
             return ranked(snapshot, self._writer.references(self._generation))
         return snapshot
 
-    def _contents(self) -> Iterator[tuple[TreeEntry, bytes]]:
-        """The entries with their bytes, read in one batch; two paths of one blob share the reading."""
+    def _sources(self) -> Iterator[Source]:
+        """The entries with their bytes, read many at a time."""
         blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
         for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
             yield entry, data
 
-    def _add(self, entry: TreeEntry, data: bytes) -> None:
-        verdict = content_verdict(entry.path, data, entry.marks)
-        text = decode(data) if verdict is None else None
-        if text is None:
-            reason = verdict or "binary"
-            self._plan.skipped[reason] = self._plan.skipped.get(reason, 0) + 1
-            return
-        text = redact(text)
-        parsed = parse_file(entry.path, text)
+    def _skip(self, reason: str) -> None:
+        self._plan.skipped[reason] = self._plan.skipped.get(reason, 0) + 1
+
+    def _add(self, entry: TreeEntry, contents: Contents) -> None:
+        parsed = contents.parsed
         keys = [content_key(entry.path, chunk) for chunk in parsed.chunks]
         file_entry = FileEntry(
             path=entry.path,
             language=parsed.language,
             source_type=traits(entry.path).source_type,
-            lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
+            lines=contents.lines,
         )
-        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, text)
-        self._assembly.add(file_id, file_entry, parsed, self._writer.add_parsed(file_id, parsed, keys))
+        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, contents.packed)
+        chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
+        self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
         self._vectors.add(keys, [embedding_input(entry.path, chunk) for chunk in parsed.chunks])
 
     def _ranks_are_stale(self, snapshot: Snapshot) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Bag = Mapping[str, int]  # tokens with their counts
+
+_MOST_COUNTED = np.iinfo(np.uint16).max
 
 
 class Vocabulary:
@@ -17,33 +21,39 @@ class Vocabulary:
 
     def __init__(self, terms: Iterable[str] = ()) -> None:
         self._terms = list(terms)
-        self._numbers = dict(zip(self._terms, range(len(self._terms)), strict=True))
+        self._numbers = _Numbers(zip(self._terms, range(len(self._terms)), strict=True))
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._numbers)
 
     def __getitem__(self, number: int) -> str:
-        return self._terms[number]
+        return self.terms()[number]
 
     def number(self, term: str) -> int | None:
         """The number of a term, None if it has never been seen."""
         return self._numbers.get(term)
 
-    def add(self, term: str) -> int:
-        """The number of a term, given now if it had none."""
-        number = self._numbers.get(term)
-        if number is None:
-            number = self._numbers[term] = len(self._terms)
-            self._terms.append(term)
-        return number
+    def add(self, terms: Iterable[str]) -> Iterable[int]:
+        """The numbers of terms, given now to those that had none."""
+        return map(self._numbers.__getitem__, terms)
 
     def copy(self) -> Vocabulary:
         """A vocabulary of its own with the same numbers."""
-        return Vocabulary(self._terms)
+        return Vocabulary(self.terms())
 
     def terms(self) -> Sequence[str]:
         """All terms, by number."""
+        if len(self._terms) != len(self._numbers):
+            self._terms = list(self._numbers)  # a dictionary keeps the order in which numbers were given
         return self._terms
+
+
+class _Numbers(dict[str, int]):
+    """Numbers by term that counts on for a term it does not know; millions are looked up, so it must not call back."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,14 +125,13 @@ class PostingsBuilder:
         self._vocabulary = vocabulary
         self._terms = array("i")
         self._docs = array("i")
-        self._counts = array("H")
+        self._counts = array("i")
 
-    def add(self, document: int, tokens: Iterable[str]) -> None:
-        """Count the tokens of one document; each document is added once."""
+    def add(self, document: int, tokens: Iterable[str] | Bag) -> None:
+        """Add the tokens of one document, counted or not; each document is added once."""
         bag = Counter(tokens)
-        add = self._vocabulary.add
-        self._terms.extend([add(token) for token in bag])
-        self._counts.extend([min(count, 65_535) for count in bag.values()])
+        self._terms.extend(self._vocabulary.add(bag))
+        self._counts.extend(bag.values())
         self._docs.extend([document] * len(bag))
 
     def build(self, documents: int) -> Postings:
@@ -135,7 +144,7 @@ class PostingsBuilder:
             documents=documents,
             starts=starts,
             docs=docs[order].astype(np.int32),
-            counts=counts[order].astype(np.uint16),
+            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16),
         )
 
 

@@ -27,7 +27,6 @@ from indexer.models import (
     Passage,
     Revision,
     SearchMode,
-    Symbol,
 )
 from indexer.permalinks import permalink
 from indexer.search import Mask, Recipe, Scores, chunk_mask, cosine_scores, rank
@@ -152,20 +151,20 @@ class IndexReader:
         return [spec.match_file(path) for path in self._snapshot.files.paths]
 
     def _hit(self, ordinal: int, score: float) -> Hit:
-        table = self._snapshot.chunks
-        file = int(table.file[ordinal])
-        path = self._snapshot.files.paths[file]
-        location = Location(path=path, start_line=int(table.start[ordinal]), end_line=int(table.end[ordinal]))
-        symbols = self._catalog.symbols(self._generation.id, path)
-        around = _innermost(symbols, location.start_line, strictly=True)
+        files, chunks = self._snapshot.files, self._snapshot.chunks
+        file = int(chunks.file[ordinal])
+        start, end = int(chunks.start[ordinal]), int(chunks.end[ordinal])
+        location = Location(path=files.paths[file], start_line=start, end_line=end)
+        symbols = self._catalog.symbols_between(int(files.ids[file]), start, end)
+        around = [each for each in symbols if each.start_line < start]
         return Hit(
             location=location,
-            text=_lines(self._text(self._row(path)), location),
+            text=_lines(self._catalog.text_of_file(int(files.ids[file])), location),
             score=score,
-            language=self._snapshot.files.languages[file],
+            language=files.languages[file],
             source_type=self._snapshot.traits[file].source_type,
-            scope=around.qualified_name if around else "",
-            symbols=tuple(each for each in symbols if location.start_line <= each.start_line <= location.end_line),
+            scope=around[-1].qualified_name if around else "",
+            symbols=tuple(each for each in symbols if each.start_line >= start),
         )
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
@@ -275,9 +274,3 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _lines(text: str, location: Location) -> str:
     return "\n".join(text.split("\n")[location.start_line - 1 : location.end_line])
-
-
-def _innermost(symbols: Sequence[Symbol], line: int, *, strictly: bool) -> Symbol | None:
-    """The smallest definition around a line; `strictly` leaves out one that begins on it."""
-    around = [each for each in symbols if each.start_line + strictly <= line <= each.end_line]
-    return min(around, key=lambda each: each.end_line - each.start_line, default=None)

@@ -138,7 +138,7 @@ def _imports_of_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Im
     statement = _IMPORT_WORDS.sub("", " ".join(_COMMENT.sub(" ", text).split()))
     line = node.start_point[0] + 1
     for path, alias in _expanded(statement):
-        module, name = _module_and_name(path.lstrip("\\").replace("`", ""), grammar)
+        module, name = _module_and_name(path.replace("`", "").removeprefix(grammar.separator), grammar)
         local = name or module.rpartition(grammar.separator)[2]
         yield Import(module=module, name=name, alias=alias or local, line=line)
 

@@ -16,14 +16,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from indexer.attributes import Attributes, Marks
-from indexer.complaints import failure, missing, refusal, shown, text
+from indexer.complaints import failure, missing, missing_file, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
 from indexer.history import LOG_FORMAT, read_blame, read_log
 from indexer.models import Commit, Revision
 from indexer.permalinks import web_base
 from indexer.rules import MAX_BYTES, Selection, path_verdict
-from indexer.tree import Changes, Listing, TreeEntry, TreeItem
+from indexer.tree import Changes, Listing, TreeEntry, TreeItem, read_tree
 
 if TYPE_CHECKING:
     from git.cmd import Git
@@ -46,6 +46,7 @@ _SAFE_CONFIG = (
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _SUBMODULE, _SYMLINK = "160000", "120000"
 _HISTORY_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
+_MOST_PATHS = 500  # named to git one by one; more of them would outgrow a command line
 _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
 
 
@@ -112,8 +113,10 @@ class Repository:
 
     def files(self, sha: str) -> Listing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
-        tree = self._tree(sha)
-        attributes = self._attributes(tree)
+        tree = read_tree(self._git, sha)
+        return self._admitted(tree, self._attributes(tree))
+
+    def _admitted(self, tree: list[TreeItem], attributes: Attributes) -> Listing:
         entries: dict[str, TreeEntry] = {}
         skipped: Counter[str] = Counter()
         for item in tree:
@@ -123,7 +126,7 @@ class Repository:
             if reason is not None:
                 skipped[reason] += 1
             elif item.size is None:
-                raise missing(item.path, self.root)
+                raise missing_file(item.path, self.root)
             else:
                 entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
         return Listing(entries=tuple(entries.values()), skipped=dict(skipped))
@@ -141,8 +144,19 @@ class Repository:
         touched = {text(name) for name in output.split(b"\0") if name}
         if any(_is_attributes_file(path) for path in touched):
             return None
-        entries = tuple(entry for entry in self.files(new).entries if entry.path in touched)
+        names = [name for name in output.split(b"\0") if name]
+        known = self.files(new).entries if len(names) > _MOST_PATHS else self._at(new, names)
+        entries = tuple(entry for entry in known if entry.path in touched)
         return Changes(removed=frozenset(touched - {entry.path for entry in entries}), entries=entries)
+
+    def _at(self, sha: str, names: list[bytes]) -> tuple[TreeEntry, ...]:
+        """The entries at a few paths, without the sizes of all others, which git would look up one by one."""
+        if not names:
+            return ()
+        listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha).split(b"\0")
+        rules = [name for name in listed if _is_attributes_file(text(name))]
+        attributes = self._attributes(read_tree(self._git, sha, *rules)) if rules else Attributes({})
+        return self._admitted(read_tree(self._git, sha, *names), attributes).entries
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
@@ -160,10 +174,6 @@ class Repository:
         how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
         output = self._git.try_run("blame", *how, sha, "--", path, seconds=_HISTORY_SECONDS)
         return None if output is None else read_blame(output)
-
-    def _tree(self, sha: str) -> list[TreeItem]:
-        output = self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", sha)
-        return [TreeItem.parse(line) for line in output.split(b"\0") if line]
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
         files = {item.path: item.sha for item in tree if _is_attributes_file(item.path) and _is_readable(item)}
@@ -190,6 +200,8 @@ class Repository:
 
     def _no_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
+        if not self.git_dir.exists():
+            return NotARepository(f"{shown(self.root)} is no longer there. Give the path that it has now.")
         head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
         if head is None and not self._git.try_run("for-each-ref", "--count=1"):
             return EmptyRepository(f"{shown(self.root)} has no commit yet. Commit something, then try again.")

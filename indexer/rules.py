@@ -8,10 +8,9 @@ from fnmatch import translate
 from pathlib import PurePosixPath
 from typing import Literal
 
-from pathspec import GitIgnoreSpec
-
 from indexer.attributes import UNMARKED, Marks
 from indexer.decoding import is_lfs_pointer, looks_binary
+from indexer.globs import compiled
 
 Reason = Literal[
     "excluded",
@@ -110,8 +109,8 @@ class Selection:
     """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
-        self._include = GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
+        self._include = compiled(include) if include else None
+        self._exclude = compiled(exclude) if exclude else None
 
     def admits(self, path: str) -> bool:
         """Tell whether the operator wants a file."""

@@ -31,14 +31,14 @@ class Recipe:
 
     fusion: Fusion = "score"
     lexical: float = 1.0
-    vector: float = 1.8
+    vector: float = 1.5
     file: float = 0.3
     vector_depth: int = 1000
     long_question: int = 8  # tokens; beyond this a static embedding blurs, so its weight falls
     long_question_vector: float = 0.1
     rrf_k: int = 20
     rrf_depth: int = 200
-    coherence: float = 0.2
+    coherence: float = 0.3
     coherence_depth: int = 100
     exact_name: float = 0.5
     partial_name: float = 0.2
@@ -173,10 +173,20 @@ def _to_unit(scores: Scores) -> Scores:
 def _reciprocal_ranks(scores: Scores, recipe: Recipe) -> Scores:
     """Reciprocal rank fusion's share of one ranking (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     shares = np.zeros(len(scores))
-    best = np.argsort(-scores, kind="stable")[: recipe.rrf_depth]
+    best = best_first(scores, recipe.rrf_depth)
     shares[best] = 1.0 / (recipe.rrf_k + 1 + np.arange(len(best)))
     shares[scores <= 0] = 0.0
     return shares
+
+
+def best_first(scores: Scores, count: int) -> NDArray[np.int64]:
+    """The places of the `count` highest scores, highest first, the earlier of equals first."""
+    if count < len(scores):
+        floor = np.partition(scores, -count)[-count]
+        places = np.flatnonzero(scores >= floor)
+    else:
+        places = np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")][:count]
 
 
 def boosted(snapshot: Snapshot, question: Question, scores: Scores, recipe: Recipe) -> Scores:
@@ -263,7 +273,7 @@ def penalties(snapshot: Snapshot, text: str, recipe: Recipe) -> Scores:
 
 def diversified(files: NDArray[np.int32], scores: Scores, *, limit: int, recipe: Recipe) -> list[tuple[int, float]]:
     """The best chunks, where the k-th of one file counts decay^k: other files get a word in."""
-    best = np.argsort(-scores, kind="stable")[: max(recipe.candidates, limit)]
+    best = best_first(scores, max(recipe.candidates, limit))
     seen: Counter[int] = Counter()
     ranked: list[tuple[int, float]] = []
     for ordinal in best.tolist():

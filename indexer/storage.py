@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from indexer.errors import StorageError, StorageLocked, StorageUnwritable
+
+_LAYOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,12 @@ class DataFolder:
 
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file())
+        total = 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with suppress(FileNotFoundError):  # another process may be writing, and sweeping, meanwhile
+                    total += Path(folder, name).stat().st_size
+        return total
 
     @contextmanager
     def sole_writer(self) -> Iterator[None]:
@@ -68,6 +77,13 @@ class DataFolder:
 
 
 @contextmanager
+def layout_lock(database: Path) -> Iterator[None]:
+    """Wait until no other process lays the database out: SQLite itself does not wait when it turns to its WAL."""
+    with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
+        yield
+
+
+@contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system say about a data folder into sentences."""
     try:
@@ -78,21 +94,36 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise StorageError(
             f"{path} is damaged ({error}). Delete the folder {path.parent}; the next question indexes again."
         ) from error
-    except PermissionError as error:
-        raise StorageUnwritable(
-            f"The data folder {path.parent} cannot be written to. Make it writable or set CITEBOT_HOME to another."
-        ) from error
     except OSError as error:
-        raise StorageUnwritable(f"The data folder {path.parent} cannot be used: {error.strerror or error}.") from error
+        raise _folder_error(path.parent, error) from error
+
+
+def _folder_error(folder: Path, error: OSError) -> StorageUnwritable:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return _unwritable(folder)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return _full(folder)
+    reason = error.strerror or error
+    return StorageUnwritable(f"The data folder {folder} cannot be used: {reason}. Set CITEBOT_HOME to another folder.")
 
 
 def _storage_error(path: Path, text: str) -> StorageError:
     if "locked" in text or "busy" in text:
         return StorageLocked(f"{path} is in use by another process. Wait until it has finished and try again.")
     if "full" in text:
-        return StorageUnwritable(f"The disk that holds {path.parent} is full. Free some room and try again.")
+        return _full(path.parent)
+    if "disk I/O" in text:  # what SQLite says, for one, of a disk with no room for its shared memory
+        return StorageUnwritable(f"{path} cannot be used ({text}). Make room on the disk or check it, then try again.")
     if "readonly" in text or "unable to open" in text:
-        return StorageUnwritable(
-            f"The data folder {path.parent} cannot be written to. Make it writable or set CITEBOT_HOME to another."
-        )
+        return _unwritable(path.parent)
     return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")
+
+
+def _full(folder: Path) -> StorageUnwritable:
+    return StorageUnwritable(f"The disk that holds {folder} is full. Free some room and try again.")
+
+
+def _unwritable(folder: Path) -> StorageUnwritable:
+    return StorageUnwritable(
+        f"The data folder {folder} cannot be written to. Make it writable or set CITEBOT_HOME to another."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 
 IDENTIFIER = re.compile(r"[^\W\d][\w$]*|\$[\w$]+|\d+")
@@ -67,10 +68,7 @@ def identifier_tokens(identifier: str) -> tuple[str, ...]:
 
 def tokenize(text: str) -> list[str]:
     """Tokens of a piece of code or prose, in order, repeats kept."""
-    tokens: list[str] = []
-    for identifier in IDENTIFIER.findall(text):
-        tokens.extend(identifier_tokens(identifier))
-    return tokens
+    return list(chain.from_iterable(map(identifier_tokens, IDENTIFIER.findall(text))))
 
 
 def path_tokens(path: str) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from indexer.attributes import UNMARKED, Marks
 from indexer.complaints import text
@@ -39,7 +42,7 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeItem:
-    """One item of `git ls-tree -r -l -z`; `size` is None for a submodule, and where the object is missing."""
+    """One item of `git ls-tree -r -z`; `size` is None for a submodule, and where the object is missing."""
 
     mode: str
     sha: str
@@ -48,7 +51,46 @@ class TreeItem:
 
     @classmethod
     def parse(cls, line: bytes) -> TreeItem:
-        """Read `<mode> <type> <sha> <size>`, a tab and the name; in place of a size there may be `-` or a word."""
+        """Read `<mode> <type> <sha>`, with `-l` a size (or `-`, or a word in its place), a tab and the name."""
         facts, _, name = line.partition(b"\t")
-        mode, _, sha, size = facts.decode("ascii").split()
-        return cls(mode=mode, sha=sha, size=int(size) if size.isdecimal() else None, path=text(name))
+        mode, _, sha, *size = facts.decode("ascii").split()
+        return cls(mode=mode, sha=sha, size=int(size[0]) if size and size[0].isdecimal() else None, path=text(name))
+
+    @classmethod
+    def parse_all(cls, output: bytes) -> list[TreeItem]:
+        """Read every item that git printed."""
+        return [cls.parse(line) for line in output.split(b"\0") if line]
+
+
+class Git(Protocol):
+    """Runs git commands in a repository."""
+
+    def run(self, *arguments: str) -> bytes:
+        """Return the output; a failure raises `RepositoryError`."""
+
+    def try_run(self, *arguments: str) -> bytes | None:
+        """Return the output, or None for a failure."""
+
+    def start(self, *arguments: str) -> Any:
+        """Start a process that is spoken with through pipes."""
+
+
+def read_tree(git: Git, sha: str, *names: bytes) -> list[TreeItem]:
+    """List the whole tree of a commit, or what is at some paths."""
+    where = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
+    output = git.try_run("ls-tree", "-r", "-l", *where)
+    if output is not None:
+        return TreeItem.parse_all(output)
+    # In a partial clone git gives up at the size of the first object that was left out.
+    items = TreeItem.parse_all(git.run("ls-tree", "-r", *where))
+    objects = git.run("rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", sha).split()
+    present = {each.decode() for each in objects if not each.startswith(b"?")}
+    sizes = _sizes(git, present & {item.sha for item in items})
+    return [replace(item, size=sizes.get(item.sha)) for item in items]
+
+
+def _sizes(git: Git, shas: Iterable[str]) -> dict[str, int]:
+    process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    output, _ = process.communicate("".join(f"{sha}\n" for sha in shas).encode())
+    pairs = (line.decode().split() for line in output.splitlines())
+    return {sha: int(size) for sha, size in pairs if size.isdecimal()}

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from agent.answers.draft import Draft, Quote, quote
-from agent.answers.excerpts import WHOLE_LINES, best_window, body_start
-from agent.answers.markdown import code_span, fenced, printable, quoted_prose
+from agent.answers.excerpts import (
+    EXCERPT_LINES,
+    NEAR_SIGNATURE,
+    WHOLE_LINES,
+    Emphasis,
+    best_window,
+    body_start,
+    signature_span,
+)
+from agent.answers.markdown import code_span, fenced, quoted_prose
+from agent.answers.prose import plain_sentence
+from agent.answers.statements import dedented
+from agent.evidence.members import members
 from agent.ports import Deps
+from agent.questions.terms import content_terms
 from agent.state import EvidenceRef, where
-from indexer.models import Location
+from indexer.models import Definition, Location
 
 LABEL = "From the code, without a language model:"
+TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})
+MAX_MEMBERS = 8
+_LONGEST_SIGNATURE = 12
+_LEAST_WEIGHT = 0.5  # of a window within a class; below this its methods say more
 
 
 def named(ref: EvidenceRef) -> str:
@@ -24,33 +40,91 @@ def line_numbers(location: Location) -> str:
     return f"lines {location.start_line}–{location.end_line}"
 
 
+def sentence_of(ref: EvidenceRef, *, longest: int = 240) -> str:
+    """Quote the first sentence of the documentation, without its markup; empty where there is none."""
+    return quoted_prose(plain_sentence(ref["doc"]), longest=longest)
+
+
 def headline(draft: Draft, ref: EvidenceRef) -> str:
     """Introduce a definition: name, kind, file, mark, first sentence of its documentation."""
     lines = where(ref)
     kind = f"{ref['kind']} in " if ref["kind"] else "in "
-    about = quoted_prose(ref["doc"])
+    about = sentence_of(ref)
     return f"{code_span(ref['symbol'])}, {kind}{code_span(ref['path'])} {draft.cite(lines)}, {line_numbers(lines)}." + (
         f" {about}" if about else ""
     )
 
 
-async def show_definition(draft: Draft, deps: Deps, ref: EvidenceRef, terms: frozenset[str]) -> None:
-    """Quote a short definition whole; of a long one the signature, and the lines that say most."""
+async def show_definition(
+    draft: Draft, deps: Deps, ref: EvidenceRef, emphasis: Emphasis, *, hit: EvidenceRef | None = None
+) -> None:
+    """Quote a short definition whole; of a long one its signature, and the lines that say most.
+
+    Of a class the public methods are listed. `hit` is the part of the definition that a search has found.
+    """
     whole = await quote(deps, where(ref))
     if len(whole.lines) <= WHOLE_LINES:
-        draft.say(fenced(whole.lines, whole.language))
+        draft.say(fenced(dedented(whole.lines), whole.language))
         return
-    if ref["signature"].strip():
-        draft.say(fenced(printable(ref["signature"]).split("\n")[:WHOLE_LINES], whole.language))
-    show_window(draft, ref["path"], whole, terms, first=body_start(whole.lines, ref["signature"]))
+    is_type = ref["kind"] in TYPE_KINDS
+    inner = await _public_members(deps, ref) if is_type else []
+    # The name itself stands everywhere in its definition and tells no line from another.
+    beyond = Emphasis(terms=emphasis.terms - content_terms(ref["symbol"]), literals=emphasis.literals)
+    start, end, weight = _window(whole, ref, beyond if is_type else emphasis, hit)
+    top, head = signature_span(whole.lines, ref["signature"])
+    head = min(head, top + _LONGEST_SIGNATURE)
+    if is_type and inner and (weight < _LEAST_WEIGHT or start == 0):
+        draft.say(fenced(dedented(whole.lines[top:head]), whole.language))
+    elif start - head <= NEAR_SIGNATURE:
+        draft.say(fenced(dedented(whole.lines[top : max(end, head)]), whole.language))
+    else:
+        draft.say(fenced(dedented(whole.lines[top:head]), whole.language))
+        say_lines(draft, ref["path"], whole, start, end, names_file=False)
+    if inner:
+        draft.say(_members_line(inner))
 
 
-def show_window(draft: Draft, path: str, source: Quote, terms: frozenset[str], *, first: int = 0) -> None:
+def _window(whole: Quote, ref: EvidenceRef, emphasis: Emphasis, hit: EvidenceRef | None) -> tuple[int, int, float]:
+    """Choose the lines of a definition to show, within the part that the search found when that holds any."""
+    first = body_start(whole.lines, ref["signature"])
+    if ref["kind"] == "constant":
+        return 0, EXCERPT_LINES, 0.0
+    if hit is not None and hit["path"] == ref["path"]:
+        low = max(first, hit["start_line"] - whole.first_line)
+        high = min(len(whole.lines), hit["end_line"] - whole.first_line + 1)
+        if low < high:
+            found = best_window(whole.lines, emphasis, language=whole.language, first=low, last=high - 1)
+            if found[2] > 0:
+                return found
+    return best_window(whole.lines, emphasis, language=whole.language, first=first)
+
+
+async def _public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
+    inner = await members(deps.code, ref["path"], ref["symbol"])
+    within = [one for one in inner if ref["start_line"] <= one.symbol.start_line <= ref["end_line"]] or inner
+    methods = [one for one in within if one.symbol.kind in {"method", "function"}]
+    public = [one for one in methods if not one.symbol.name.startswith(("_", "#"))] or methods
+    return list({one.symbol.name: one for one in reversed(public)}.values())[::-1]
+
+
+def _members_line(inner: list[Definition]) -> str:
+    """List methods with the lines they begin on."""
+    shown = [f"{code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
+    more = f" and {len(inner) - MAX_MEMBERS} more" if len(inner) > MAX_MEMBERS else ""
+    return f"Methods, with their lines: {', '.join(shown)}{more}."
+
+
+def show_window(draft: Draft, path: str, source: Quote, emphasis: Emphasis) -> None:
     """Quote the lines of a passage that say most about the question, with their own citation."""
-    start, end = best_window(source.lines, terms, first=first)
+    start, end, _ = best_window(source.lines, emphasis, language=source.language)
+    say_lines(draft, path, source, start, end, names_file=True)
+
+
+def say_lines(draft: Draft, path: str, source: Quote, start: int, end: int, *, names_file: bool) -> None:
+    """Quote some lines of a passage under a heading with their numbers and their own mark."""
     lines = Location(path=path, start_line=source.first_line + start, end_line=source.first_line + end - 1)
-    heading = f"{code_span(path)}, {line_numbers(lines)} {draft.cite(lines)}:"
-    draft.say(f"{heading}\n\n{fenced(source.lines[start:end], source.language)}")
+    place = f"{code_span(path)}, {line_numbers(lines)}" if names_file else line_numbers(lines).capitalize()
+    draft.say(f"{place} {draft.cite(lines)}:\n\n{fenced(dedented(source.lines[start:end]), source.language)}")
 
 
 async def site_line(draft: Draft, deps: Deps, ref: EvidenceRef) -> str:
@@ -66,7 +140,17 @@ async def site_line(draft: Draft, deps: Deps, ref: EvidenceRef) -> str:
 def see_also_line(draft: Draft, ref: EvidenceRef) -> str:
     """Write one further place as a list item."""
     lines = where(ref)
-    about = quoted_prose(ref["doc"], longest=120)
+    about = sentence_of(ref, longest=120)
     place = code_span(f"{ref['path']}:{lines.start_line}")
     name = f"{code_span(ref['symbol'])} in " if ref["symbol"] else ""
     return f"- {name}{place} {draft.cite(lines)}" + (f": {about}" if about else "")
+
+
+def outline_line(draft: Draft, ref: EvidenceRef) -> str:
+    """Write one definition of a file as a list item: its kind, its name, its lines, what it is for."""
+    lines = where(ref)
+    about = sentence_of(ref, longest=120)
+    kind = f"{ref['kind']} " if ref["kind"] else ""
+    return f"- {kind}{code_span(ref['symbol'])} {draft.cite(lines)}, {line_numbers(lines)}" + (
+        f": {about}" if about else ""
+    )

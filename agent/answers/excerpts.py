@@ -2,45 +2,168 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from agent.answers.statements import Layout, is_closing, is_header, read_layout
+from agent.questions.literals import Literal
 from agent.questions.terms import terms_in
 
 EXCERPT_LINES = 12
 WHOLE_LINES = 14
+NEAR_SIGNATURE = 3
 
 _QUOTES = ('"""', "'''")
+_IMPORT = re.compile(r"\s*(?:import|from|use|require|include|#include|using|package)\b|.*=\s*require\(")
+_SHORTEST = 3
+_LONGEST_HEAD = 150  # lines in which a signature is looked for; decorators can be longer than the function
+_PROSE_SHARE = 0.4
+_IMPORT_SHARE = 0.1
+_SAID = 100.0
+_FARTHER = 0.02  # what a line loses of its weight for each line that it stands below the first
 
 
-def best_window(lines: Sequence[str], terms: frozenset[str], *, first: int = 0) -> tuple[int, int]:
-    """Return the start and end (exclusive) of at most twelve lines, from `first` on, that say most of the terms."""
-    weights = [len(terms_in(line, terms)) for line in lines]
-    last_start = max(first, len(lines) - EXCERPT_LINES)
-    starts = range(first, last_start + 1)
-    start = max(starts, key=lambda at: (sum(weights[at : at + EXCERPT_LINES]), -at))
-    end = min(start + EXCERPT_LINES, len(lines))
-    if any(weights[start:end]):
-        # Begin shortly before the first line that matters, so that the window is not all lead-in or all tail.
-        matter = next(at for at in range(start, end) if weights[at])
-        start = max(first, min(matter - 2, last_start))
-        end = min(start + EXCERPT_LINES, len(lines))
-    return _without_blank_edges(lines, start, end)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Emphasis:
+    """What a question puts weight on: the stems of its words, and the texts that it quotes."""
+
+    terms: frozenset[str]
+    literals: tuple[Literal, ...] = ()
+
+
+def best_window(
+    lines: Sequence[str], emphasis: Emphasis, *, language: str = "", first: int = 0, last: int | None = None
+) -> tuple[int, int, float]:
+    """Return start, end (exclusive) and weight of the dozen lines that say most and begin from `first` to `last`.
+
+    The window begins and ends with whole statements where the language lets one tell; a weight of 0 means that
+    nothing in the lines says anything of the question.
+    """
+    layout = read_layout(lines, language)
+    said = [terms_in(line, emphasis.terms) for line in lines]
+    weights = _term_weights(said)
+    shares = [_share(line, prose) for line, prose in zip(lines, layout.prose, strict=True)]
+    quoted = {at for literal in emphasis.literals if (at := literal.first_line(lines)) is not None}
+    reach = len(lines) if last is None else min(last + 1, len(lines))
+    candidates = [at for at in range(first, reach) if layout.starts[at]] or [first]
+    best = (-1.0, candidates[0])
+    for at in candidates:
+        end = _end_of(lines, layout, at)
+        value = _value(said[at:end], shares[at:end], weights)
+        value += sum(_SAID * (1 - _FARTHER * (line - at)) for line in quoted if at <= line < end)
+        if value > best[0] + 1e-9:
+            best = (value, at)
+    start = _with_header(layout, best[1], first) if best[0] > 0 else best[1]
+    return start, _end_of(lines, layout, start), max(best[0], 0.0)
+
+
+def signature_span(lines: Sequence[str], signature: str) -> tuple[int, int]:
+    """Return where a definition's signature begins, a few decorators included, and the index after its end."""
+    wanted = _squeezed(signature).rstrip(":{;=")
+    read = ""
+    for index, line in enumerate(lines[:_LONGEST_HEAD]):
+        read += _squeezed(line)
+        at = read.find(wanted) if wanted else -1
+        if at >= 0:
+            start = _line_at(lines, at)
+            return (0 if start <= NEAR_SIGNATURE else start), index + 1
+    return 0, min(1, len(lines))
+
+
+def _line_at(lines: Sequence[str], position: int) -> int:
+    """Return the index of the line that holds a position of the squeezed text."""
+    read = 0
+    for index, line in enumerate(lines):
+        read += len(_squeezed(line))
+        if position < read:
+            return index
+    return 0
 
 
 def body_start(lines: Sequence[str], signature: str) -> int:
     """Return the index of the first line after a definition's signature and docstring; 0 if that leaves nothing."""
-    head = _signature_end(lines, signature)
+    head = signature_span(lines, signature)[1]
     if head < len(lines) and lines[head].strip().lstrip("rbuRBU").startswith(_QUOTES):
         head = _docstring_end(lines, head)
+    while head < len(lines) and not lines[head].strip():
+        head += 1
     return head if head < len(lines) else 0
 
 
-def _signature_end(lines: Sequence[str], signature: str) -> int:
-    ends = signature.strip().rsplit("\n", 1)[-1].strip().rstrip(":{ ")[-20:]
-    for index, line in enumerate(lines[:20]):
-        if ends and ends in line:
-            return index + 1
-    return min(1, len(lines))
+def _share(line: str, prose: bool) -> float:
+    if _IMPORT.match(line):
+        return _IMPORT_SHARE
+    return _PROSE_SHARE if prose else 1.0
+
+
+def _term_weights(said: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weigh a word by how few lines say it: what every line says tells them apart in nothing."""
+    counts: dict[str, int] = {}
+    for terms in said:
+        for term in terms:
+            counts[term] = counts.get(term, 0) + 1
+    return {term: math.log(1 + len(said) / count) for term, count in counts.items()}
+
+
+def _value(said: Sequence[frozenset[str]], shares: Sequence[float], weights: dict[str, float]) -> float:
+    """Sum each word's best line of the window, the earlier the better, and a little for every further line."""
+    best: dict[str, float] = {}
+    more = 0.0
+    for offset, (terms, share) in enumerate(zip(said, shares, strict=True)):
+        for term in terms:
+            value = weights[term] * share * (1 - _FARTHER * offset)
+            more += 0.1 * value
+            best[term] = max(best.get(term, 0.0), value)
+    return sum(best.values()) + more
+
+
+def _with_header(layout: Layout, start: int, first: int) -> int:
+    """Go up to the line that opens the block, when it is near: a `raise` says little without its condition."""
+    for at in range(start - 1, max(first, start - NEAR_SIGNATURE) - 1, -1):
+        if layout.starts[at] and layout.indents[at] < layout.indents[start] and not layout.prose[at]:
+            return at
+    return start
+
+
+def _end_of(lines: Sequence[str], layout: Layout, start: int) -> int:
+    limit = _block_end(lines, layout, start)
+    if limit < len(lines) and limit == start + EXCERPT_LINES:
+        limit = _whole_statements(lines, layout, start, limit)
+    while limit > start + 1 and (not lines[limit - 1].strip() or _dangles(lines, layout, start, limit)):
+        limit -= 1
+    while limit < len(lines) and is_closing(lines[limit]) and layout.indents[limit] >= layout.indents[start]:
+        limit += 1
+    return limit
+
+
+def _dangles(lines: Sequence[str], layout: Layout, start: int, limit: int) -> bool:
+    """Whether the last line only leads to what is cut off: a comment, a decorator, the head of a block."""
+    if limit >= len(lines) or limit <= start + _SHORTEST:
+        return False
+    text = lines[limit - 1]
+    return is_header(text) or layout.prose[limit - 1] or text.strip().startswith("@")
+
+
+def _block_end(lines: Sequence[str], layout: Layout, start: int) -> int:
+    """Return where the block that the window begins in ends, or twelve lines on."""
+    limit = min(start + EXCERPT_LINES, len(lines))
+    for at in range(start + 1, limit):
+        if lines[at].strip() and layout.indents[at] < layout.indents[start]:
+            return at
+    return limit
+
+
+def _whole_statements(lines: Sequence[str], layout: Layout, start: int, limit: int) -> int:
+    """Cut before the statement that would be cut in two, or finish it when it is nearly done."""
+    if layout.starts[limit] or not lines[limit].strip():
+        return limit
+    for at in range(limit + 1, min(limit + _SHORTEST, len(lines)) + 1):
+        if at == len(lines) or layout.starts[at] or not lines[at].strip():
+            return at
+    begun = [at for at in range(start + _SHORTEST, limit) if layout.starts[at]]
+    return begun[-1] if begun else limit
 
 
 def _docstring_end(lines: Sequence[str], start: int) -> int:
@@ -52,9 +175,5 @@ def _docstring_end(lines: Sequence[str], start: int) -> int:
     return next(closing, len(lines) - 1) + 1
 
 
-def _without_blank_edges(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
-    while start < end - 1 and not lines[start].strip():
-        start += 1
-    while end > start + 1 and not lines[end - 1].strip():
-        end -= 1
-    return start, end
+def _squeezed(text: str) -> str:
+    return "".join(text.split())

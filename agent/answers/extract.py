@@ -3,65 +3,39 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from agent.answers.blocks import (
     LABEL,
+    TYPE_KINDS,
     headline,
     line_numbers,
-    named,
     see_also_line,
+    sentence_of,
     show_definition,
     show_window,
-    site_line,
 )
 from agent.answers.draft import Draft, quote
-from agent.answers.markdown import code_span, fenced, quoted_prose
-from agent.ports import Deps
-from agent.state import EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision, where
+from agent.answers.excerpts import Emphasis
+from agent.answers.markdown import code_span, fenced
+from agent.answers.material import Material, Subject
+from agent.answers.sites import write_calls, write_files, write_tests
+from agent.answers.statements import dedented
+from agent.evidence.order import code_first, is_aside
+from agent.questions.literals import literal_of
+from agent.questions.terms import content_terms, stem, words
+from agent.state import EvidenceRef, Lookup, RetrievalRequest, where
+
+__all__ = ["Material", "Subject", "write"]
 
 MAX_LED = 3
 MAX_CITED = 6
-MAX_LISTED = 10
+MAX_LINES = 40
+MAX_WORDS_WEIGHED = 6  # in a longer question no single word is missed
+SAME_BEGINNING = 5  # letters that two forms of a word share
+_ASKS_HOW = re.compile(r"\s*(?:how|why|what\s+happens|when)\b", re.IGNORECASE)
 _LEAD_SHARE = 0.6  # a further place leads too when it scores at least this much of the best
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Material:
-    """Everything that an answer is made of."""
-
-    deps: Deps
-    question: str
-    terms: frozenset[str]
-    decision: RouterDecision
-    retrieved: Sequence[EvidenceRef]
-    expanded: Sequence[EvidenceRef]
-    metadata: RetrievalMetadata
-
-    def of(self, *roles: Role) -> list[EvidenceRef]:
-        """Return what was retrieved in these roles, in order."""
-        return [ref for ref in self.retrieved if ref["role"] in roles]
-
-    @property
-    def lookup(self) -> Lookup:
-        """What the first request was for."""
-        requests = self.decision["requests"]
-        return requests[0]["lookup"] if requests else "search"
-
-    @property
-    def name(self) -> str:
-        """The name or text that the first request was about."""
-        requests = self.decision["requests"]
-        return requests[0]["query"] if requests else self.question
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Subject:
-    """What an answer led with, for the next question's "it"."""
-
-    symbol: str = ""
-    kind: str = ""
 
 
 async def write(draft: Draft, material: Material) -> Subject:
@@ -75,134 +49,186 @@ async def _definitions(draft: Draft, material: Material) -> Subject:
     definitions = material.of("definition")
     if not definitions:
         return await _passages(draft, material)
-    asked = [request["query"] for request in material.decision["requests"] if request["lookup"] == "definition"]
-    first = definitions[0]
-    if len(definitions) > 1 and len(asked) == 1:
-        total = material.metadata["totals"].get("definition", len(definitions))
-        draft.say(f"{LABEL} {code_span(asked[0])} is defined in {total} places.")
-    elif len(definitions) > 1:
-        draft.say(f"{LABEL} the names in the question are defined here.")
-    for ref in definitions[:MAX_LED]:
-        draft.say(headline(draft, ref) if len(definitions) > 1 else f"{LABEL} {_defined(draft, ref)}")
-        await show_definition(draft, material.deps, ref, material.terms)
-    _see_also(draft, [*definitions[MAX_LED:], *_further(material, shown=definitions)])
-    return Subject(symbol=first["symbol"], kind=first["kind"])
+    asked = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"]
+    main = [ref for ref in definitions if not is_aside(ref["path"])] or definitions
+    # A question about nothing but a name puts weight on no line of it: the body is shown from its first line on.
+    emphasis = material.emphasis if len(material.decision["requests"]) > 1 else Emphasis(terms=frozenset())
+    led = _one_for_each(asked, main)[:MAX_LED] if len(asked) > 1 else main[:MAX_LED]
+    if len(led) > 1:
+        draft.say(f"{LABEL} {_several(material, asked, len(main))}")
+    for ref in led:
+        draft.say(headline(draft, ref) if len(led) > 1 else f"{LABEL} {_defined(draft, ref)}")
+        await show_definition(draft, material.deps, ref, emphasis)
+    _see_also(draft, _further(material, shown=led, more=[ref for ref in definitions if ref not in led]))
+    return Subject(symbol=led[0]["symbol"], kind=led[0]["kind"])
+
+
+def _several(material: Material, asked: Sequence[str], main: int) -> str:
+    if len(asked) > 1:
+        return "the names in the question are defined here."
+    totals = material.metadata["totals"]
+    asides = totals.get("aside", 0)
+    places = max(totals.get("definition", main) - asides, main)
+    beside = f", and in {asides} more of the tests and examples" if asides else ""
+    return f"{code_span(asked[0])} is defined in {places} places{beside}."
+
+
+def _one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    """Return a definition for each name of the question before a second one for any."""
+    last = [name.rpartition(".")[2].lower() for name in asked]
+    first = [
+        next((ref for ref in definitions if ref["symbol"].rpartition(".")[2].lower() == name), None) for name in last
+    ]
+    return list({(ref["path"], ref["symbol"]): ref for ref in first if ref is not None}.values())
 
 
 def _defined(draft: Draft, ref: EvidenceRef) -> str:
-    lines, about = where(ref), quoted_prose(ref["doc"])
+    lines, about = where(ref), sentence_of(ref)
     sentence = (
         f"{code_span(ref['symbol'])} is defined in {code_span(ref['path'])} {draft.cite(lines)}, {line_numbers(lines)}."
     )
     return f"{sentence} {about}" if about else sentence
 
 
-async def _calls(draft: Draft, material: Material) -> Subject:
-    role: Role = "caller" if material.lookup in {"callers", "usages"} else "callee"
-    definitions, sites = material.of("definition"), material.of(role)
-    mentions = material.of("mention")
-    subject = _subject(material, definitions)
-    target = _target(draft, material, definitions)
-    if not sites and not mentions:
-        verb = "calls" if role == "caller" else "is called by"
-        draft.say(f"{LABEL} as far as the syntax tells, nothing in the repository {verb} {target}.")
-        for ref in definitions[:1]:
-            await show_definition(draft, material.deps, ref, material.terms)
-        return subject
-    if sites:
-        total = material.metadata["totals"].get(role, len(sites))
-        draft.say(f"{LABEL} {_count(total, role)} {target}:")
-        await _list(draft, material, sites, total)
-    if mentions:
-        draft.say(f"{LABEL} these lines mention {target}:" if not sites else "It is also mentioned in:")
-        await _list(draft, material, mentions, len(mentions))
-    return subject
-
-
-async def _tests(draft: Draft, material: Material) -> Subject:
-    definitions, tests = material.of("definition"), material.of("test")
-    target = _target(draft, material, definitions)
-    if tests:
-        draft.say(f"{LABEL} these tests use {target}:")
-        await _list(draft, material, tests, material.metadata["totals"].get("test", len(tests)))
-    else:
-        draft.say(f"{LABEL} no test in the repository names {target}.")
-    return _subject(material, definitions)
-
-
-async def _files(draft: Draft, material: Material) -> Subject:
-    for head in material.of("file"):
-        symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
-        outline = [ref for ref in symbols if "." not in ref["symbol"]] or symbols
-        draft.say(
-            f"{LABEL} {code_span(head['path'])} {draft.cite(where(head))}"
-            + (
-                f" defines {len(symbols)} names, {len(outline)} of them at the top level:"
-                if symbols
-                else " begins like this:"
-            )
-        )
-        if outline:
-            items = [see_also_line(draft, ref) for ref in outline[:MAX_LISTED]]
-            draft.say("\n".join([*items, *_and_more(len(outline) - len(items))]))
-        else:
-            source = await quote(material.deps, where(head))
-            draft.say(fenced(source.lines[:20], source.language))
-    return Subject()
-
-
 async def _lines(draft: Draft, material: Material) -> Subject:
     around = material.of("parent")
-    asked = [request for request in material.decision["requests"] if request["lookup"] == "lines"]
-    label = LABEL
+    label = f"{LABEL} "
     for ref in material.of("lines"):
-        request = next((one for one in asked if one["path"] == ref["path"] and _covers(ref, one["start_line"])), None)
-        inner = next(
-            (outer for outer in around if request and _encloses(outer, ref["path"], request["start_line"])), None
-        )
-        wanted = f", around line {request['start_line']}" if request else ""
-        within = f", in {inner['kind']} {code_span(inner['symbol'])} {draft.cite(where(inner))}" if inner else ""
-        draft.say(f"{label} {code_span(ref['path'])} {draft.cite(where(ref))}{wanted}{within}:".strip())
+        request = _request_for(ref, material)
+        inner = next((outer for outer in around if request and _holds(outer, ref["path"], request["start_line"])), None)
+        draft.say(f"{label}{_place(draft, ref, request, inner)}")
         source = await quote(material.deps, where(ref))
-        draft.say(fenced(source.lines, source.language))
+        draft.say(fenced(dedented(source.lines[:MAX_LINES]), source.language))
+        if len(source.lines) > MAX_LINES:
+            draft.say(f"{len(source.lines) - MAX_LINES} more lines follow.")
         label = ""
-    _see_also(draft, material.of("definition"))
+    said = material.metadata["totals"].get("said", 0)
+    raising = [material.definition_of(ref) or ref for ref in material.of("hit")[:said]]
+    _see_also(draft, [*material.of("definition"), *(ref for ref in code_first(raising) if ref not in around)])
     first = around[0] if around else None
     return Subject(symbol=first["symbol"], kind=first["kind"]) if first else Subject()
 
 
+def _request_for(ref: EvidenceRef, material: Material) -> RetrievalRequest | None:
+    asked = (one for one in material.decision["requests"] if one["lookup"] == "lines")
+    return next((one for one in asked if _holds(ref, one["path"], one["start_line"])), None)
+
+
+def _place(draft: Draft, ref: EvidenceRef, request: RetrievalRequest | None, inner: EvidenceRef | None) -> str:
+    wanted = ""
+    if request is not None:
+        is_one = request["start_line"] == request["end_line"]
+        wanted = f", around line {request['start_line']}" if is_one else f", {line_numbers(where(ref))}"
+    within = f", in {inner['kind']} {code_span(inner['symbol'])} {draft.cite(where(inner))}" if inner else ""
+    note = f" ({request['reasoning']})" if request is not None and "trace says" in request["reasoning"] else ""
+    return f"{code_span(ref['path'])} {draft.cite(where(ref))}{wanted}{within}{note}:"
+
+
 async def _passages(draft: Draft, material: Material) -> Subject:
-    hits = material.of("hit") or list(material.retrieved)  # tools find lines without a ranking
-    if not hits:
+    hits, named = material.of("hit"), material.of("definition")
+    if named and not material.decision["unknown"] and not material.metadata["totals"].get("said"):
+        return await _definitions(draft, material)
+    near = named if material.decision["unknown"] else []
+    if not near:
+        hits = hits or list(material.retrieved)  # tools find lines without a ranking
+    if not hits and not near:
         return _nothing(draft, material)
-    draft.say(_opening(material, hits))
-    led = _leading(hits)
+    unsaid = await _unsaid(material, hits) if not near and not _is_unfound(material) else []
+    draft.say(_opening(material, hits, near) + _unsaid_note(unsaid))
+    if near:
+        return await _near(draft, material, near)
+    if material.metadata["weak"] or _is_unfound(material):
+        _see_also(draft, [material.definition_of(ref) or ref for ref in code_first(hits)][:MAX_LED], title="")
+        return Subject()
+    led = _for_the_question(_leading(hits), material)[: 1 if unsaid else MAX_LED]
     shown: list[EvidenceRef] = []
     for ref in led:
-        definition = _definition_of(ref, material.expanded)
+        definition = material.definition_of(ref)
         shown.append(definition or ref)
         if definition is not None:
             draft.say(headline(draft, definition))
-            await show_definition(draft, material.deps, definition, material.terms)
+            await show_definition(draft, material.deps, definition, material.emphasis, hit=ref)
         else:
-            show_window(draft, ref["path"], await quote(material.deps, where(ref)), material.terms)
-    _see_also(draft, _further(material, shown=shown))
+            show_window(draft, ref["path"], await quote(material.deps, where(ref)), material.emphasis)
+    _see_also(draft, _further(material, shown=shown, more=named))
     return Subject(symbol=shown[0]["symbol"], kind=shown[0]["kind"])
 
 
-def _opening(material: Material, hits: Sequence[EvidenceRef]) -> str:
-    unknown = [name for name in material.decision["unknown"] if not _is_said(name, hits)]
-    missing = ""
-    if unknown:
-        near = _near_names(unknown, [*hits, *material.expanded])
-        similar = f" Similar names: {', '.join(map(code_span, near))}." if near else ""
-        missing = f"No definition of {', '.join(map(code_span, unknown))} was found.{similar} "
+async def _near(draft: Draft, material: Material, near: Sequence[EvidenceRef]) -> Subject:
+    """Show what the misspelt name most likely means, and name the rest."""
+    first = near[0]
+    draft.say(headline(draft, first))
+    await show_definition(draft, material.deps, first, material.emphasis)
+    _see_also(draft, _further(material, shown=[first], more=near[1:]))
+    return Subject(symbol=first["symbol"], kind=first["kind"])
+
+
+def _opening(material: Material, hits: Sequence[EvidenceRef], near: Sequence[EvidenceRef]) -> str:
+    missing = _missing(material, [*near, *hits, *material.expanded])
+    totals = material.metadata["totals"]
+    if near:
+        return f"{missing}{LABEL} this may be meant."
     if material.metadata["weak"]:
         return (
             f"{missing}Nothing in the code clearly answers this. Searched for {_searched(material)}; "
             "the closest places, without a language model:"
         )
+    if _is_unfound(material):
+        return f"{missing}{_quoted(material)} does not stand in the code; the closest places, without a language model:"
+    if totals.get("said"):
+        return f"{LABEL} {_quoted(material)} stands here."
+    if totals.get("quoted") and not missing:
+        missing = "What the question quotes does not stand in the code like that. "
     return f"{missing}{LABEL} {'this place fits' if len(_leading(hits)) == 1 else 'these places fit'} best."
+
+
+async def _unsaid(material: Material, hits: Sequence[EvidenceRef]) -> list[str]:
+    """Return the words of a short question that no place found says in any form."""
+    if not 2 <= len(material.terms) <= MAX_WORDS_WEIGHED or material.metadata["weak"]:
+        return []
+    said: set[str] = set()
+    for ref in hits:
+        passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
+        said |= set(words(f"{ref['path']} {ref['symbol']} {passage.text}"))
+    begins, stems = {word[:SAME_BEGINNING] for word in said}, {stem(word) for word in said}
+    asked = [word for word in dict.fromkeys(words(material.question)) if word.isascii() and content_terms(word)]
+    return [word for word in asked if word[:SAME_BEGINNING] not in begins and stem(word) not in stems]
+
+
+def _quoted(material: Material) -> str:
+    literals = (literal_of(request["query"]) for request in material.decision["requests"])
+    return code_span(next((literal.text for literal in literals if literal is not None), material.name))
+
+
+def _is_unfound(material: Material) -> bool:
+    """Whether the question is about one exact text, a number or an option, that was found nowhere."""
+    totals, requests = material.metadata["totals"], material.decision["requests"]
+    literal = literal_of(requests[0]["query"]) if requests else None
+    return literal is not None and not literal.is_message and not totals.get("said") and bool(totals.get("quoted"))
+
+
+def _for_the_question(led: list[EvidenceRef], material: Material) -> list[EvidenceRef]:
+    """Put what runs before what only is, where the question asks how or why something happens."""
+    if not _ASKS_HOW.match(material.question) or len(material.terms) > MAX_WORDS_WEIGHED:
+        return led
+    return sorted(led, key=lambda ref: ref["kind"] in TYPE_KINDS or ref["kind"] == "constant")
+
+
+def _unsaid_note(unsaid: Sequence[str]) -> str:
+    """Say which words were not found, so that nobody takes the rest for an answer to them."""
+    return f" Nothing that was found says {', '.join(map(code_span, unsaid))}." if unsaid else ""
+
+
+def _missing(material: Material, refs: Sequence[EvidenceRef]) -> str:
+    """Say which names of the question are not defined, and which names are spelt alike."""
+    if material.metadata["totals"].get("said"):
+        return ""  # it is no definition, and it was found
+    unknown = [name for name in material.decision["unknown"] if not _is_said(name, refs)]
+    if not unknown:
+        return ""
+    alike = _near_names(unknown, refs)
+    similar = f" Similar names: {', '.join(map(code_span, alike))}." if alike else ""
+    return f"No definition of {', '.join(map(code_span, unknown))} was found.{similar} "
 
 
 def _searched(material: Material) -> str:
@@ -212,6 +238,8 @@ def _searched(material: Material) -> str:
 def _nothing(draft: Draft, material: Material) -> Subject:
     if material.metadata["failures"]:
         draft.say(f"The index could not be read: {code_span(material.metadata['failures'][0], longest=300)}")
+    elif not material.decision["requests"] and material.decision["reasoning"].startswith("There is no"):
+        draft.say(f"{material.decision['reasoning']} {code_span(material.deps.code.repository)}.")
     else:
         commit = code_span(material.deps.code.commit.sha[:12])
         draft.say(f"Nothing in {code_span(material.deps.code.repository)} at commit {commit} fits this question.")
@@ -221,73 +249,40 @@ def _nothing(draft: Draft, material: Material) -> Subject:
 
 
 def _leading(hits: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Return the one to three hits worth showing: near the best score, and each about something else."""
+    """Return the one to three hits worth showing: near the best score, each about something else, code before tests."""
     best = max(ref["score"] for ref in hits)
     led: dict[tuple[str, str], EvidenceRef] = {}
     for ref in hits:
         if best <= 0 or ref["score"] >= _LEAD_SHARE * best:
-            led.setdefault((ref["path"], ref["symbol"]), ref)
-    return list(led.values())[:MAX_LED]
+            led.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
+    ordered = code_first(led.values())
+    # A test beside the code that it tests adds little; where there are only tests, they are the answer.
+    return [ref for ref in ordered if not is_aside(ref["path"]) or is_aside(ordered[0]["path"])][:MAX_LED]
 
 
-def _further(material: Material, *, shown: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+def _further(
+    material: Material, *, shown: Sequence[EvidenceRef], more: Sequence[EvidenceRef] = ()
+) -> list[EvidenceRef]:
     """Return what else is worth a line: other hits under the name of their definition, then siblings."""
     seen = {(ref["path"], ref["symbol"]) for ref in shown}
     further: list[EvidenceRef] = []
-    candidates = [*material.of("hit"), *(ref for ref in material.expanded if ref["role"] == "sibling")]
-    for ref in candidates:
+    siblings = [ref for ref in material.expanded if ref["role"] == "sibling"]
+    for ref in [*more, *code_first(material.of("hit")), *siblings]:
         key = (ref["path"], ref["symbol"])
         if key not in seen:
             seen.add(key)
-            further.append(_definition_of(ref, material.expanded) or ref)
+            further.append(ref if ref["role"] == "definition" else material.definition_of(ref) or ref)
     return further
 
 
-def _see_also(draft: Draft, refs: Sequence[EvidenceRef]) -> None:
+def _see_also(draft: Draft, refs: Sequence[EvidenceRef], *, title: str = "See also:") -> None:
     items = [see_also_line(draft, ref) for ref in refs[: max(0, MAX_CITED - draft.marks_used)]]
     if items:
-        draft.say("\n".join(["See also:", "", *items]))
+        draft.say("\n".join([*([title, ""] if title else []), *items]))
 
 
-async def _list(draft: Draft, material: Material, refs: Sequence[EvidenceRef], total: int) -> None:
-    items = [await site_line(draft, material.deps, ref) for ref in refs[:MAX_LISTED]]
-    draft.say("\n".join([*items, *_and_more(total - len(items))]))
-
-
-def _and_more(count: int) -> list[str]:
-    return [f"- and {count} more"] if count > 0 else []
-
-
-def _definition_of(ref: EvidenceRef, expanded: Sequence[EvidenceRef]) -> EvidenceRef | None:
-    same = (other for other in expanded if other["path"] == ref["path"] and other["symbol"] == ref["symbol"])
-    return next(same, None) if ref["symbol"] else None
-
-
-def _target(draft: Draft, material: Material, definitions: Sequence[EvidenceRef]) -> str:
-    """Name what the question is about, with the mark of its definition."""
-    if not definitions:
-        return code_span(material.name)
-    return f"{named(definitions[0])} {draft.cite(where(definitions[0]))}"
-
-
-def _subject(material: Material, definitions: Sequence[EvidenceRef]) -> Subject:
-    if not definitions:
-        return Subject(symbol=material.name)
-    return Subject(symbol=definitions[0]["symbol"], kind=definitions[0]["kind"])
-
-
-def _count(total: int, role: Role) -> str:
-    if role == "caller":
-        return f"{total} call{'s' if total != 1 else ''} of"
-    return f"{total} call{'s' if total != 1 else ''} made by"
-
-
-def _covers(ref: EvidenceRef, line: int) -> bool:
-    return ref["start_line"] <= line <= ref["end_line"]
-
-
-def _encloses(ref: EvidenceRef, path: str, line: int) -> bool:
-    return ref["path"] == path and _covers(ref, line)
+def _holds(ref: EvidenceRef, path: str, line: int) -> bool:
+    return ref["path"] == path and ref["start_line"] <= line <= ref["end_line"]
 
 
 def _is_said(name: str, refs: Sequence[EvidenceRef]) -> bool:
@@ -296,18 +291,22 @@ def _is_said(name: str, refs: Sequence[EvidenceRef]) -> bool:
 
 
 def _near_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
-    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in refs if ref["symbol"]}
-    near = [match for name in unknown for match in difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3)]
+    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
+    near = [
+        match
+        for name in unknown
+        for match in difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3, cutoff=0.75)
+    ]
     return list(dict.fromkeys(by_last[match] for match in near))
 
 
 _FORMS: Mapping[Lookup, Callable[[Draft, Material], Awaitable[Subject]]] = {
     "search": _passages,
     "definition": _definitions,
-    "usages": _calls,
-    "callers": _calls,
-    "callees": _calls,
-    "tests": _tests,
-    "file": _files,
+    "usages": write_calls,
+    "callers": write_calls,
+    "callees": write_calls,
+    "tests": write_tests,
+    "file": write_files,
     "lines": _lines,
 }

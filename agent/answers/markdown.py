@@ -45,6 +45,8 @@ def one_line(text: str, *, longest: int) -> str:
 
 def printable(text: str) -> str:
     """Replace characters that steer a terminal or hide what is written; tabs and line breaks stay."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     return "".join(char if char in "\n\t" or _is_seen(char) else "\ufffd" for char in text.replace("\r\n", "\n"))
 
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from agent.evidence.paths import FileNames
 from agent.evidence.requests import decision, look_up, open_file, open_lines, search_for
 from agent.ports import CodeSearch
 from agent.questions.forms import NamedQuestion, read_form
+from agent.questions.language import InLanguage, in_language
+from agent.questions.literals import Literal, find_literals, query_for
 from agent.questions.mentions import Mentions, find_mentions
 from agent.questions.terms import content_terms
-from agent.questions.traceback import error_name, read_frames
-from agent.state import RetrievalRequest, RouterDecision
+from agent.questions.traceback import Frame, error_message, error_name, read_frames
+from agent.state import Lookup, RetrievalRequest, RouterDecision
+from indexer.models import FileEntry
 
 MAX_FRAMES_SHOWN = 3
 MAX_LINES = 80
+FUNCTION_HEAD = 14
+_MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
+_LONGEST_ACRONYM = 5
+_SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 
 _OVERVIEW = re.compile(
     r"(?:what(?:'s|’s|\s+is|\s+does)|describe|explain|summari[sz]e|tell\s+me\s+about|(?:give\s+me\s+)?an?\s+(?:overview|summary)\s+of)"
@@ -24,14 +33,36 @@ _OVERVIEW = re.compile(
     re.IGNORECASE,
 )
 
+_NAMES_A_THING = re.compile(
+    r"\b(?:function|method|class|struct|interface|constant|variable|macro|defined|calls)\b", re.IGNORECASE
+)
+_IMPORTERS = re.compile(
+    r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
+    re.IGNORECASE,
+)
+
 
 async def decide(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
-    for attempt in (_from_trace, _from_paths, _from_form, _from_names):
+    asked = in_language(question)
+    if asked is not None:
+        return await _in_language(asked, code)
+    for attempt in (_from_trace, _from_paths, _from_form, _from_literals, _from_names):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
     return _broad(question)
+
+
+async def _in_language(asked: InLanguage, code: CodeSearch) -> RouterDecision:
+    """Answer from the files of one language; with nothing where the repository has none."""
+    if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
+        return decision([], fast_path=True, reasoning=f"There is no {asked.language} in")
+    chosen = await decide(asked.question, code)
+    patterns = [f"*{ending}" for ending in asked.endings]
+    for request in chosen["requests"]:
+        request["patterns"] = request["patterns"] or patterns
+    return chosen
 
 
 async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
@@ -39,12 +70,62 @@ async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     if not frames:
         return None
     names = FileNames(await code.files())
-    known = [(entry, frame.line) for frame in frames if (entry := names.find(frame.path)) is not None]
-    places = list(dict.fromkeys((entry.path, min(line, entry.lines)) for entry, line in known))[:MAX_FRAMES_SHOWN]
-    requests = [open_lines(path, line, line, reasoning="a frame of the stack trace") for path, line in places]
-    if (error := error_name(question)) and await code.definitions(error):
-        requests.append(look_up("definition", error, reasoning="the error of the stack trace"))
-    return decision(requests, fast_path=True, reasoning="a pasted stack trace") if requests else None
+    known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
+    requests: dict[tuple[str, int], RetrievalRequest] = {}
+    for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
+        request = await _frame_request(entry, frame, code)
+        requests.setdefault((request["path"], request["start_line"]), request)
+    chosen = list(requests.values())[:MAX_FRAMES_SHOWN]
+    if chosen and (error := error_name(question)) and await code.definitions(error):
+        chosen.append(look_up("definition", error, reasoning="the error of the stack trace"))
+    if message := error_message(question):
+        chosen.append(search_for(message, reasoning="what the error says"))
+    return decision(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
+
+
+async def _frame_request(entry: FileEntry, frame: Frame, code: CodeSearch) -> RetrievalRequest:
+    """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
+    line = max(1, min(frame.line, entry.lines))
+    found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
+    spans = [(one.symbol.start_line, one.symbol.end_line) for one in found]
+    if not spans:
+        return open_lines(entry.path, line, line, reasoning="a frame of the stack trace")
+    start, end = min(spans, key=lambda span: (not span[0] <= line <= span[1], abs(span[0] - line)))
+    moved = await _line_of(frame.source, entry.path, start, end, code) if frame.source else None
+    if moved is not None or start <= line <= end:
+        note = "" if moved in {None, frame.line} else f"the trace says line {frame.line}, of another version"
+        at = moved or line
+        return open_lines(entry.path, at, at, reasoning=note or "a frame of the stack trace")
+    end = min(end, start + FUNCTION_HEAD - 1)
+    return open_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
+
+
+async def _line_of(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
+    """Find the line of the function that reads most like the one in the trace."""
+    lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
+    close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
+    return start + lines.index(close[0]) if close else None
+
+
+async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | None:
+    """Search for the texts that the question quotes, unless they are names that are defined."""
+    literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
+    if not literals:
+        return None
+    said = [search_for(query_for(one), reasoning="a text that the question quotes") for one in literals]
+    quoted = " ".join(one.text for one in literals)
+    unknown = [one.text for one in literals if not one.is_message and find_mentions(f"`{one.text}`").names]
+    outside = _outside(question, literals)
+    definitions, _ = await _definitions(find_mentions(outside), code)
+    if content_terms(outside) - content_terms(quoted):
+        said.append(search_for(question, reasoning="what the question says around it"))
+    return decision([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
+
+
+def _outside(question: str, literals: Sequence[Literal]) -> str:
+    for literal in literals:
+        question = question.replace(literal.text, " ")
+    return question
 
 
 async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
@@ -71,6 +152,10 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
 
 async def _about_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
+    if _IMPORTERS.search(question):
+        uses = look_up("usages", paths[0], reasoning="who imports the file")
+        uses["path"] = paths[0]
+        return decision([uses], fast_path=True, reasoning="who uses a file")
     rest = content_terms(question) - content_terms(" ".join(paths)) - content_terms("contain show outline define open")
     if not rest:
         return decision(
@@ -87,17 +172,25 @@ async def _from_form(question: str, code: CodeSearch) -> RouterDecision | None:
     asked = read_form(question)
     if asked is None or _OVERVIEW.fullmatch(question):
         return None
-    name = await _known_name(asked.name, code)
-    if name is None:
+    known = await _known(asked.name, code)
+    if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _of_unknown(question, asked)
-    exact = look_up(asked.lookup, name, reasoning=f"the question asks for {asked.lookup} of a name")
+    exact = _request(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
     return decision([exact], fast_path=True, reasoning="a question about one name")
 
 
+async def _is_spelt_so(name: str, code: CodeSearch) -> bool:
+    """Whether a name in capitals, which may be an environment variable, is defined just so."""
+    if not (name.isupper() and "_" in name):
+        return True
+    return any(definition.symbol.name == name for definition in await code.definitions(name))
+
+
 def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
-    if not find_mentions(f"`{asked.name}`").names or (asked.name.islower() and "_" not in asked.name):
+    if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
         return None
-    if find_mentions(question).codes:
+    is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}
+    if is_word and not (question.strip("`?. ") == asked.name or _NAMES_A_THING.search(question)):
         return None
     requests: list[RetrievalRequest] = []
     if asked.lookup == "usages":
@@ -108,11 +201,14 @@ def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
 
 async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
     mentions = find_mentions(question)
+    around = content_terms(question) - content_terms(" ".join((*mentions.names, *mentions.words, *mentions.codes)))
+    if len(around) > _MOST_WORDS_AROUND:
+        mentions = replace(mentions, words=())
     requests, unknown = await _definitions(mentions, code)
     codes = [search_for(value, reasoning="a code that the question quotes") for value in mentions.codes]
     if not requests and not codes and not unknown:
         return None
-    if content_terms(question) - content_terms(" ".join((*mentions.names, *mentions.words, *mentions.codes))):
+    if around:
         requests.append(search_for(question, reasoning="what the question says around the names"))
     elif unknown and not requests:
         requests.append(search_for(" ".join(unknown), reasoning="the names are not defined here"))
@@ -126,35 +222,53 @@ async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
 
 async def _definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
     """Return lookups for the names that are defined, and the names that look like code and are not."""
-    known: list[str] = []
+    requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
     for written in (*mentions.names, *mentions.words):
-        name = await _known_name(written, code)
-        if name is not None and (written in mentions.names or await _is_exact(written, code)):
-            known.append(name)
+        known = await _known(written, code)
+        if known is not None and (written in mentions.names or await _is_exact(written, code)):
+            requests.setdefault(known.name, _request("definition", known, reasoning="a name in the question"))
         elif written in mentions.names:
             unknown.append(written)
-    requests = [look_up("definition", name, reasoning="a name in the question") for name in dict.fromkeys(known)]
-    return requests, unknown
+    return list(requests.values()), unknown
 
 
 async def _is_exact(word: str, code: CodeSearch) -> bool:
     """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
+    if word.isupper() and len(word) <= _LONGEST_ACRONYM:
+        return False
     return any(definition.symbol.name == word for definition in await code.definitions(word))
 
 
-async def _known_name(written: str, code: CodeSearch) -> str | None:
-    """Return the name as the index has it: as written, or without its leading modules."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """A name as the index has it, and the module in whose path it is to be looked for first."""
+
+    name: str
+    module: str = ""
+
+
+async def _known(written: str, code: CodeSearch) -> _Known | None:
+    """Return the name as written, or without its leading modules."""
     if await code.definitions(written):
-        return written
+        return _Known(name=written)
     parts = written.split(".")
     for cut in range(1, len(parts)):
         shorter = ".".join(parts[cut:])
         definitions = await code.definitions(shorter)
         module = parts[cut - 1].lower()
         if any(module in definition.path.lower().replace(".", "/").split("/") for definition in definitions):
-            return shorter
+            return _Known(name=shorter, module=module)
+        if definitions and cut < len(parts) - 1:  # `Class.method` alone says enough
+            return _Known(name=shorter)
     return None
+
+
+def _request(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
+    request = look_up(lookup, known.name, reasoning=reasoning)
+    if known.module:
+        request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
+    return request
 
 
 def _broad(question: str) -> RouterDecision:

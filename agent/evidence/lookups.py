@@ -5,25 +5,39 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
-from agent.evidence.refs import call_ref, definition_ref, hit_ref, lines_ref, symbol_ref
+from agent.evidence.members import members
+from agent.evidence.near_names import near_definitions
+from agent.evidence.order import code_first, is_aside, preferred
+from agent.evidence.quoted import holding
+from agent.evidence.refs import call_ref, definition_ref, hit_ref, lines_ref
 from agent.evidence.search import search
+from agent.evidence.subjects import subject_of
 from agent.ports import CodeSearch
+from agent.questions.literals import find_literals, literal_of
+from agent.questions.mentions import find_mentions
 from agent.questions.terms import content_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, where
-from indexer.models import CallSite, Location
+from indexer.models import CallSite, Hit, Location
 
 MAX_DEFINITIONS = 8
 MAX_SITES = 24
+MAX_NAMED_HITS = 8
 _CONTEXT_LINES = 5
 _FILE_HEAD = 40
+_LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they stand
+_IMPORTING = re.compile(
+    r"^\s*(?:import|from|#\s*include|(?:pub\s+)?use|using|mod|export|require|source)\b|\b(?:require|import)\("
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """What one request brought: evidence, the number there was in all, and notes for the answer."""
+    """What one request brought: evidence, what surrounds it, the number there was in all, and notes for the answer."""
 
     refs: Sequence[EvidenceRef]
+    around: Sequence[EvidenceRef] = ()
     totals: Mapping[str, int] = field(default_factory=dict)
     relaxed: str = ""
     failures: tuple[str, ...] = ()
@@ -35,14 +49,42 @@ async def fetch(code: CodeSearch, request: RetrievalRequest) -> Found:
 
 
 async def _search(code: CodeSearch, request: RetrievalRequest) -> Found:
-    result = await search(code, request)
-    return Found(refs=[hit_ref(hit) for hit in result.hits], relaxed=result.relaxed, failures=result.failures)
+    literal = literal_of(request["query"])
+    result = await search(code, request, limit=_LITERAL_DEPTH if literal else 10)
+    hits, said = await holding(code, result.hits, literal) if literal else (list(result.hits), 0)
+    terms = content_terms(request["query"])
+    literals = (literal,) if literal else find_literals(request["query"])
+    refs: list[EvidenceRef] = []
+    around: list[EvidenceRef] = []
+    for hit in hits[:10]:
+        ref = hit_ref(hit)
+        if len(refs) < MAX_NAMED_HITS:
+            about = (await subject_of(code, hit, terms, literals)).refs()
+            around += about
+            if about:
+                ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]
+        refs.append(ref)
+    near = await _near(code, request["query"], hits) if literal and not said else []
+    totals = {"said": said, "quoted": 1} if literal else {}
+    return Found(refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+
+
+async def _near(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[EvidenceRef]:
+    """Return what a misspelt name may mean; nothing for a name that is defined."""
+    if not find_mentions(f"`{name}`").names or await code.definitions(name):
+        return []
+    seen = [symbol.qualified_name for hit in hits for symbol in hit.symbols]
+    return [definition_ref(one) for one in await near_definitions(code, name, seen)]
 
 
 async def _definition(code: CodeSearch, request: RetrievalRequest) -> Found:
-    definitions = await code.definitions(request["query"])
+    found = await code.definitions(request["query"])
+    if request["lookup"] == "usages" and request["query"].isupper():  # an environment variable is no `lower_case` name
+        found = [one for one in found if one.symbol.name == request["query"]]
+    definitions = preferred(found, request["patterns"])
     refs = [definition_ref(definition) for definition in definitions[:MAX_DEFINITIONS]]
-    return Found(refs=refs, totals={"definition": len(definitions)})
+    asides = sum(is_aside(definition.path) for definition in definitions)
+    return Found(refs=refs, totals={"definition": len(definitions), "aside": asides})
 
 
 async def _callers(code: CodeSearch, request: RetrievalRequest) -> Found:
@@ -54,6 +96,8 @@ async def _callees(code: CodeSearch, request: RetrievalRequest) -> Found:
 
 
 async def _usages(code: CodeSearch, request: RetrievalRequest) -> Found:
+    if request["path"]:
+        return await _importers(code, request)
     calls = await _callers(code, request)
     taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
     own = [ref for ref in calls.refs if ref["role"] == "definition"]
@@ -63,7 +107,24 @@ async def _usages(code: CodeSearch, request: RetrievalRequest) -> Found:
         if (ref["path"], ref["start_line"]) not in taken and not any(_starts_at(ref, other) for other in own)
     ]
     totals = {**calls.totals, "mention": len(mentions)}
-    return Found(refs=[*calls.refs, *mentions[:MAX_SITES]], totals=totals)
+    return Found(refs=[*calls.refs, *code_first(mentions)[:MAX_SITES]], totals=totals)
+
+
+async def _importers(code: CodeSearch, request: RetrievalRequest) -> Found:
+    """Find the lines that import the file, by the name that imports know it by."""
+    stem = PurePosixPath(request["path"]).stem
+    if stem in {"__init__", "index", "mod", "lib", "main"}:
+        stem = PurePosixPath(request["path"]).parent.name or stem
+    said = await _mentions(code, {**request, "query": stem, "path": ""}, "mention", sought=_import_of(request["path"]))
+    lines = [(ref, (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text) for ref in said]
+    refs = [ref for ref, text in lines if ref["path"] != request["path"] and _IMPORTING.search(text)]
+    return Found(refs=code_first(refs)[:MAX_SITES], totals={"mention": len(refs)})
+
+
+def _import_of(path: str) -> str:
+    """Write the line that would import a file, for the search."""
+    parts = [part for part in PurePosixPath(path).with_suffix("").parts if part not in {"src", "lib"}]
+    return f"from {'.'.join(parts)} import"
 
 
 async def _tests(code: CodeSearch, request: RetrievalRequest) -> Found:
@@ -76,29 +137,23 @@ async def _tests(code: CodeSearch, request: RetrievalRequest) -> Found:
         refs = [ref for ref in said if ref["path"] in test_files]  # the search may have relaxed its filter
     for ref in refs:
         ref["role"] = "test"
-    return Found(refs=[*definitions, *_one_per_symbol(refs)[:MAX_SITES]], totals={"test": len(refs)})
+    distinct = sorted(_one_per_symbol(refs), key=lambda ref: not ref["symbol"])  # imports last
+    return Found(refs=[*definitions, *distinct[:MAX_SITES]], totals={"test": len(distinct)})
 
 
 async def _file(code: CodeSearch, request: RetrievalRequest) -> Found:
     path = request["path"]
     head = await code.read(path, 1, _FILE_HEAD)
-    within: RetrievalRequest = {
-        **request,
-        "query": " ".join(sorted(content_terms(path))) or path,
-        "patterns": ["/" + _escaped(path)],
-    }
-    hits = (await search(code, within, limit=60)).hits
-    symbols = {symbol.qualified_name: symbol for hit in hits if hit.location.path == path for symbol in hit.symbols}
-    ordered = sorted(symbols.values(), key=lambda symbol: symbol.start_line)
-    refs = [symbol_ref(path, symbol, "definition") for symbol in ordered]
+    refs = [definition_ref(one) for one in await members(code, path)]
     return Found(
         refs=[lines_ref(head.location, "file", language=head.language), *refs], totals={"definition": len(refs)}
     )
 
 
 async def _lines(code: CodeSearch, request: RetrievalRequest) -> Found:
-    start = max(1, request["start_line"] - _CONTEXT_LINES)
-    passage = await code.read(request["path"], start, request["end_line"] + _CONTEXT_LINES)
+    context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0  # a range is what was asked for
+    start = max(1, request["start_line"] - context)
+    passage = await code.read(request["path"], start, request["end_line"] + context)
     asked = Location(
         path=request["path"],
         start_line=min(request["start_line"], passage.location.end_line),
@@ -111,25 +166,33 @@ async def _lines(code: CodeSearch, request: RetrievalRequest) -> Found:
 
 async def _with_definition(code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role) -> Found:
     definitions = await _definition(code, request)
-    refs = [call_ref(site, role) for site in sites]
-    distinct = sorted(refs if role == "caller" else _one_per_symbol(refs), key=lambda ref: ref["ambiguous"])
+    own = {(ref["path"], ref["symbol"]) for ref in definitions.refs} if request["patterns"] else set()
+    kept = [site for site in sites if role == "caller" or not own or _is_made_by(site, own)]
+    distinct = _one_per_symbol([call_ref(site, role) for site in kept])
+    ordered = sorted(distinct, key=lambda ref: (is_aside(ref["path"]), ref["ambiguous"]))
     return Found(
-        refs=[*definitions.refs[:3], *distinct[:MAX_SITES]], totals={**definitions.totals, role: len(distinct)}
+        refs=[*definitions.refs[:3], *ordered[:MAX_SITES]],
+        totals={**definitions.totals, role: len(distinct), f"{role} sites": len(kept)},
     )
 
 
-async def _mentions(code: CodeSearch, request: RetrievalRequest, role: Role) -> list[EvidenceRef]:
+def _is_made_by(site: CallSite, own: set[tuple[str, str]]) -> bool:
+    return site.caller is not None and (site.caller.path, site.caller.symbol.qualified_name) in own
+
+
+async def _mentions(code: CodeSearch, request: RetrievalRequest, role: Role, *, sought: str = "") -> list[EvidenceRef]:
     """Find the lines that say the name, in the files that the ranking puts first."""
     name = request["query"].rpartition(".")[2]
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     refs: list[EvidenceRef] = []
-    for hit in (await search(code, {**request, "query": name}, limit=20)).hits:
+    for hit in (await search(code, {**request, "query": sought or name, "patterns": []}, limit=30)).hits:
         for offset, line in enumerate(hit.text.split("\n")):
             if word.search(line):
                 at = hit.location.start_line + offset
                 ref = lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role)
                 refs.append(ref)
-    return [await _within_definition(code, ref) for ref in refs[:MAX_SITES]]
+    named = [await _within_definition(code, ref) for ref in code_first(refs)[:MAX_SITES]]
+    return _one_per_symbol(named) if role == "mention" else named
 
 
 async def _within_definition(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef:
@@ -141,7 +204,8 @@ async def _within_definition(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef:
 def _one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     first: dict[tuple[str, str], EvidenceRef] = {}
     for ref in refs:
-        first.setdefault((ref["path"] if ref["role"] != "callee" else "", ref["symbol"] or ref["path"]), ref)
+        key = ("", ref["symbol"]) if ref["role"] == "callee" else (ref["path"], ref["symbol"] or str(ref["start_line"]))
+        first.setdefault(key, ref)
     return list(first.values())
 
 

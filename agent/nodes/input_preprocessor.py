@@ -14,6 +14,7 @@ from agent.forms import IntentForm
 from agent.guard.normalise import visible
 from agent.ports import Deps
 from agent.prompts import preprocess_messages
+from agent.questions.choices import chosen
 from agent.questions.follow_ups import antecedent, points_back, resolve
 from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
 from agent.questions.mentions import find_mentions
@@ -44,9 +45,12 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
     question = clean(visible(state.get("user_query", "")))
-    intent = _intent(question, history)
+    picked = chosen(question, history)
+    intent = _intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = antecedent(history)
-    if intent == "follow_up_with_retrieval" and target is not None:
+    if picked is not None:
+        question = picked
+    elif intent == "follow_up_with_retrieval" and target is not None:
         question = resolve(question, target)
     elif intent == "new_question" and _may_lean(question, history):
         intent, question = await _read_by_model(question, history, runtime.context)

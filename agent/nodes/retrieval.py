@@ -12,7 +12,6 @@ from agent.answers.markdown import code_span
 from agent.evidence.expansion import expand
 from agent.evidence.lookups import Found, fetch
 from agent.ports import CodeSearch, Deps
-from agent.questions.terms import content_terms
 from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, no_metadata, where
 from indexer.errors import IndexerError
 
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Fetch the evidence.
 
-    Reads router_output, cleaned_query, retrieved, retrieval_metadata. Writes retrieved, expanded, retrieval_metadata.
+    Reads router_output, retrieved, expanded, retrieval_metadata. Writes retrieved, expanded, retrieval_metadata.
     """
     deps = runtime.context
     decision = state.get("router_output")
@@ -44,7 +43,9 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     # What earlier rounds have found stays, after what was found now.
     retrieved = _distinct([*(ref for found in founds for ref in found.refs), *state.get("retrieved", [])])
     metadata = _summary(requests, founds, state.get("retrieval_metadata", no_metadata()))
-    expanded = await _expanded(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
+    around = [ref for found in founds for ref in found.around]
+    beside = await _expanded(deps.code, retrieved, metadata)
+    expanded = _distinct([*around, *beside, *state.get("expanded", [])])
     deps.emit("evidence", locations=[where(ref) for ref in retrieved])
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata}
 
@@ -59,10 +60,10 @@ async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Found:
 
 
 async def _expanded(
-    code: CodeSearch, retrieved: Sequence[EvidenceRef], question: str, metadata: RetrievalMetadata
+    code: CodeSearch, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
     try:
-        return _distinct(await expand(code, retrieved, content_terms(question)))
+        return await expand(code, retrieved)
     except IndexerError as error:
         log.warning("the surroundings of the evidence could not be read: %s", error)
         metadata["failures"].append(str(error))

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from agent.questions.mentions import as_name
 from agent.state import Lookup
 
-_KIND = r"(?:function|method|class|interface|struct|enum|trait|type|constant|variable|macro|module|symbol|decorator)"
+_KIND = (
+    r"(?:function|method|class|interface|struct|enum|trait|type|constant|(?:environment\s+|env\s+)?variable|env\s+var|macro"
+    r"|module|symbol|decorator|exception|(?:config(?:uration)?\s+)?(?:option|setting|value|key)|helper|hook|fixture)"
+)
 _X = (
     rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]{{1,200}}`|[\w$][\w$.:#]{{0,200}}(?:\(\))?)(?:\s+{_KIND})?"
     r"(?:\s+in\s+(?:the\s+|this\s+|our\s+)?(?:code|codebase|repo|repository|project))?"
@@ -40,9 +43,12 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
     ),
     (
         "usages",
-        rf"where\s+(?:is|are|do\s+we|does\s+\w{{1,40}})\s+(?:use\s+)?{_X}(?:\s+(?:being\s+)?(?:used|referenced|imported|instantiated|set|read|checked))",
+        rf"where\s+(?:is|are|do\s+we|does\s+\w{{1,40}})\s+(?:use\s+)?{_X}(?:\s+(?:being\s+)?(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|emitted|overridden|subclassed))",
     ),
-    ("usages", rf"where\s+{_X}\s+(?:is|gets|are)\s+(?:used|referenced|imported|instantiated|set|read|checked)"),
+    (
+        "usages",
+        rf"where\s+{_X}\s+(?:is|gets|are)\s+(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|emitted|overridden|subclassed)",
+    ),
     ("usages", rf"where\s+do\s+we\s+(?:use|reference|import|instantiate)\s+{_X}"),
     ("usages", rf"{_LIST}(?:usages?|uses|references|occurrences|imports)\s+(?:of|to|for)\s+{_X}"),
     ("usages", rf"{_LIST}{_X}(?:'s|’s)\s+(?:usages?|uses|references)"),
@@ -74,12 +80,46 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
         rf"(?:what|how|why)\s+(?:does|do|is)\s+{_X}\s+(?:do|work|works|return|mean|implemented|defined|for|used\s+for)",
     ),
     ("definition", rf"(?:explain|describe|summari[sz]e|define)(?:\s+to\s+me)?\s+(?:how\s+)?{_X}(?:\s+works)?"),
+    (
+        "callers",
+        rf"wer\s+(?:ruft|benutzt)\s+{_X}(?:\s+auf)?|qui\s+appelle\s+{_X}|¿?qui[eé]n\s+llama\s+a\s+{_X}|谁\s*调用了?\s*{_X}",
+    ),
+    (
+        "usages",
+        rf"wo\s+wird\s+{_X}\s+(?:benutzt|verwendet|aufgerufen)|o[uù]\s+est\s+utilisée?\s+{_X}|¿?d[oó]nde\s+se\s+(?:usa|utiliza)\s+{_X}",
+    ),
+    ("definition", rf"wo\s+(?:ist|wird|liegt|steht)\s+{_X}(?:\s+(?:definiert|implementiert|deklariert))?"),
+    (
+        "definition",
+        rf"o[uù]\s+(?:est|se\s+trouve)\s+(?:définie?\s+|la\s+classe\s+|la\s+fonction\s+|le\s+)?{_X}(?:\s+définie?)?",
+    ),
+    (
+        "definition",
+        rf"¿?d[oó]nde\s+(?:est[aá]|se\s+define|se\s+implementa)\s+(?:definid[ao]\s+)?(?:la\s+|el\s+)?(?:clase\s+|funci[oó]n\s+|m[eé]todo\s+)?{_X}(?:\s+definid[ao])?",
+    ),
+    (
+        "definition",
+        rf"(?:wie\s+funktioniert|was\s+(?:ist|macht)|c[oó]mo\s+funciona|qu[eé]\s+(?:es|hace)|comment\s+fonctionne|que\s+fait)\s+{_X}",
+    ),
+    (
+        "definition",
+        rf"{_X}\s*(?:在哪里?|是在哪里?)(?:被)?(?:定义|实现)?(?:的)?|(?:什么是|解释)\s*{_X}|{_X}\s*(?:是什么|怎么工作|如何工作)",
+    ),
     ("definition", _X),
 )
-_COMPILED = tuple((lookup, re.compile(rf"{form}[\s?.!]*", re.IGNORECASE)) for lookup, form in _FORMS)
+
+
+def _numbered(form: str) -> re.Pattern[str]:
+    """Compile a form whose alternatives each have a name, which a pattern may hold only once."""
+    alternatives = form.split("(?P<name>")
+    named = alternatives[0] + "".join(f"(?P<name{at}>{rest}" for at, rest in enumerate(alternatives[1:]))
+    return re.compile(rf"(?:{named})[\s?？.!。]*", re.IGNORECASE)
+
+
+_COMPILED = tuple((lookup, _numbered(form)) for lookup, form in _FORMS)
 _LONGEST = 400
 _NO_NAMES = frozenset(
-    "a all an and any anything are code everything he here how it me something that the them there these they this those us what where who why".split()
+    "a again all an and any anything are code else everything he here how it me more next none nothing ok one other others something that the them there these they this those us what where who why".split()
 )
 
 
@@ -98,6 +138,10 @@ def read_form(question: str) -> NamedQuestion | None:
         return None
     for lookup, form in _COMPILED:
         found = form.fullmatch(line)
-        if found is not None and (name := as_name(found["name"])) and name.lower() not in _NO_NAMES:
+        if found is not None and (name := _name_in(found)) and name.lower() not in _NO_NAMES:
             return NamedQuestion(lookup=lookup, name=name)
     return None
+
+
+def _name_in(found: re.Match[str]) -> str:
+    return as_name(next((name for name in found.groupdict().values() if name), ""))

@@ -17,6 +17,7 @@ _STOP = frozenset(
 _WORD = re.compile(r"[^\W_]+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MAX_TERMS = 40
+_KEPT = 3  # letters of a word that its stem always keeps
 
 
 def words(text: str) -> list[str]:
@@ -44,4 +45,7 @@ def content_terms(question: str) -> frozenset[str]:
 
 def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
-    return frozenset(terms) & {stem(word) for word in words(text)}
+    lowered = text.lower()
+    # A stem begins as its word does, and most lines hold no such beginning: they need no splitting.
+    likely = frozenset(term for term in terms if term[:_KEPT] in lowered)
+    return likely & {stem(word) for word in set(words(text))} if likely else likely

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import io
+import logging
+import threading
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from agent.errors import AgentError
 from bot import records
 from bot.adapters.terminal import Terminal
-from bot.errors import BotError
+from bot.errors import BotError, unexpected
 from bot.freshness import keep_current, refresh
 from bot.ports import Assistant, Index
+from bot.signals import until_interrupted
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History
+
+log = logging.getLogger(__name__)
 
 HELP = """\
 Ask anything about the code; "and who calls it?" goes on from the answer before.
@@ -39,15 +44,30 @@ class Lines(Protocol):
 
 
 class PipedLines:
-    """Lines of a stream."""
+    """Lines of a stream that has a file descriptor; nothing may have been read from it yet."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        # Unbuffered, because a thread that waits inside a buffer keeps the interpreter from ending.
+        self._file = io.FileIO(stream.fileno(), closefd=False)
+        self._encoding = stream.encoding
 
     async def read(self) -> str | None:
-        """Wait for the next line; None at the end."""
-        line = await asyncio.to_thread(self._stream.readline)
-        return line.rstrip("\r\n") if line else None
+        """Wait for the next line; None at the end, and for a stream that cannot be read."""
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[bytes] = loop.create_future()
+        # In a thread that nobody waits for: at Ctrl-C it may be waiting for a line that never comes.
+        threading.Thread(target=self._read_into, args=(loop, line), daemon=True).start()
+        data = await line
+        return data.decode(self._encoding, "replace").rstrip("\r\n") if data else None
+
+    def _read_into(self, loop: asyncio.AbstractEventLoop, line: asyncio.Future[bytes]) -> None:
+        try:
+            data = self._file.readline()
+        except OSError as error:
+            log.warning("Standard input cannot be read: %s", error)
+            data = b""
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(_settle, line, data)
 
 
 class PromptedLines:
@@ -125,6 +145,10 @@ class ConsoleChat:
         except (IndexerError, AgentError, BotError) as error:
             self._terminal.note(str(error))
             return False
+        except Exception as error:  # the next line may fare better
+            log.debug("A line was not dealt with.", exc_info=True)
+            self._terminal.note(unexpected(error))
+            return False
         return True
 
     async def _respond(self, line: str) -> None:
@@ -161,32 +185,10 @@ class ConsoleChat:
         self._terminal.write(HELP)
 
 
+def _settle(line: asyncio.Future[bytes], data: bytes) -> None:
+    if not line.done():
+        line.set_result(data)
+
+
 def _new_thread() -> str:
     return f"console:local:local:{uuid.uuid4().hex}"
-
-
-async def until_interrupted(work: Coroutine[None, None, None]) -> bool:
-    """Run the work; Ctrl-C cancels it and nothing else. Tell whether it came to its end."""
-    task = asyncio.ensure_future(work)
-    with on_interrupt(task.cancel):
-        try:
-            await asyncio.wait({task})
-        finally:
-            task.cancel()
-    if task.cancelled():
-        return False
-    task.result()
-    return True
-
-
-@contextmanager
-def on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop` on Ctrl-C for as long as the context is open."""
-    loop = asyncio.get_running_loop()
-    before = signal.getsignal(signal.SIGINT)
-    loop.add_signal_handler(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)

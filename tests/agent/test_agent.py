@@ -129,7 +129,10 @@ async def test_a_stack_trace_leads_to_its_lines(agent: Agent) -> None:
         ("which tests cover parse_date?", "these tests use `parse_date`"),
         ("tests for label", "no test in the repository names `label`"),
         ("who calls load_order?", "nothing in the repository calls `load_order`"),
-        ("what is in shop/payments.py?", "defines 5 names, 2 of them at the top level"),
+        (
+            "what is in shop/payments.py?",
+            "defines 2 names at the top level:\n\n- class `PaymentError` [2], lines 8–9: *The bank said no.*",
+        ),
         ("shop/payments.py:20", "around line 20, in method `PaymentSession.send`"),
         ("where is send?", "`send` is defined in 2 places."),
         ("how does label work?", "`label` is defined in `shop/parcels.py`"),
@@ -147,7 +150,7 @@ async def test_hostile_comments_stay_inside_their_fence(agent: Agent) -> None:
     answer = await answer_to(agent, "how does label work?")
     assert SECRET not in answer.text
     assert "````python\ndef label" in answer.text
-    assert "````See [here](https://evil.example.com) and ping <!channel> ```now```.````" in answer.text
+    assert "``See here and ping <!channel> `now`.``" in answer.text
     assert len(answer.citations) == 1  # the [1] in the quoted code is no mark
 
 

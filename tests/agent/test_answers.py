@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.answers.citations import check
-from agent.answers.excerpts import best_window, body_start
 from agent.answers.markdown import code_span, fenced, printable, quoted_prose
 from agent.answers.marks import marks_in, renumber
 from agent.evidence.refs import lines_ref
@@ -120,16 +119,3 @@ def test_plain_prose_is_quoted_in_italics() -> None:
 
 def test_control_characters_are_made_harmless() -> None:
     assert printable("a\x1b[31m\u202eb\tc\n") == "a\ufffd[31m\ufffdb\tc\n"
-
-
-def test_the_window_holds_the_lines_that_answer() -> None:
-    lines = [f"line {number}" for number in range(40)]
-    lines[30] = "retry the payment"
-    start, end = best_window(lines, frozenset({"retry"}))
-    assert (start, end) == (28, 40)
-
-
-def test_a_window_without_a_match_begins_after_the_docstring() -> None:
-    lines = ["def f(a):", '    """Do it.', "", '    Well."""', "", "    return a"]
-    assert body_start(lines, "def f(a):") == 4
-    assert best_window(lines, frozenset(), first=4) == (5, 6)

@@ -117,7 +117,10 @@ async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSaver) -
 
 async def test_what_a_tool_brought_is_seen_by_the_router_and_cited(saver: SafeSaver) -> None:
     calls = [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]
-    script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["It waits with `time.sleep` [E1]."]}
+    script: Script = {
+        "router": [{"route": "use_tool", "calls": calls}, GENERATE],
+        "synthesis": ["It waits with `time.sleep` [E1]."],
+    }
     agent, model = agent_with(saver, script)
     answer = await answer_to(agent, QUESTION)
 
@@ -139,7 +142,7 @@ class Weather(Tool[WeatherArguments]):
     description = "Tell the weather."
     arguments = WeatherArguments
 
-    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:  # noqa: ARG002
+    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:
         at = Location(path="README.md", start_line=1, end_line=3)
         return Evidence(text=f"Sunny in {args.town}.", refs=(lines_ref(at, "lines"),))
 
@@ -320,7 +323,7 @@ async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSaver) -> None:
     first = asyncio.create_task(collected(agent))
     await asyncio.wait_for(code.searching.wait(), 5)
     second = asyncio.create_task(answer_to(agent, "and who calls it?"))
-    while len(agent._running) < 2:
+    while len(agent._running) < 2:  # noqa: ASYNC110 # the second question says nothing before its turn comes
         await asyncio.sleep(0)
     await agent.stop(list(agent._running)[1])
     gate.set()

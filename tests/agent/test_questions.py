@@ -139,19 +139,19 @@ def test_plain_words_name_no_code(question: str) -> None:
     [
         (
             'Traceback (most recent call last):\n  File "/srv/a.py", line 1, in f\n  File "b.py", line 2, in g\nE: x',
-            (Frame(path="b.py", line=2), Frame(path="/srv/a.py", line=1)),
+            (Frame(path="b.py", line=2, function="g"), Frame(path="/srv/a.py", line=1, function="f")),
         ),
         (
             "TypeError: x\n    at foo (/srv/app/src/index.js:10:5)\n    at /srv/b.ts:3:1",
-            (Frame(path="/srv/app/src/index.js", line=10), Frame(path="/srv/b.ts", line=3)),
+            (Frame(path="/srv/app/src/index.js", line=10, function="foo"), Frame(path="/srv/b.ts", line=3)),
         ),
         (
             "java.lang.RuntimeException: x\n\tat com.acme.Foo$Bar.run(Foo.java:12)",
-            (Frame(path="com/acme/Foo.java", line=12),),
+            (Frame(path="com/acme/Foo.java", line=12, function="run"),),
         ),
         (
             "panic: x\n\ngoroutine 1 [running]:\nmain.main()\n\t/home/x/main.go:12 +0x1d",
-            (Frame(path="/home/x/main.go", line=12),),
+            (Frame(path="/home/x/main.go", line=12, function="main"),),
         ),
         (
             "thread 'main' panicked at src/main.rs:10:5:\nboom\n   0: f\n             at src/lib.rs:3:4",

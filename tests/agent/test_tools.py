@@ -39,7 +39,7 @@ class FakeWeb:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def search(self, query: str, *, limit: int) -> list[WebPage]:  # noqa: ARG002
+    async def search(self, query: str, *, limit: int) -> list[WebPage]:
         self.asked.append(query)
         return [WebPage(title="Retries", url="https://example.com/retries", text=f"Back off. {SECRET}")]
 
@@ -232,7 +232,7 @@ class Weather(Tool[WeatherArguments]):
         self.fails = fails
         self.hangs = hangs
 
-    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:  # noqa: ARG002
+    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:
         if self.fails is not None:
             raise self.fails
         if self.hangs:

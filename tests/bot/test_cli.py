@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pytest
 
 from bot.cli import run
 from indexer.errors import EmptyRepository, StorageLocked
-from indexer.models import Filters
-from tests.fakes.parts import ANSWER, HEAD, FakeAssistant, FakeIndex, FakeOpening, answering, event, saying
+from indexer.models import FileEntry, Filters
+from tests.fakes.parts import ANSWER, HEAD, FakeAssistant, FakeCode, FakeIndex, FakeOpening, answering, event, saying
 
 HIT = {"path": "src/session.py", "start_line": 10, "end_line": 24, "symbol": "Session.send", "score": 0.5}
 
@@ -30,7 +30,11 @@ def test_version_is_told() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["ask"], ["ask", " "], ["search"], ["search", "a", "-k", "0"], ["search", "a", "--type", "x"], ["nonsense"]],
+    [
+        *[["ask"], ["ask", " "], ["ask", "a", "b"], ["nonsense"], ["--nonsense"], ["symbols", " "], ["callers", ""]],
+        *[["search"], ["search", "a", "-k", "0"], ["search", "a", "--type", "x"], ["search", "--batch", "nowhere"]],
+        *[["search", "a", "--glob", glob] for glob in ("!", "\\", "[z-a]", "[[:alpha:]")],
+    ],
 )
 def test_wrong_usage_exits_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments, open_app=FakeOpening()) == 2
@@ -111,6 +115,28 @@ def test_an_error_is_one_sentence_and_no_traceback(capsys: pytest.CaptureFixture
 
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "citebot: There is no commit yet. Make one first.\n")
+
+
+@pytest.mark.parametrize(
+    ("defect", "sentence"),
+    [
+        (IndexError("list index out of range"), "went wrong that should not (IndexError: list index out of range)."),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device."),
+    ],
+)
+def test_a_defect_is_one_sentence_and_no_traceback(
+    defect: Exception, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Defective(FakeIndex):
+        async def is_current(self) -> bool:
+            raise defect
+
+    assert run(["ask", "how?", "--json"], open_app=FakeOpening(Defective())) == 1
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
 
 
 def test_debug_lets_the_traceback_through() -> None:
@@ -201,6 +227,18 @@ def test_search_hands_its_options_on() -> None:
     assert opening.index.code.searches == [("send", 3, filters, "lexical")]
 
 
+def test_an_unknown_language_is_told_beside_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    class Bilingual(FakeCode):
+        async def files(self) -> Sequence[FileEntry]:
+            return [FileEntry(path="a", language=name, source_type="code", lines=1) for name in ("python", "go")]
+
+    opening = FakeOpening()
+    opening.index.code = Bilingual()
+
+    assert run(["search", "nowhere", "--lang", "Klingon", "--lang", "Go"], open_app=opening) == 1
+    assert capsys.readouterr().err == "No file of demo at 0123456 is in klingon. There are: go, python.\n"
+
+
 @pytest.mark.parametrize("command", ["search", "symbols", "callers", "callees"])
 def test_nothing_found_is_said_and_exits_with_one(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "nowhere", "--json"], open_app=FakeOpening()) == 1
@@ -274,11 +312,15 @@ def test_status_as_json_holds_every_field(capsys: pytest.CaptureFixture[str]) ->
     assert (status["repository"], status["commit"], status["skipped"]) == ("demo", HEAD, {"binary": 2})
 
 
-def test_a_pipe_is_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_answered_line_by_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     opening = FakeOpening()
-    monkeypatch.setattr("sys.stdin", io.StringIO("first?\n\nsecond?"))
+    (tmp_path / "lines").write_text("first?\n\nsecond?", encoding="utf-8")
+    with (tmp_path / "lines").open(encoding="utf-8") as lines:
+        monkeypatch.setattr("sys.stdin", lines)
 
-    assert run([], open_app=opening) == 0
+        assert run([], open_app=opening) == 0
 
     assert [question for question, _ in opening.assistant.asked] == ["first?", "second?"]
     assert len({thread for _, thread in opening.assistant.asked}) == 1

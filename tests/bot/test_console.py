@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
+from agent.events import AgentEvent
 from bot.adapters.console import ConsoleChat, PipedLines, PromptedLines
 from bot.adapters.terminal import Terminal
 from tests.fakes.parts import FakeAssistant, FakeIndex, event
@@ -163,10 +164,24 @@ async def test_the_interrupt_handler_is_put_back_after_an_answer() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-async def test_piped_lines_end_with_the_stream() -> None:
-    lines = PipedLines(io.StringIO("one\r\n\nlast"))
+async def test_piped_lines_end_with_the_stream(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"one\r\n\nl\xe4st \xc3\xa4")
+    with (tmp_path / "lines").open(encoding="utf-8") as stream:
+        lines = PipedLines(stream)
 
-    assert [await lines.read() for _ in range(4)] == ["one", "", "last", None]
+        assert [await lines.read() for _ in range(4)] == ["one", "", "l\ufffdst ä", None]
+
+
+async def test_a_defect_in_one_answer_does_not_end_the_chat() -> None:
+    class Defective(FakeAssistant):
+        def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
+            raise IndexError("list index out of range")
+
+    window = Window("one?", "/status", assistant=Defective())
+
+    assert not await window.chat.run()
+    assert "(IndexError: list index out of range)" in window.err.getvalue()
+    assert "demo" in window.out.getvalue()
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from bot import freshness
 from bot.errors import RefreshStopped
 from bot.freshness import PATIENCE_SECONDS, Stoppable, keep_current, refresh
-from indexer.errors import StorageUnwritable
+from indexer.errors import NotARepository, StorageLocked, StorageUnwritable
 from indexer.models import Progress
 from tests.fakes.parts import FakeIndex
 
@@ -59,6 +60,56 @@ async def test_without_an_earlier_index_the_error_is_raised() -> None:
 
     with pytest.raises(StorageUnwritable):
         await keep_current(FakeIndex(commit=None, current=False, error=error), Seen())
+
+
+class Contended(FakeIndex):
+    """An index that another process is making: it is locked until that one has looked after it a few times."""
+
+    def __init__(self, *, done_by_other: bool) -> None:
+        super().__init__(commit=None, current=False, error=StorageLocked("Another citebot is indexing."))
+        self._done_by_other = done_by_other
+        self._looks = 3
+
+    async def is_current(self) -> bool:
+        self._looks -= 1
+        if self._looks == 0:
+            self._error = None
+            self._current = self._done_by_other
+        return self._current
+
+
+@pytest.mark.parametrize(("done_by_other", "refreshes"), [(True, 2), (False, 3)])
+async def test_the_first_index_of_another_process_is_waited_for(
+    done_by_other: bool, refreshes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "LOOK_SECONDS", 0.0)
+    index, seen = Contended(done_by_other=done_by_other), Seen()
+
+    await asyncio.wait_for(keep_current(index, seen), LIMIT)
+
+    assert len(index.refreshes) == refreshes
+    assert seen.notes == ["Another citebot is indexing this repository. Waiting until it has finished ..."]
+
+
+async def test_waiting_for_another_process_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(freshness, "WAIT_SECONDS", 0.0)
+    index = FakeIndex(commit=None, current=False, error=StorageLocked("Another citebot is indexing."))
+
+    with pytest.raises(StorageLocked):
+        await asyncio.wait_for(keep_current(index, Seen()), LIMIT)
+
+
+async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() -> None:
+    class Gone(FakeIndex):
+        async def is_current(self) -> bool:
+            raise NotARepository("The repository is no longer there.")
+
+    seen = Seen()
+
+    await keep_current(Gone(), seen)
+
+    assert seen.notes == ["Going on with what was indexed at 0123456. The repository is no longer there."]
 
 
 async def test_warnings_of_a_refresh_are_passed_on() -> None:

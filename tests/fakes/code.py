@@ -172,7 +172,7 @@ class FakeCode:
         texts = [(name, text) for name, text in sorted(self._files.items()) if name.startswith(path)]
         return await asyncio.to_thread(grep, texts, pattern, limit=limit)
 
-    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:  # noqa: ARG002
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """Return one made-up commit for every file."""
         await self.read(path)
         revision = Revision(

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - a double need not use everything that its port is given
 """In-memory doubles of what the bot needs: an index, the code in it, and an assistant that follows a script."""
 
 from __future__ import annotations

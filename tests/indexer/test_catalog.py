@@ -11,6 +11,7 @@ import pytest
 from indexer.catalog import Catalog, Writer
 from indexer.errors import StorageError, StorageUnwritable, StorageVersion
 from indexer.models import Chunk, Commit, FileEntry, Import, ParsedFile, Reference, Symbol
+from indexer.packing import pack
 
 COMMIT = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
 SYMBOL = Symbol(
@@ -37,7 +38,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 def add(writer: Writer, generation: int, path: str, blob: str = "b1", key: str = "k1") -> int:
     entry = FileEntry(path=path, language="python", source_type="code", lines=3)
-    file = writer.add_file(generation, entry, blob, f"text of {blob}\n")
+    file = writer.add_file(generation, entry, blob, pack(f"text of {blob}\n"))
     writer.add_parsed(file, PARSED, [key])
     return file
 

@@ -52,11 +52,11 @@ def test_keeping_some_and_adding_others_equals_building_from_all(old: Bags, new:
 def test_a_term_keeps_its_number_when_others_are_added() -> None:
     vocabulary = Vocabulary(["a", "b"])
     copy = vocabulary.copy()
-    copy.add("c")
+    list(copy.add(["c"]))
     assert (copy.number("b"), vocabulary.number("c"), len(copy)) == (1, None, 3)
 
 
 def test_a_term_beyond_the_postings_has_no_documents() -> None:
     vocabulary = Vocabulary()
     postings = build([["a"]], vocabulary)
-    assert postings.documents_of(vocabulary.add("later"))[0].tolist() == []
+    assert postings.documents_of(next(iter(vocabulary.add(["later"]))))[0].tolist() == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.assembly import Assembly, empty_snapshot
+from indexer.assembly import Assembly, bags_of, empty_snapshot
 from indexer.embeddings import EmbeddingInput
 from indexer.models import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
 from indexer.paths import traits
@@ -61,7 +61,8 @@ def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = fro
     inputs = []
     for file_id, (path, chunks) in enumerate(files.items(), start=first):
         entry = FileEntry(path=path, language="python", source_type=traits(path).source_type, lines=50)
-        assembly.add(file_id, entry, parsed(chunks), [file_id * 100 + n for n in range(len(chunks))])
+        file = parsed(chunks)
+        assembly.add(file_id, entry, file, bags_of(path, file), [file_id * 100 + n for n in range(len(chunks))])
         inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
     return assembly.build(removed, EMBEDDER.documents(inputs))
 

@@ -1,0 +1,137 @@
+"""Tells where statements begin in lines of any language, for excerpts that are cut where a person would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BLOCK_LANGUAGES_WITHOUT_BRACES = frozenset({"python", "ruby", "elixir", "haskell", "lua", "yaml", "toml", "nim"})
+_TRIPLE = ('"""', "'''")
+_CLOSES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|rescue|ensure|end|fi|done|esac|then|do)\b|\*/|-->")
+_CONTINUES = re.compile(r"[.?:]\w|\.\.\w|&&|\|\||[+*/%|&=<>](?!\w)|(?:and|or|if\s.*\selse)\b\s|->|=>|\?\s|:\s")
+_UNFINISHED = re.compile(r"(?:[\\,+*/%|&=(\[]|&&|\|\||\b(?:and|or|not|in|return|extends|implements|where))$")
+_COMMENT = re.compile(r"(?:#(?!\[|include|define|if|endif|pragma|!)|//|--\s|\*(?:\s|$)|/\*|;;)")
+_TOKEN = re.compile(
+    r"\\.|\"\"\"|'''|/\*|\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|(?:#|//)(?=\s|[A-Za-z:!/]).*|[()\[\]{}]"
+)
+_HEADER = re.compile(r"[:{]\s*(?:(?:#|//).*)?$|\b(?:do|then)\s*(?:\|[^|]*\|)?$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """What is known of each line: whether a statement begins there, whether it is prose, how deep it is indented."""
+
+    starts: tuple[bool, ...]
+    prose: tuple[bool, ...]
+    indents: tuple[int, ...]
+
+
+def read_layout(lines: Sequence[str], language: str) -> Layout:
+    """Read the lines of one passage; what was open before its first line is not known and taken as nothing."""
+    scan = _Scan(braces_open_blocks=language.lower() not in _BLOCK_LANGUAGES_WITHOUT_BRACES)
+    starts: list[bool] = []
+    prose: list[bool] = []
+    before = ""
+    for line in lines:
+        text = line.strip()
+        commented = scan.in_prose or bool(_COMMENT.match(text)) or text.startswith(_TRIPLE)
+        starts.append(bool(text) and not scan.is_open and _begins(text, before, follows_comment=_is_comment(before)))
+        prose.append(commented)
+        scan.feed(text)
+        before = text
+    return Layout(starts=tuple(starts), prose=tuple(prose), indents=tuple(map(indent, lines)))
+
+
+def indent(line: str) -> int:
+    """Return the width of the white space that a line begins with; a tab counts as four."""
+    bare = line.expandtabs(4)
+    return len(bare) - len(bare.lstrip())
+
+
+def is_header(line: str) -> bool:
+    """Whether the line opens a block, so that it says little without the next."""
+    return bool(_HEADER.search(line.rstrip())) and not line.strip().startswith(("#", "//", "*"))
+
+
+def is_closing(line: str) -> bool:
+    """Whether the line only closes what was opened before."""
+    return bool(line.strip()) and re.fullmatch(r"[)\]};,]+|end|fi|done|esac", line.strip()) is not None
+
+
+def dedented(lines: Sequence[str]) -> list[str]:
+    """Take away the white space that all lines begin with; their number stays."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return list(lines)
+    shared = len(_common_start([line[: len(line) - len(line.lstrip())] for line in filled]))
+    return [line[shared:] if line.strip() else "" for line in lines]
+
+
+def _common_start(starts: Sequence[str]) -> str:
+    shortest = min(starts, key=len)
+    for at, char in enumerate(shortest):
+        if any(start[at] != char for start in starts):
+            return shortest[:at]
+    return shortest
+
+
+def _begins(text: str, before: str, *, follows_comment: bool) -> bool:
+    if _CLOSES.match(text) or _CONTINUES.match(text):
+        return False
+    if follows_comment:
+        # The comment is where the statement begins, for a reader; but a run of comments begins only once.
+        return False
+    return not _UNFINISHED.search(before)
+
+
+def _is_comment(text: str) -> bool:
+    return bool(text) and bool(_COMMENT.match(text))
+
+
+class _Scan:
+    """Keeps the brackets, strings and comments that are open while lines go by."""
+
+    def __init__(self, *, braces_open_blocks: bool) -> None:
+        self._braces_open_blocks = braces_open_blocks
+        self._open: list[str] = []
+        self._until = ""
+
+    @property
+    def in_prose(self) -> bool:
+        return bool(self._until)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a string, a comment or a bracket is open; a brace of a block is not."""
+        return bool(self._until) or (bool(self._open) and not (self._open[-1] == "{" and self._braces_open_blocks))
+
+    def feed(self, text: str) -> None:
+        at = 0
+        while at < len(text):
+            if self._until:
+                at = self._skip(text, at)
+                continue
+            found = _TOKEN.search(text, at)
+            if found is None:
+                return
+            self._note(found[0])
+            at = found.end()
+
+    def _skip(self, text: str, at: int) -> int:
+        end = text.find(self._until, at)
+        if end < 0:
+            return len(text)
+        at = end + len(self._until)
+        self._until = ""
+        return at
+
+    def _note(self, mark: str) -> None:
+        if mark in _TRIPLE:
+            self._until = mark
+        elif mark == "/*":
+            self._until = "*/"
+        elif mark in "([{":
+            self._open.append(mark)
+        elif mark in ")]}" and self._open:
+            self._open.pop()

@@ -1,0 +1,102 @@
+"""Names the definition that a search hit is about, and fetches it with the class around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.evidence.members import members
+from agent.evidence.refs import definition_ref
+from agent.ports import CodeSearch
+from agent.questions.literals import Literal
+from agent.questions.terms import terms_in
+from agent.state import EvidenceRef
+from indexer.models import Definition, Hit, Location
+
+_SAID_IN_NAME = 2.0
+_SAID_OF_PARENT = 1.5
+_SAID_IN_DOC = 1.0
+_SAID_IN_BODY = 0.5
+_MIDDLE_OF_TYPE = 0.5
+_HEAD_LINES = 40
+TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
+_QUOTED = 50.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class About:
+    """The definition that a hit is about, and the definitions around it; empty where no definition fits."""
+
+    definition: Definition | None = None
+    parents: tuple[Definition, ...] = ()
+
+    def refs(self) -> list[EvidenceRef]:
+        """Refer to the definition, then to what is around it."""
+        if self.definition is None:
+            return []
+        return [definition_ref(self.definition), *(definition_ref(parent, "parent") for parent in self.parents)]
+
+
+async def subject_of(code: CodeSearch, hit: Hit, terms: frozenset[str], literals: Sequence[Literal]) -> About:
+    """Choose among the definitions in and around the hit the one that says most of the question."""
+    around = await code.enclosing(_line(hit, hit.location.start_line)) if hit.scope else ()
+    candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
+    candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
+    if not candidates:
+        return await _of_file(code, hit, terms)
+    own = _own_lines(hit, candidates)
+    best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), terms, literals))
+    if not _holds_what_is_quoted(hit, own.get(best.symbol.qualified_name, ()), literals):
+        return About()
+    parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
+    return About(definition=best, parents=tuple(parents))
+
+
+def _holds_what_is_quoted(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
+    """Whether a text that the hit holds stands in the definition, and not on a line beside it."""
+    said = [literal for literal in literals if literal.first_line(hit.text.split("\n")) is not None]
+    return not said or any(literal.first_line(own) is not None for literal in said)
+
+
+def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
+    """Give each line of the hit to the innermost definition that it lies in."""
+    inner_first = sorted(candidates, key=lambda one: one.symbol.end_line - one.symbol.start_line)
+    own: dict[str, list[str]] = {}
+    for number, line in enumerate(hit.text.split("\n"), hit.location.start_line):
+        for one in inner_first:
+            if one.symbol.start_line <= number <= one.symbol.end_line:
+                own.setdefault(one.symbol.qualified_name, []).append(line)
+                break
+    return own
+
+
+def _fit(
+    definition: Definition, hit: Hit, own: Sequence[str], terms: frozenset[str], literals: Sequence[Literal]
+) -> tuple[float, int]:
+    symbol = definition.symbol
+    named = terms_in(symbol.name, terms)
+    inherited = terms_in(symbol.parent, terms) - named
+    described = terms_in(f"{symbol.doc} {symbol.signature}", terms) - named - inherited
+    said = terms_in("\n".join(own), terms) - named - inherited - described
+    quoted = sum(literal.first_line(own) is not None for literal in literals)
+    value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
+    if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
+        value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class
+    return value + _SAID_IN_BODY * len(said) + _QUOTED * quoted, len(own)
+
+
+async def _of_file(code: CodeSearch, hit: Hit, terms: frozenset[str]) -> About:
+    """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
+    if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
+        return About()
+    inside = [one for one in await members(code, hit.location.path) if not _is_import(one)]
+    best = max(inside, key=lambda one: _fit(one, hit, (), terms, ()), default=None)
+    return About(definition=best) if best is not None and _fit(best, hit, (), terms, ())[0] > 0 else About()
+
+
+def _is_import(definition: Definition) -> bool:
+    return definition.symbol.kind == "constant" and "require(" in definition.symbol.signature
+
+
+def _line(hit: Hit, line: int) -> Location:
+    return Location(path=hit.location.path, start_line=line, end_line=line)

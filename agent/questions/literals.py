@@ -1,0 +1,92 @@
+"""Finds the texts that a question quotes as they stand in the code: messages, options, environment variables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_LITERALS = 3
+
+_QUOTED = re.compile(r"[\"“”«](?P<double>[^\"“”«»\n]{3,300})[\"“”»]|(?<!\w)['‘](?P<single>[^'‘’\n]{3,300})['’](?!\w)")
+_TICKED = re.compile(r"`(?P<ticked>[^`\n]{3,300})`")
+_EXACT = re.compile(r"(?<![\w./-])(?:--[A-Za-z][\w-]{1,60}|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8})(?![\w.(-])")
+_FLAG = re.compile(r"(?<!\S)(?P<flag>-[A-Za-z])\s+(?:option|flag|switch|argument)\b")
+_ASKS = re.compile(
+    r"\?\s*$|^\s*(?:who|what|which|where|when|why|how|is|are|do|does|did|can|could|should|would|show|find|list|explain|"
+    r"describe|tell|give|open|search|look|wo|wie|was|wer|warum|welche\w*|d[oó]nde|c[oó]mo|qu[eé]|qui[eé]n|o[uù]|comment|quoi|qui|pourquoi)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
+_ESCAPE = re.compile(r"\\[nrt]")
+_SHORTEST_MESSAGE = 4
+_LEAST_RUN = 0.6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Literal:
+    """A text to find as it stands. A message is compared word by word: code breaks it into lines and fills it in."""
+
+    text: str
+    is_message: bool
+
+    def first_line(self, lines: Sequence[str]) -> int | None:
+        """Return the index of the line where the text begins, or None."""
+        return _message_line(lines, self.text) if self.is_message else _exact_line(lines, self.text)
+
+
+def find_literals(question: str) -> tuple[Literal, ...]:
+    """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
+    spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
+    spans += [found["ticked"] for found in _TICKED.finditer(question)]
+    messages = [span.strip() for span in spans if len(_WORD.findall(span)) >= 2 and " " in span.strip()]
+    exact = _exact_texts(question)
+    if not messages and is_message(question):
+        messages = [" ".join(question.split())]
+    found = [Literal(text=text, is_message=True) for text in messages]
+    found += [Literal(text=text, is_message=False) for text in exact]
+    return tuple(dict.fromkeys(found))[:MAX_LITERALS]
+
+
+def is_message(text: str) -> bool:
+    """Whether the text reads like a line of a log rather than a question."""
+    return len(_WORD.findall(text)) >= _SHORTEST_MESSAGE and "\n" not in text.strip() and not _ASKS.search(text)
+
+
+def literal_of(query: str) -> Literal | None:
+    """Read a search query as the text that it looks for as it stands; None for a question in words."""
+    text = query.strip()
+    if " " not in text:
+        return Literal(text=text, is_message=False)
+    exact = _exact_texts(text)
+    if exact and not _ASKS.search(text):
+        return Literal(text=exact[0], is_message=False)
+    return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not _ASKS.search(text) else None
+
+
+def query_for(literal: Literal) -> str:
+    """Return what to search for to find the text: a flag of one letter ranks nothing by itself."""
+    short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
+    return f"{literal.text} option command line argument parser" if short else literal.text
+
+
+def _exact_texts(text: str) -> list[str]:
+    return [*_EXACT.findall(text), *(found["flag"] for found in _FLAG.finditer(text))]
+
+
+def _exact_line(lines: Sequence[str], text: str) -> int | None:
+    pattern = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])")
+    return next((index for index, line in enumerate(lines) if pattern.search(line)), None)
+
+
+def _message_line(lines: Sequence[str], text: str) -> int | None:
+    """Find a run of the message's words: all of a short one, three in five of a long one."""
+    wanted = [word.lower() for word in _WORD.findall(text)]
+    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
+    runs = {tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)}
+    said = [(word.lower(), index) for index, line in enumerate(lines) for word in _WORD.findall(_ESCAPE.sub(" ", line))]
+    for at in range(len(said) - size + 1):
+        if said[at][0] in wanted and tuple(word for word, _ in said[at : at + size]) in runs:
+            return said[at][1]
+    return None

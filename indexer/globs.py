@@ -1,0 +1,28 @@
+"""Globs that people write, in the language of `.gitignore`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+
+import re2
+from pathspec import GitIgnoreSpec
+
+from indexer.errors import BadPattern
+
+
+def compiled(globs: Sequence[str]) -> GitIgnoreSpec:
+    """Compile globs; `BadPattern` names the first that is none."""
+    for glob in globs:
+        _try(glob)
+    return GitIgnoreSpec.from_lines(globs)
+
+
+def _try(glob: str) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # a `[` within brackets, which a later Python reads otherwise
+            GitIgnoreSpec.from_lines([glob])
+    except (ValueError, FutureWarning, re.error, re2.error) as error:  # pathspec lets those of its engines through
+        raise BadPattern(f"{glob!r} is no valid glob. Write it as in .gitignore, such as **/*.sql or docs/.") from error
