@@ -299,7 +299,7 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
         reached.set()
         return never
 
-    agent, _ = agent_with(saver, {**research("Find pay"), task: [hang]})
+    agent, _ = agent_with(saver, {**research("Find pay"), task: [hang, WRITTEN]})
     run_id, asking = await running(agent, reached)
     assert await agent.stop(run_id)
     events = await asyncio.wait_for(asking, 2)
