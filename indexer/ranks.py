@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.call_graph import page_rank
+from indexer.calls.graph import page_rank
 from indexer.snapshot import Snapshot
 
 _MOST_DEFINERS = 3  # a name that more places define does not tell which of them is meant

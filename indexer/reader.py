@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from indexer.call_graph import CallGraph
+from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow, Generation
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath

@@ -31,7 +31,7 @@ HOMES = {
     "git": ("indexer/repository.py",),
     "langchain_core": ("agent/", "indexer/langchain_embedder.py", "indexer/langchain_providers.py"),
     "langgraph": ("agent/",),
-    "networkx": ("indexer/call_graph.py",),
+    "networkx": ("indexer/calls/graph.py",),
     "platformdirs": ("bot/settings.py",),
     "prompt_toolkit": ("bot/adapters/console.py",),
     "pydantic_settings": ("bot/settings.py",),

@@ -1,0 +1,190 @@
+"""Which files of a repository an import can mean."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import PurePosixPath
+
+_NAMES_IN_MANIFESTS = {
+    "go.mod": re.compile(r"^module\s+(\S+)", re.MULTILINE),
+    "package.json": re.compile(r'^[ \t]*"name"\s*:\s*"([^"]+)"', re.MULTILINE),
+    "Cargo.toml": re.compile(r'^name\s*=\s*"([^"]+)"', re.MULTILINE),
+}
+_MANIFEST_OF = {"go": "go.mod", "rs": "Cargo.toml"} | dict.fromkeys(
+    "js jsx mjs cjs ts tsx mts cts vue svelte".split(), "package.json"
+)
+_FOLDER_FILES = frozenset({"__init__", "index", "mod", "lib", "main"})  # these stand for their folder
+_SOURCE_FOLDERS = ((), ("src",), ("lib",))  # of a package, where its modules lie
+_DEEPEST = 32  # parts below a package
+_SEPARATOR = re.compile(r"::|[./\\]")
+_RUST_ROOTS = frozenset({"crate", "self", "super"})
+_HERE = frozenset({"", "@"})
+
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Module:
+    """What an import means: the files that it can be, and the folders (`src/api/`) that it may hand names on from.
+
+    Both are empty for something from outside of the repository.
+    """
+
+    files: frozenset[str] = frozenset()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether nothing in the repository can be meant."""
+        return not self.files and not self.folders
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file names the package that its folder is."""
+    return PurePosixPath(path).name in _NAMES_IN_MANIFESTS
+
+
+class Modules:
+    """The files of a repository by the modules that they are; `manifests` are texts by path."""
+
+    def __init__(self, paths: Iterable[str], manifests: Mapping[str, str]) -> None:
+        self._files: dict[Parts, list[str]] = defaultdict(list)
+        self._folders: dict[Parts, list[str]] = defaultdict(list)
+        self._by_last: dict[str, set[Parts]] = defaultdict(set)
+        self._packages: dict[str, dict[str, Parts]] = {name: {} for name in _NAMES_IN_MANIFESTS}
+        self._known: dict[tuple[str, str], Module] = {}
+        for path in paths:
+            self._add(path)
+        for path, text in manifests.items():
+            self._add_package(PurePosixPath(path), text)
+
+    def _add(self, path: str) -> None:
+        *parts, name = path.split("/")
+        folder = tuple(parts)
+        place = (*folder, name.partition(".")[0])
+        self._folders[folder].append(path)
+        places = {folder, place} if place[-1] in _FOLDER_FILES else {place}
+        for each in places:
+            self._files[each].append(path)
+        for each in {*places, folder} - {()}:
+            self._by_last[_folded(each[-1])].add(each)
+
+    def _add_package(self, path: PurePosixPath, text: str) -> None:
+        found = _NAMES_IN_MANIFESTS[path.name].search(text)
+        if found:
+            name = found[1].replace("-", "_") if path.name == "Cargo.toml" else found[1]
+            self._packages[path.name][name] = path.parent.parts
+
+    def find(self, module: str, importer: str) -> Module:
+        """The module that a file imports."""
+        suffix = importer.rpartition("/")[2].rpartition(".")[2]
+        # Only relative imports, and those of Rust, depend on more than the language of the importing file.
+        is_relative = module.startswith(".") or suffix == "rs"
+        key = (module, importer if is_relative else suffix)
+        if key not in self._known:
+            self._known[key] = self._find(module, PurePosixPath(importer), suffix)
+        return self._known[key]
+
+    def _find(self, module: str, importer: PurePosixPath, suffix: str) -> Module:
+        if module.startswith("."):
+            return self._at(_relative(module, importer, suffix))
+        if suffix == "rs" and module.partition("::")[0] in _RUST_ROOTS:
+            return self._deepest(*_rust_place(module, importer))
+        packages = self._packages.get(_MANIFEST_OF.get(suffix, ""), {})
+        package = max((name for name in packages if _is_within(module, name)), key=len, default=None)
+        if package is not None:
+            return self._in_package(packages[package], _split(module[len(package) :]), suffix)
+        wanted = tuple(part for part in _split(module) if part not in _HERE)
+        return self._by_tail(wanted, suffix) if wanted and suffix != "go" else Module()
+
+    def _at(self, place: Parts) -> Module:
+        return self._module(self._files.get(place, ()))
+
+    def _module(self, files: Iterable[str]) -> Module:
+        names = frozenset(files)
+        places = (file.rpartition("/") for file in names)
+        # That something is below the root says nothing: everything is.
+        folders = {f"{folder}/" for folder, _, name in places if folder and name.partition(".")[0] in _FOLDER_FILES}
+        return Module(files=names, folders=tuple(sorted(folders)))
+
+    def _deepest(self, folder: Parts, rest: Parts) -> Module:
+        """The module at a place, or the nearest around it: the last parts may name what is in the module."""
+        for count in range(min(len(rest), _DEEPEST), -1, -1):
+            for source in _SOURCE_FOLDERS:
+                found = self._at((*folder, *source, *rest[:count]))
+                if found.files:
+                    return found
+        return Module()
+
+    def _in_package(self, folder: Parts, rest: Parts, suffix: str) -> Module:
+        if suffix == "go":
+            return Module(files=frozenset(self._folders.get((*folder, *rest), ())))
+        found = self._deepest(folder, rest)
+        return found if found.files else Module(folders=("".join(f"{part}/" for part in folder),))
+
+    def _by_tail(self, wanted: Parts, suffix: str) -> Module:
+        """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
+        places = self._by_last.get(_folded(wanted[-1]), ())
+        if suffix in {"py", "pyi"}:
+            matching = [each for each in places if each[-len(wanted) :] == wanted and self._is_top(each, wanted)]
+            return self._module(path for each in matching for path in self._files.get(each, ()))
+        lengths = {place: _common_tail(place, wanted) for place in places}
+        longest = max(lengths.values(), default=0)
+        best = [place for place, length in lengths.items() if length == longest >= min(len(wanted), 2)]
+        return self._module(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
+
+    def _is_top(self, place: Parts, wanted: Parts) -> bool:
+        """Whether what a Python import starts at is no package itself, but a folder that is searched for packages."""
+        root = place[: -len(wanted)]
+        return not any(path.endswith("__init__.py") for path in self._files.get(root, ()))
+
+
+def _split(module: str) -> Parts:
+    return tuple(part for part in _SEPARATOR.split(module) if part)
+
+
+@lru_cache(maxsize=10_000)
+def _folded(part: str) -> str:
+    return part.replace("_", "").replace("-", "").lower()
+
+
+def _common_tail(place: Parts, wanted: Parts) -> int:
+    length = 0
+    for one, other in zip(reversed(place), reversed(wanted), strict=False):
+        if _folded(one) != _folded(other):
+            break
+        length += 1
+    return length
+
+
+def _is_within(module: str, package: str) -> bool:
+    return module == package or module.startswith((f"{package}/", f"{package}::"))
+
+
+def _rust_place(module: str, importer: PurePosixPath) -> tuple[Parts, Parts]:
+    """Where `crate`, `super` and `self` lie, seen from the importing file, and the parts behind them."""
+    place = importer.parent.parts if importer.stem in _FOLDER_FILES else (*importer.parent.parts, importer.stem)
+    rest = _split(module)
+    if rest[0] == "crate":
+        place = place[: place.index("src") + 1] if "src" in place else importer.parent.parts
+    roots = list(takewhile(_RUST_ROOTS.__contains__, rest))
+    return place[: max(len(place) - roots.count("super"), 0)], rest[len(roots) :]
+
+
+def _relative(module: str, importer: PurePosixPath, suffix: str) -> Parts:
+    """The place that `./x`, `../x` (JavaScript), `.x` or `..x` (Python) means, seen from the importing file."""
+    base = list(importer.parent.parts)
+    if suffix in {"py", "pyi"}:
+        name = module.lstrip(".")
+        module = "../" * (len(module) - len(name) - 1) + name.replace(".", "/")
+    for part in module.split("/"):
+        if part == "..":
+            del base[-1:]
+        elif part not in {"", "."}:
+            base.append(part.partition(".")[0])
+    return tuple(base)

@@ -1,0 +1,253 @@
+"""What a file's text says of the objects that names are called on: their types, or what they are made by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+_NAME_FIRST = frozenset({"py", "pyi", "ts", "tsx", "mts", "cts", "rs", "kt", "kts", "swift", "scala", "zig"})
+_TYPE_FIRST = frozenset({"java", "cs", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "php", "dart", "groovy"})
+_MADE_WITH = re.compile(r"^(?:(?:await|new|try|yield|not|ref|mut|dyn|impl|final|const|unsafe|\(\*)\b\s*|[&*!(]\s*)+")
+_STEP = re.compile(r"(?P<name>[@$]?[A-Za-z_]\w*[?!]?(?=\W|$)|[@$]?[A-Za-z_]\w*)")
+_JOINT = re.compile(r"\s*(?:\?\.|!\.|!!\.|\?->|\.|->|::)\s*(?=[A-Za-z_$@])")
+_GENERIC = re.compile(r"(?:::)?<[\w\s,.<>\[\]&':?]*>(?=[\s({]|::|$)")
+_LITERAL = re.compile(r"""[rbfuRBFU]{0,2}["'`]|\d|\[|\{|%[wi]""")
+_MODIFIERS = re.compile(r"^(?:[&*?]|\.\.\.|'\w+\s|(?:mut|dyn|impl|const|readonly|final|in|out|ref)\s)+")
+_TYPE_NAME = re.compile(r"[A-Za-z_][\w.:\\$]*")
+_IN_BRACKETS = re.compile(r"\s*[\[<](.*)[\]>]\??\s*$", re.DOTALL)
+_ANY_TYPE = re.compile(r"T[A-Z_]|_?T_?$")
+# Code that people write stays below these; what is longer would take long to read, and says nothing here.
+_LONGEST_LINE = 1000
+_LONGEST_TYPE = 400
+_PROMOTING = ("private", "protected", "public", "readonly")
+_NOT_A_TYPE = frozenset(
+    """as assert await break case catch class const continue def default defer del delete do elif else except export
+    extends final finally fn for from func function global go goto if implements import in instanceof is lambda let
+    match mut new nonlocal not or and package pass private protected pub public raise return static switch throw
+    throws try type typeof use val var virtual when while with yield override readonly abstract async auto""".split()
+)
+# A value in one of these is of the type in its brackets.
+_TRANSPARENT = frozenset(
+    "Optional Final ClassVar Annotated Required Readonly Arc Rc Box Ref RefMut Cow Promise".split()
+)
+_EMPTY = frozenset({"None", "null", "undefined", "nil", "void"})
+_UNKNOWN = frozenset("Any Self self static this object Object auto var val let dynamic any unknown mixed id T".split())
+
+
+Kind = Literal["type", "value", "loop"]
+_MEANINGS: dict[str, Kind] = {"loop": "loop", "value": "value", "context": "value"}  # of groups; others hold types
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clue:
+    """One line on a variable: the `type` it has, the `value` it is given, or a `loop` that says neither."""
+
+    line: int
+    kind: Kind
+    text: str
+    is_parameter: bool
+    is_promoted: bool = False
+    """Whether it is a parameter of a constructor that is a field too, by the word before it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One name in a chain such as `app.router.get()`."""
+
+    name: str
+    is_called: bool
+
+
+def clues(name: str, text: str, suffix: str) -> Iterator[Clue]:
+    """Everything that a file says of a variable or a field, in its order; lines are numbered from 1."""
+    pattern = _pattern(name, suffix)
+    plain = name.rpartition(".")[2]
+    number, start, end = 1, 0, -1
+    while (at := text.find(plain, end + 1)) >= 0:
+        number += text.count("\n", start, at)
+        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        if end - start <= _LONGEST_LINE:
+            line = text[start:end]
+            yield from (clue for found in pattern.finditer(line) if (clue := _clue(number, line, found, name)))
+
+
+def _clue(number: int, line: str, found: re.Match[str], name: str) -> Clue | None:
+    kind = found.lastgroup
+    text = found[kind].strip() if kind else ""
+    if kind in {"after", "before"} and text.split("<")[0].split(".")[-1].split(" ")[0] in _NOT_A_TYPE:
+        return None
+    if kind == "value" and re.match(rf"{re.escape(name)}\b(?!\()", text):
+        return None  # a keyword argument that passes the variable on
+    meaning = _MEANINGS.get(kind or "", "type")
+    before = line[: found.start()]
+    return Clue(
+        line=number,
+        kind=meaning,
+        text=text,
+        is_parameter=meaning == "type" and "(" in before,
+        is_promoted=before.rstrip().endswith(_PROMOTING),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _pattern(name: str, suffix: str) -> re.Pattern[str]:
+    """All ways in which a language gives a variable its type or value, on one line.
+
+    Repetitions that could begin anew at every name are bounded, which keeps the search linear.
+    """
+    start = rf"(?<![\w.$@]){re.escape(name)}"
+    names_before, names_after = r"(?:\w+[\s,&(]{1,9}){0,4}", r"(?:[\s,]{1,9}\w+){0,4}[\s)]{0,9}"
+    loop = rf"\bfor\b[\s(&]{{0,9}}{names_before}{re.escape(name)}\b{names_after}(?:\bin\b|\bof\b|:=)(?P<loop>)"
+    ways = [loop]
+    if suffix in _NAME_FIRST:
+        ways.append(rf"{start}[?!]?\s*:(?![:=])\s*(?P<name>[^\n]+)")
+    if suffix == "go":
+        ways.append(rf"{start}(?:\s*,\s*\w+){{0,20}}\s+(?P<after>[*.]*[A-Za-z_][\w.]*)(?=\s*(?:[,){{=`]|$|//))")
+    if suffix in _TYPE_FIRST:
+        ways.append(
+            rf"(?<![\w.:\\])[:\\]{{0,2}}(?P<before>[A-Za-z_][\w.:\\]*(?:\s*<[^;(){{}}=]{{0,200}}>)?(?:\[\])?\??)"
+            rf"[\s&*]+\$?{re.escape(name)}\s*(?=[=;,):]|$)"
+        )
+    if suffix in {"py", "pyi"}:
+        ways.append(rf"\bwith\s+(?P<context>[^\n]{{1,200}}?)\s+as\s+{re.escape(name)}\b")
+        ways.append(rf"\bexcept\s+(?P<error>[\w.]+)\s+as\s+{re.escape(name)}\b")
+    ways.append(
+        rf"(?:^|[;{{(]|\b(?:const|let|var|val|mut|if|for|switch|auto|static)\s)\s*{start}"
+        rf"(?:\s*,\s*\w+)*\s*(?::=|=)(?![=>~])\s*(?P<value>[^\n]+)"
+    )
+    return re.compile("|".join(ways))
+
+
+def steps(expression: str) -> tuple[Step, ...]:
+    """The names of a chain of accesses and calls, empty for anything else.
+
+    Text that ends within brackets is taken to end with them.
+    """
+    text = _MADE_WITH.sub("", expression.strip())
+    found: list[Step] = []
+    at = 0
+    while match := _STEP.match(text, at):
+        at = match.end()
+        at, is_called = _past_brackets(text, at)
+        found.append(Step(name=match["name"].rstrip("?!"), is_called=is_called))
+        joint = _JOINT.match(text, at)
+        if joint is None:
+            break
+        at = joint.end()
+    rest = text[at:].strip("?!;,:)}] \t\n")
+    is_whole = not rest or rest.startswith(("#", "//", "/*", "as ", "{"))
+    return tuple(found) if is_whole else ()
+
+
+def _past_brackets(text: str, at: int) -> tuple[int, bool]:
+    """Where the brackets behind a name end, and whether they make it a call (or a literal of that type)."""
+    is_called = False
+    generic = _GENERIC.match(text, at)
+    if generic:
+        at = generic.end()
+    while at < len(text) and (text[at] in "([{" or text[at : at + 2] in {" {", "!("}):
+        at += text[at] in " !"
+        is_called = True
+        at = _closing(text, at) + 1
+    return min(at, len(text)), is_called
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket at a place is closed; the end of the text if it is not."""
+    depth = 0
+    for place in range(at, len(text)):
+        if text[place] in "([{":
+            depth += 1
+        elif text[place] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return place
+    return len(text)
+
+
+def is_literal(expression: str) -> bool:
+    """Whether an expression is text, a number or a collection, whose members are nobody's here."""
+    return _LITERAL.match(expression.strip()) is not None
+
+
+def type_names(text: str) -> tuple[str, ...]:
+    """The names of the types that a type expression allows, none where it does not say.
+
+    Optional and shared values count as the values in them; a collection counts as itself.
+    """
+    text = _type_part(text).strip().strip("\"'`")
+    if len(text) > _LONGEST_TYPE:
+        return ()
+    return tuple(name for part in _split_outside(text, "|") for name in _names_of(part))
+
+
+def _names_of(part: str) -> tuple[str, ...]:
+    """What one alternative of a type expression names, or what the value in it is."""
+    bare = _MODIFIERS.sub("", part.strip()).strip().strip("\"'")
+    name = _TYPE_NAME.match(bare)
+    if name is None:
+        return ()
+    plain, rest = re.split(r"\.|::", name[0])[-1], bare[name.end() :]
+    if plain in _EMPTY:
+        return ()
+    inner = _IN_BRACKETS.match(rest) if plain in _TRANSPARENT else None
+    if inner:
+        return type_names(next(_split_outside(inner[1], ",")))
+    return (f"{name[0]}[]" if rest.startswith("[]") else name[0],)
+
+
+def says_nothing(name: str) -> bool:
+    """Whether a type's name stands for any type: a variable of a generic, or the top type."""
+    return name in _UNKNOWN or len(name) == 1 or _ANY_TYPE.match(name) is not None
+
+
+def _type_part(text: str) -> str:
+    """The type at the beginning of a text, up to what ends a parameter, a field or a variable."""
+    depth = 0
+    for place, sign in enumerate(text):
+        if sign in "[<(":
+            depth += 1
+        elif sign == ">" and text[place - 1 : place] in {"-", "="}:
+            continue  # an arrow
+        elif sign in "]>)":
+            if depth == 0:
+                return text[:place]
+            depth -= 1
+        elif depth == 0 and sign in ",=;{#`":
+            return text[:place]
+    return text
+
+
+def _split_outside(text: str, mark: str) -> Iterator[str]:
+    """Split at marks that stand outside of brackets."""
+    depth = start = 0
+    for place, sign in enumerate(text):
+        depth += (sign in "[<({") - (sign in "]>)}")
+        if sign == mark and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
+
+
+def result_type(name: str, signature: str, suffix: str) -> str:
+    """The text of the type that a function's signature says it returns, or nothing."""
+    signature = signature[:_LONGEST_TYPE]
+    if suffix in {"py", "pyi", "rs", "swift"}:
+        before_arrow, _, after_arrow = signature.rpartition("->")
+        return after_arrow.partition(" where ")[0].strip() if before_arrow.rstrip().endswith(")") else ""
+    if suffix in _TYPE_FIRST and suffix != "php":
+        before = re.search(rf"([\w.]+(?:<.*>)?(?:\[\])?\??)\s+{re.escape(name)}\s*[(<]", signature)
+        return before[1] if before and before[1] not in _NOT_A_TYPE else ""
+    after = _after_parameters(name, signature)
+    if suffix == "go":
+        return next(_split_outside(after.strip("() "), ",")) if after else ""
+    return after.removeprefix(":").strip() if after.startswith(":") else ""
+
+
+def _after_parameters(name: str, signature: str) -> str:
+    opening = re.search(rf"\b{re.escape(name)}\s*(?:[\[<][^()]*[\]>])?\s*\(", signature)
+    return signature[_closing(signature, opening.end() - 1) + 1 :].strip() if opening else ""
