@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from agent.ports import CodeSearch
+from agent.ports import CodeSearch, ModelSource
 from bot.ports import Assistant, Index
 from bot.settings import Settings
 
@@ -65,5 +65,24 @@ async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[As
     from indexer.secrets import redact
 
     async with AsyncExitStack() as stack:
+        models = await stack.enter_async_context(_open_models(settings))
         saver = await stack.enter_async_context(open_saver(settings.home / "conversations.sqlite"))
-        yield Agent(OneRepository(index), saver, redact=redact)
+        yield Agent(OneRepository(index), saver, redact=redact, models=models, approval_calls=settings.approval_calls)
+
+
+def _open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
+    """Open the chat models; each of them is built when it is first asked."""
+    from agent.budget import Ceilings
+    from agent.llm.metered import Patience
+    from agent.models import open_models
+
+    usual, whole = Patience(), settings.model_timeout
+    return open_models(
+        settings.model,
+        small=settings.small_model,
+        fallback=settings.fallback_model,
+        google_api_key=settings.google_api_key,
+        google_base_url=settings.google_api_base_url,
+        ceilings=Ceilings(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
+        patience=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
+    )

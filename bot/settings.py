@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 import platformdirs
 from dotenv import dotenv_values
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -28,6 +29,9 @@ FILE_NAME = "citebot.toml"
 # These say where settings are read from, so they are not settings themselves.
 CONFIG_VARIABLE = "CITEBOT_CONFIG"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
+
+NO_MODEL = "none"
+_MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
 
 
 def _split(value: object) -> object:
@@ -50,6 +54,17 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _model(value: str) -> str:
+    """Whether there is such a provider is found out when the model is opened."""
+    if not _MODEL.fullmatch(value):
+        raise ValueError("write it as provider:model, such as google_genai:gemini-flash-latest")
+    return value
+
+
+def _model_or_none(value: str) -> str:
+    return value if value == NO_MODEL else _model(value)
+
+
 Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Folder = Annotated[Path, BeforeValidator(_absolute)]
 
@@ -69,6 +84,14 @@ class Settings(BaseSettings):
     fusion: Literal["score", "rrf"] = "score"
     include: Globs = ()
     exclude: Globs = ()
+    model: Annotated[str, AfterValidator(_model_or_none)] | None = None
+    small_model: Annotated[str, AfterValidator(_model)] | None = None
+    fallback_model: Annotated[str, AfterValidator(_model)] | None = None
+    model_timeout: float = Field(default=60.0, gt=0, le=3600)
+    max_seconds: float = Field(default=120.0, gt=0, le=3600)
+    max_tokens: int = Field(default=200_000, gt=0)
+    max_model_calls: int = Field(default=40, gt=0)
+    approval_calls: int = Field(default=30, ge=0)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(
@@ -167,7 +190,7 @@ def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     key = str(detail["loc"][0])
     in_file = key in file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
-    return f"{f'{FILE_NAME}: {key}' if in_file else variable}: {detail['msg']}."
+    return f"{f'{FILE_NAME}: {key}' if in_file else variable}: {detail['msg'].removeprefix('Value error, ')}."
 
 
 def _unknown_key(key: str) -> str:

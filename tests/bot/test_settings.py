@@ -135,9 +135,7 @@ def test_names_of_variables_and_keys_belong_together() -> None:
 
 
 @given(
-    st.dictionaries(
-        st.sampled_from(variable_names()[:7]), st.text(st.characters(codec="utf-8", exclude_characters="\0"))
-    )
+    st.dictionaries(st.sampled_from(variable_names()), st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 )
 def test_any_value_is_taken_or_refused_with_its_name(variables: dict[str, str]) -> None:
     complaint = ""
@@ -147,3 +145,24 @@ def test_any_value_is_taken_or_refused_with_its_name(variables: dict[str, str]) 
         complaint = str(error)
 
     assert not complaint or any(name in complaint for name in variables)
+
+
+@pytest.mark.parametrize("name", ["none", "google_genai:gemini-2.5-flash", "ollama:llama3.2:8b", "openai:org/model"])
+def test_a_model_is_named_with_its_provider(tmp_path: Path, name: str) -> None:
+    assert Settings.load({"CITEBOT_MODEL": name}, tmp_path).model == name
+
+
+@pytest.mark.parametrize("name", ["gemini-2.5-flash", "google_genai:", ":x", "a:b c", "a:" + "x" * 1000])
+@pytest.mark.parametrize("variable", ["CITEBOT_MODEL", "CITEBOT_SMALL_MODEL", "CITEBOT_FALLBACK_MODEL"])
+def test_a_model_without_its_provider_is_refused_with_an_example(tmp_path: Path, variable: str, name: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable}: write it as provider:model, such as google_genai:"):
+        Settings.load({variable: name}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "variable", ["MODEL_TIMEOUT", "MAX_SECONDS", "MAX_TOKENS", "MAX_MODEL_CALLS", "APPROVAL_CALLS"]
+)
+@pytest.mark.parametrize("value", ["-1", "many", "nan"])
+def test_a_limit_that_is_no_amount_is_refused(tmp_path: Path, variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"CITEBOT_{variable}: Input should be"):
+        Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
