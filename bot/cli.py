@@ -6,90 +6,28 @@ before a command is known to be right, so that `--help` and mistakes are answere
 
 from __future__ import annotations
 
-import asyncio
 import io
-import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import click
 
 from agent.errors import AgentError
 from bot.errors import BotError, unexpected
-from bot.signals import Ended, until_ended
+from bot.invocation import Invocation, OpenApp, Repository, complain, json_option, repo_option
+from bot.signals import Ended
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
     from bot.adapters.terminal import Terminal
     from bot.app import App
     from bot.lookups import Outcome
-    from bot.settings import Settings
-
-OpenApp = Callable[["Settings", Path], AbstractAsyncContextManager["App"]]
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 INTERRUPTED = 130
-
-
-@dataclass(frozen=True, kw_only=True)
-class Invocation:
-    """What all commands share: how the application is opened, and the options given before the command."""
-
-    open_app: OpenApp | None = None
-    repo: Path | None = None
-    debug: bool = False
-
-    def perform(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> int:
-        """Open the application, do the task, print its outcome; return the exit code."""
-        outcome = asyncio.run(until_ended(self._opened(repo, task)))
-        if outcome.note:
-            _complain(outcome.note)
-        if outcome.output:
-            click.echo(outcome.output)
-        return 0 if outcome.ok else 1
-
-    async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
-        from bot.adapters.terminal import Terminal
-        from bot.app import App
-        from bot.settings import Settings
-
-        settings = Settings.load()
-        _log_to_stderr("debug" if self.debug else settings.log_level)
-        where = repo or self.repo or settings.repo or Path.cwd()
-        async with (self.open_app or App.open)(settings, where) as app:
-            return await task(app, Terminal.standard())
-
-
-class Repository(click.Path):
-    """A path in which `~` stands for the home folder: `make run REPO=~/code` reaches us unexpanded from some shells."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Expand the path."""
-        try:
-            return super().convert(Path(value).expanduser(), param, ctx)
-        except RuntimeError:
-            self.fail(f"There is no home folder for {value}.", param, ctx)
-
-
-def repo_option(command: Command) -> Command:
-    """Let the command take `--repo`."""
-    option = click.option(
-        "--repo", type=Repository(), metavar="PATH", help="The repository [default: the current one]."
-    )
-    return option(command)
-
-
-def json_option(command: Command) -> Command:
-    """Let the command take `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,10 +62,12 @@ def chat(invocation: Invocation, repo: Path | None = None) -> int:
 
 @cli.command()
 @click.argument("question")
+@click.option("--trace", is_flag=True, help="Tell on standard error what happens, as it happens.")
+@click.option("--verbose", is_flag=True, help="The same, with all changes of the state.")
 @json_option
 @repo_option
 @click.pass_obj
-def ask(invocation: Invocation, question: str, repo: Path | None, *, as_json: bool) -> int:
+def ask(invocation: Invocation, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
     """Answer one question."""
     if not question.strip():
         raise click.UsageError("The question is empty.")
@@ -135,7 +75,8 @@ def ask(invocation: Invocation, question: str, repo: Path | None, *, as_json: bo
     async def task(app: App, terminal: Terminal) -> Outcome:
         from bot import questions
 
-        return await questions.ask(app, terminal, question, as_json=as_json)
+        tracing: questions.Tracing = "verbose" if verbose else "on" if trace else "off"
+        return await questions.ask(app, terminal, question, as_json=as_json, tracing=tracing)
 
     return invocation.perform(repo, task)
 
@@ -253,6 +194,25 @@ def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
     return invocation.perform(repo, task)
 
 
+@cli.command()
+@click.option("--mermaid", "form", flag_value="mermaid", help="As Mermaid, for documents [default].")
+@click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
+@click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")
+def graph(form: str | None, picture: Path | None) -> None:
+    """Draw the graph that a question takes its way through."""
+    if form and picture:
+        raise click.UsageError("Give one of --mermaid, --ascii and --png.")
+    from agent.diagrams.text import boxes, mermaid
+
+    if picture is None:
+        click.echo(boxes() if form == "ascii" else mermaid())
+        return
+    from agent.diagrams.picture import png
+
+    picture.write_bytes(png())
+    complain(f"Drawn in {picture}.")
+
+
 def _look_up(
     invocation: Invocation,
     repo: Path | None,
@@ -283,18 +243,6 @@ def _check(globs: Sequence[str]) -> None:
         raise click.UsageError(str(error)) from error
 
 
-def _complain(text: str) -> None:
-    from bot.markdown import visible
-
-    click.echo(visible(text), err=True)  # it may quote a path of the repository
-
-
-def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    for package in ("bot", "agent", "indexer"):
-        logging.getLogger(package).setLevel(level.upper())
-
-
 def _prepare_streams() -> None:
     """A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream."""
     if sys.stdin is None:
@@ -319,7 +267,7 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     except Exception as error:  # nobody is left to hear of it
         if "--debug" in arguments:
             raise
-        _complain(f"citebot: {_reason(error)}")
+        complain(f"citebot: {_reason(error)}")
         return 1
     return int(code or 0)
 

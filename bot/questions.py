@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
+from agent.errors import AgentError
 from bot import records
 from bot.adapters.console import ConsoleChat, Lines, PipedLines, PromptedLines
 from bot.adapters.terminal import Terminal
+from bot.adapters.trace import Trace
 from bot.app import App
 from bot.freshness import keep_current
 from bot.lookups import Outcome
+from bot.ports import Assistant
+
+log = logging.getLogger(__name__)
 
 
-async def ask(app: App, terminal: Terminal, question: str, *, as_json: bool) -> Outcome:
+NEEDS_REPLY = "This question waits for a reply. Ask it in `citebot chat`, where your next line is the reply."
+
+Tracing = Literal["off", "on", "verbose"]
+
+
+async def ask(app: App, terminal: Terminal, question: str, *, as_json: bool, tracing: Tracing = "off") -> Outcome:
     """Answer one question; nothing is remembered of it."""
     await keep_current(app.index, terminal)
     thread = f"console:local:ask:{uuid.uuid4().hex}"
+    trace = Trace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
     async with app.open_assistant() as assistant:
         try:
-            answer = await terminal.follow(assistant.ask(question, thread=thread))
+            answer = await terminal.follow(assistant.ask(question, thread=thread), trace)
         finally:
-            await assistant.forget(thread)
+            await _forget(assistant, thread)
+    waits = answer.route == "paused"
+    said = Outcome(note=NEEDS_REPLY if waits else "", ok=not waits)
     if as_json:
-        return Outcome(output=records.to_json(records.answer_record(answer)))
+        return replace(said, output=records.to_json(records.answer_record(answer)))
     terminal.show(answer, Path((await app.index.status()).path))
-    return Outcome()
+    return said
+
+
+async def _forget(assistant: Assistant, thread: str) -> None:
+    """An answer is not lost because the conversation database cannot be written to any more."""
+    try:
+        await assistant.forget(thread)
+    except AgentError as error:
+        log.warning("the question was not forgotten: %s", error)
 
 
 async def converse(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> Outcome:

@@ -11,6 +11,7 @@ import click
 import pytest
 from dotenv import dotenv_values
 
+from agent.diagrams.text import mermaid
 from bot.cli import cli
 from bot.settings import Settings, file_keys, variable_names
 
@@ -71,6 +72,12 @@ def test_the_readme_shows_every_command() -> None:
 
 def test_the_readme_names_every_setting() -> None:
     assert [name for name in variable_names() if f"`{name}`" not in README] == []
+
+
+def test_the_diagram_of_the_readme_is_the_graph() -> None:
+    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+    assert drawn.strip() == mermaid().strip()
 
 
 def test_the_environment_example_lists_every_variable_and_parses() -> None:

@@ -166,6 +166,8 @@ class ConsoleChat:
         answer = await self._terminal.follow(self._assistant.ask(question, thread=self._thread))
         self._terminal.show(answer, Path((await self._index.status()).path))
         self._terminal.write("")
+        if answer.route == "paused":
+            self._terminal.note("(Your next line is the reply.)")
 
     async def _reindex(self, rest: str) -> None:
         if rest not in {"", "full"}:

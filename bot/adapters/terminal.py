@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar, Self, TextIO
 
@@ -23,6 +23,7 @@ from rich.theme import Theme
 
 from agent.events import AgentEvent
 from agent.ports import Answer
+from bot.adapters.trace import Trace
 from bot.errors import AnswerFailed
 from bot.markdown import footnote, link_target, one_line, place, visible
 from indexer.models import Progress
@@ -66,7 +67,8 @@ class Terminal:
     def show(self, answer: Answer, root: Path | None = None) -> None:
         """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
         if not self.out.is_terminal:
-            self.write("\n".join([answer.text, "", *map(footnote, answer.citations)]).rstrip())
+            paragraphs = [answer.text, "\n".join(map(footnote, answer.citations)), _author(answer)]
+            self.write("\n\n".join(filter(None, paragraphs)))
             return
         self.out.print(SafeMarkdown(answer.text))
         self.out.print()
@@ -75,6 +77,8 @@ class Terminal:
             where = Text(place(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else "")
             line = Text.assemble((f" [{cited.mark}] ", "dim"), where)
             self.out.print(line, soft_wrap=True)
+        if author := _author(answer):
+            self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
 
     @contextmanager
     def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
@@ -85,14 +89,14 @@ class Terminal:
         finally:
             bar.close()
 
-    async def follow(self, events: AsyncIterator[AgentEvent]) -> Answer:
-        """Show a run while it goes on and return its answer; `AnswerFailed` if it ends without one."""
+    async def follow(self, events: AsyncIterator[AgentEvent], trace: Trace | None = None) -> Answer:
+        """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
         answer: Answer | None = None
         reason = "The run ended without an answer. Ask again, and use --debug to see why."
         draft = Draft()
-        with self._live(draft):
+        with nullcontext() if trace else self._live(draft):
             async for event in events:
-                draft.take(event)
+                (trace or draft).take(event)
                 if event.kind == "answer":
                     answer = event.payload["answer"]
                 elif event.kind == "error":
@@ -126,6 +130,8 @@ class Draft:
             self._spinner.update(text=Text(one_line(str(event.payload["stage"]))))
         elif event.kind == "token":
             self._text += event.payload["text"]
+        elif event.kind == "reset":
+            self._text = event.payload["text"]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # Only what fits: a live region taller than the window cannot be taken back.
@@ -209,3 +215,8 @@ class IndexingBar:
             if self._shown and self._console.is_terminal:
                 self._bar.stop()
             self._shown = True  # a thread that was stopped may report once more
+
+
+def _author(answer: Answer) -> str:
+    """Name the model that wrote an answer, and how long that took."""
+    return f"{one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""

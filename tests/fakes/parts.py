@@ -230,7 +230,7 @@ class FakeAssistant:
         self.forgotten.append(thread)
 
 
-def event(kind: EventKind, **payload: Any) -> AgentEvent:
+def event(kind: EventKind, /, **payload: Any) -> AgentEvent:
     """Make an event of a run."""
     return AgentEvent(kind=kind, run_id="run", iteration=0, ts=0.0, payload=payload)
 

@@ -1,0 +1,94 @@
+"""What all commands share: their options, and opening what they work with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bot.signals import until_ended
+
+if TYPE_CHECKING:
+    from bot.adapters.terminal import Terminal
+    from bot.app import App
+    from bot.lookups import Outcome
+    from bot.settings import Settings
+
+OpenApp = Callable[["Settings", Path], AbstractAsyncContextManager["App"]]
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """What all commands share: how the application is opened, and the options given before the command."""
+
+    open_app: OpenApp | None = None
+    repo: Path | None = None
+    debug: bool = False
+
+    def perform(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> int:
+        """Open the application, do the task, print its outcome; return the exit code."""
+        outcome = asyncio.run(until_ended(self._opened(repo, task)))
+        if outcome.note:
+            complain(outcome.note)
+        if outcome.output:
+            click.echo(outcome.output)
+        return 0 if outcome.ok else 1
+
+    async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
+        from bot.adapters.terminal import Terminal
+        from bot.app import App
+        from bot.settings import Settings
+
+        settings = Settings.load()
+        _log_to_stderr("debug" if self.debug else settings.log_level)
+        where = repo or self.repo or settings.repo or Path.cwd()
+        async with (self.open_app or App.open)(settings, where) as app:
+            return await task(app, Terminal.standard())
+
+
+class Repository(click.Path):
+    """A path in which `~` stands for the home folder: `make run REPO=~/code` reaches us unexpanded from some shells."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Expand the path."""
+        try:
+            return super().convert(Path(value).expanduser(), param, ctx)
+        except RuntimeError:
+            self.fail(f"There is no home folder for {value}.", param, ctx)
+
+
+def repo_option(command: Command) -> Command:
+    """Let the command take `--repo`."""
+    option = click.option(
+        "--repo", type=Repository(), metavar="PATH", help="The repository [default: the current one]."
+    )
+    return option(command)
+
+
+def json_option(command: Command) -> Command:
+    """Let the command take `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
+
+
+def complain(text: str) -> None:
+    """Say something on standard error."""
+    from bot.markdown import visible
+
+    click.echo(visible(text), err=True)  # it may quote a path of the repository
+
+
+def _log_to_stderr(level: str) -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    for package in ("bot", "agent", "indexer"):
+        logging.getLogger(package).setLevel(level.upper())

@@ -1,0 +1,52 @@
+"""The command line as tests call it, within their own process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from bot.cli import run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a command said, and the code it ended with."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one JSON object on standard output; fails for anything else."""
+        assert self.code == 0, self
+        assert "Traceback" not in self.err
+        answer = json.loads(self.out)
+        assert isinstance(answer, dict)
+        return answer
+
+    @property
+    def complaint(self) -> str:
+        """The sentence of a command that was refused; fails for anything else."""
+        assert (self.code, self.out) == (1, ""), self
+        assert "Traceback" not in self.err
+        return self.err.splitlines()[-1].removeprefix("citebot: ")
+
+
+Citebot = Callable[..., Done]
+
+
+def calling(capsys: pytest.CaptureFixture[str]) -> Citebot:
+    """Return what runs a command and catches its output."""
+
+    def call(*arguments: str) -> Done:
+        capsys.readouterr()
+        code = run(arguments)
+        captured = capsys.readouterr()
+        return Done(code=code, out=captured.out, err=captured.err)
+
+    return call
