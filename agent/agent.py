@@ -212,9 +212,13 @@ class Agent:
         return settled(reached.state, code, seconds)
 
     async def _give_up(self, run_id: str, thread: str) -> None:
-        await self._tidied(self._turns.abandon(thread, run_id))
-        await self._tidied(self._evidence.drop(thread))
-        await self._tidied(self._journal.end(run_id, "failed"))
+        await self._tidied(self._given_up(run_id, thread))
+
+    async def _given_up(self, run_id: str, thread: str) -> None:
+        """One after the other: where the database is locked, the person is kept waiting for one failure, not three."""
+        await self._turns.abandon(thread, run_id)
+        await self._evidence.drop(thread)
+        await self._journal.end(run_id, "failed")
 
     async def _tidied(self, work: Awaitable[None]) -> None:
         """Do what follows the answer; an answer is not lost because that fails."""

@@ -23,6 +23,7 @@ from bot.cli import run
 from indexer.catalog import Catalog
 from indexer.errors import IndexerError
 from indexer.storage import DataFolder
+from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
 
 ROOT = Path(__file__).parent.parent
@@ -294,27 +295,8 @@ def test_a_file_in_place_of_the_data_folder_is_named(citebot: Citebot, repo: Git
     assert home.read_text(encoding="utf-8") == "mine"
 
 
-MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$CITEBOT_HOME" || exit 99; cd "$2"; citebot() { "$0" -m bot "$@"; }\n'
-
-
-def mounted(options: str, script: str, repo: GitRepo, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a shell script in the repository, with a small disk of its own mounted as the data folder."""
-    home.mkdir()
-    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT + script, sys.executable, options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    try:
-        done = subprocess.run(
-            [*command, str(repo.root)], env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no unshare command")
-    if done.returncode == 99 or "unshare" in done.stderr:
-        pytest.skip("nothing can be mounted here")
-    return done
-
-
 def test_a_read_only_data_folder_is_named(repo: GitRepo, home: Path) -> None:
-    done = mounted("ro", "citebot ask x --json", repo, home)
+    done = mounted("ro", "citebot ask x --json", repo.root, home)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{home}/" in done.stderr
@@ -334,7 +316,7 @@ citebot symbols brand_new; echo "= $?"
 
 
 def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRepo, home: Path) -> None:
-    done = mounted("size=3m", FILL_UP, repo, home)
+    done = mounted("size=3m", FILL_UP, repo.root, home)
 
     refused, earlier, later, end = done.stdout.split("= ")
     assert refused == ""

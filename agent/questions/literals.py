@@ -14,7 +14,8 @@ _TICKED = re.compile(r"`(?P<ticked>[^`\n]{3,300})`")
 _EXACT = re.compile(r"(?<![\w./-])(?:--[A-Za-z][\w-]{1,60}|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8})(?![\w.(-])")
 _FLAG = re.compile(r"(?<!\S)(?P<flag>-[A-Za-z])\s+(?:option|flag|switch|argument)\b")
 _ASKS = re.compile(
-    r"\?\s*$|^\s*(?:who|what|which|where|when|why|how|is|are|do|does|did|can|could|should|would|show|find|list|explain|"
+    r"[?？؟]\s*$|^\s*[¿؟]|"
+    r"^\s*(?:who|what|which|where|when|why|how|is|are|do|does|did|can|could|should|would|show|find|list|explain|"
     r"describe|tell|give|open|search|look|wo|wie|was|wer|warum|welche\w*|d[oó]nde|c[oó]mo|qu[eé]|qui[eé]n|o[uù]|comment|quoi|qui|pourquoi)\b",
     re.IGNORECASE,
 )

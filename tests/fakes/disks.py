@@ -1,0 +1,30 @@
+"""A small disk of its own under the data folder, for as long as a shell script runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+LIMIT = 60  # seconds that nothing here comes near
+MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$CITEBOT_HOME" || exit 99; cd "$2"; citebot() { "$0" -m bot "$@"; }\n'
+
+
+def mounted(options: str, script: str, root: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell script in a repository, with the disk mounted as the data folder; skips where none can be."""
+    home.mkdir(exist_ok=True)
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT + script, sys.executable, options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    try:
+        done = subprocess.run(
+            [*command, str(root)], env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare command")
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+    return done
