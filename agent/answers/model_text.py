@@ -50,7 +50,7 @@ class MarkMaker:
 
     def prose(self, text: str) -> str:
         """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
-        return _PROSE.sub(self._put, self._redact(printable(text)))
+        return _PROSE.sub(lambda found: _apart(self._put(found), found), self._redact(printable(text)))
 
     def code(self, text: str) -> str:
         """Clean a line of a code block."""
@@ -108,3 +108,12 @@ class MarkMaker:
         if place not in self._marks and len(self._marks) >= MAX_MARKS:
             place = Location(path="", start_line=0, end_line=0)
         return self._marks.setdefault(place, len(self._marks) + 1)
+
+
+def _apart(put: str, found: re.Match[str]) -> str:
+    """Keep a code span that was put into a text away from stray backticks beside it, which would undo it."""
+    if put == found[0]:
+        return put
+    before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
+    opened = f" {put}" if before == "`" and put.startswith("`") else put
+    return f"{opened} " if after == "`" and put.endswith("`") else opened

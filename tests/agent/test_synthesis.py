@@ -253,6 +253,8 @@ def exhibit(number: int) -> Exhibit:
         ("as [E1]: so", "as [1]: so"),
         ("[x]: //evil.example", "`[x]`: //evil.example"),
         ("javascript:alert(1)", "`javascript:alert(1)`"),
+        ("<](>`", "`<](>` `"),
+        ("a `<@U1>", "a ` `<@U1>`"),
     ],
 )
 def test_brackets_mean_citations_only_where_they_name_evidence(raw: str, clean: str) -> None:
