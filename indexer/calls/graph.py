@@ -70,12 +70,20 @@ class _Question:
 
     def calls_of(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
         """The calls of a plain name that may mean one of the wanted definitions."""
-        for path, use in self._catalog.references_to(self._generation, name):
+        for path, use in self._uses(name):
             if use.kind == "call":
                 resolution = self._resolve(path, use)
                 for target in resolution.targets:
                     if target in wanted:
                         yield self._site(path, use, target, resolution)
+
+    def _uses(self, name: str) -> list[tuple[str, Reference]]:
+        """Every use of a name, also where a file imports it under another one."""
+        uses = self._catalog.references_to(self._generation, name)
+        for path, alias in self._catalog.aliases(self._generation, name):
+            renamed = self._catalog.references_in(self._generation, path)
+            uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
+        return sorted(uses, key=lambda each: (each[0], each[1].line))
 
     def calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""
@@ -94,8 +102,8 @@ class _Question:
 
     def _resolve(self, path: str, use: Reference) -> Resolution:
         """Resolve by names and imports alone where that suffices: to look for the receiver's class takes longer."""
-        candidates = self._view.definitions(use.name, path)
         site = self._inference.site(path, use)
+        candidates = self._view.definitions(site.imported_name, path)
         resolution = resolve(site, candidates)
         if not candidates or not resolution.is_guess:
             return resolution

@@ -528,3 +528,21 @@ def test_a_node_that_others_point_to_ranks_higher() -> None:
 
 def test_nodes_without_edges_all_rank_alike() -> None:
     np.testing.assert_array_equal(page_rank(3, set()), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("app.py", "from mail.smtp import send as post\n\n\ndef go():\n    post()\n"),
+        ("app.ts", "import { send as post } from './mail/smtp'\n\n\nfunction go() {\n  post()\n}\n"),
+        ("src/app.rs", "use crate::mail::smtp::send as post;\n\n\nfn go() {\n    post();\n}\n"),
+    ],
+)
+def test_a_name_that_is_imported_under_another_one_is_still_called(graph: Graph, path: str, source: str) -> None:
+    suffix = path.rpartition(".")[2]
+    folder = path.removesuffix(f"app.{suffix}")
+    defined = {"py": FREE, "ts": "export function send() {\n}\n", "rs": "pub fn send() {\n}\n"}[suffix]
+    code = graph({f"{folder}mail/smtp.{suffix}": defined, path: source})
+
+    assert callers(code, "send") == [f"{path}:5"]
+    assert callees(code, "go") == [f"5 {folder}mail/smtp.{suffix} send"]
