@@ -546,3 +546,32 @@ def test_a_name_that_is_imported_under_another_one_is_still_called(graph: Graph,
 
     assert callers(code, "send") == [f"{path}:5"]
     assert callees(code, "go") == [f"5 {folder}mail/smtp.{suffix} send"]
+
+
+def test_a_call_through_a_base_class_possibly_means_the_method_that_overrides(graph: Graph) -> None:
+    code = graph(
+        {
+            "store.py": """
+                class Store:
+                    def save(self): pass
+
+
+                class Files(Store):
+                    def save(self):
+                        super().save()
+
+
+                class Tables(Store):
+                    pass
+
+
+                def close(store: Store, files: Files, tables: Tables):
+                    store.save()
+                    files.save()
+                    tables.save()
+                """
+        }
+    )
+
+    assert callers(code, "Files.save") == ["store.py:16?", "store.py:17", "store.py:18?"]
+    assert callers(code, "Store.save") == ["store.py:8", "store.py:16", "store.py:18"]
