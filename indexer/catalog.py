@@ -61,6 +61,7 @@ CREATE TABLE imports (
     file INTEGER NOT NULL, module TEXT NOT NULL, name TEXT NOT NULL, alias TEXT NOT NULL, line INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX imports_by_file ON imports (file);
+CREATE INDEX imports_by_name ON imports (name);
 """
 
 _ALIVE = "files.added <= :generation AND files.removed > :generation"
@@ -226,6 +227,12 @@ class Catalog:
             WHERE files.path = :path AND {_ALIVE} ORDER BY imports.line"""
         rows = self._rows(sql, {"path": path, "generation": generation})
         return [Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"]) for row in rows]
+
+    def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
+        """The files that import a name under another one, with that one."""
+        sql = f"""SELECT DISTINCT files.path, imports.alias FROM imports JOIN files ON files.id = imports.file
+            WHERE imports.name = :name AND imports.alias <> :name AND {_ALIVE} ORDER BY files.path, imports.alias"""
+        return [(row["path"], row["alias"]) for row in self._rows(sql, {"name": name, "generation": generation})]
 
     def counts(self, generation: int) -> dict[str, int]:
         """How many files, chunks and symbols a generation has."""

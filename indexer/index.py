@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from indexer.catalog import Catalog, Generation
 from indexer.complaints import shown
 from indexer.embeddings import Embedder, open_embedder
-from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageUnwritable
+from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
 from indexer.models import IndexStatus, Progress, RefreshReport
 from indexer.provenance import provenance
 from indexer.reader import IndexReader
@@ -102,8 +102,7 @@ class CodeIndex:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        if self._store is not None:
-            self._store.close()
+        self._drop_store()
         self._catalog.close()
         self._repository.close()
 
@@ -164,7 +163,11 @@ class CodeIndex:
         commit = self._repository.commit(self._ref)
         with self._folder.sole_writer():
             current = None if full else self._sound_generation()
-            snapshot, report = refresh(self._parts(current), commit, current=current, full=full, progress=progress)
+            try:
+                snapshot, report = refresh(self._parts(current), commit, current=current, full=full, progress=progress)
+            except StorageError:
+                self._drop_store()
+                raise
             generation = self._catalog.current()
             if generation is not None:
                 self._held = (generation, snapshot)
@@ -209,12 +212,16 @@ class CodeIndex:
         except DamagedVectors as error:
             log.warning("%s (%s)", _REBUILT, error)
             self._warnings.append(_REBUILT)
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+            self._drop_store()
             self._folder.remove(self._folder.vectors)
             store = self._open_store()
         return store
+
+    def _drop_store(self) -> None:
+        """Let go of a store that could not be written; the next one to need it opens it anew."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def _open_store(self) -> VectorStore:
         if self._store is None:

@@ -137,6 +137,7 @@ class ChromaVectors:
                 message = f"The files in {folder} are not as they were left; the vectors must be made again."
                 raise DamagedVectors(message)
             self._client = _open_client(folder)
+        self._name = collection
         try:
             self._collection = self._open_collection(collection)
         except BaseException:
@@ -215,7 +216,18 @@ class ChromaVectors:
         with _chroma_errors(self._folder):
             self._changed = True
             self._seal.break_off()
-            yield
+            try:
+                yield
+            except BaseException as error:
+                if _is_storage_fault(error):
+                    self._begin_anew()
+                raise
+
+    def _begin_anew(self) -> None:
+        """Go on with a new client: one whose write failed may wait for its own lock for ever at the next."""
+        self._client.close()
+        self._client = _open_client(self._folder)
+        self._collection = self._open_collection(self._name)
 
     def _write_batch(self) -> int:
         return min(_WRITE_BATCH, self._client.get_max_batch_size())

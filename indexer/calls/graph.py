@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.calls.inference import Inference
 from indexer.calls.modules import Modules
-from indexer.calls.resolution import Resolution, resolve
+from indexer.calls.resolution import SUPER, Resolution, resolve
 from indexer.calls.view import CodeView, open_modules
 from indexer.catalog import Catalog
 from indexer.models import CallSite, Definition, Reference
@@ -69,13 +69,29 @@ class _Question:
         self._inference = Inference(self._view)
 
     def calls_of(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
-        """The calls of a plain name that may mean one of the wanted definitions."""
-        for path, use in self._catalog.references_to(self._generation, name):
+        """The calls of a plain name that may mean one of the wanted definitions.
+
+        What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
+        """
+        overriders = {each: self._inference.overridden(each) for each in wanted}
+        for path, use in self._uses(name):
             if use.kind == "call":
                 resolution = self._resolve(path, use)
-                for target in resolution.targets:
-                    if target in wanted:
-                        yield self._site(path, use, target, resolution)
+                found = [target for target in resolution.targets if target in wanted]
+                for target in found:
+                    yield self._site(path, use, target, is_ambiguous=resolution.is_ambiguous)
+                if not found and use.qualifier not in SUPER:
+                    for target, bases in overriders.items():
+                        if bases.intersection(resolution.targets):
+                            yield self._site(path, use, target, is_ambiguous=True)
+
+    def _uses(self, name: str) -> list[tuple[str, Reference]]:
+        """Every use of a name, also where a file imports it under another one."""
+        uses = self._catalog.references_to(self._generation, name)
+        for path, alias in self._catalog.aliases(self._generation, name):
+            renamed = self._catalog.references_in(self._generation, path)
+            uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
+        return sorted(uses, key=lambda each: (each[0], each[1].line))
 
     def calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""
@@ -94,14 +110,14 @@ class _Question:
 
     def _resolve(self, path: str, use: Reference) -> Resolution:
         """Resolve by names and imports alone where that suffices: to look for the receiver's class takes longer."""
-        candidates = self._view.definitions(use.name, path)
         site = self._inference.site(path, use)
+        candidates = self._view.definitions(site.imported_name, path)
         resolution = resolve(site, candidates)
         if not candidates or not resolution.is_guess:
             return resolution
         return resolve(replace(site, lineages=self._inference.receivers(path, use)), candidates)
 
-    def _site(self, path: str, use: Reference, target: Definition, resolution: Resolution) -> CallSite:
+    def _site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
         around = self._view.spanning(path, use.scope, use.line)
         return CallSite(
             path=path,
@@ -109,7 +125,7 @@ class _Question:
             name=use.name,
             caller=Definition(path=path, symbol=around) if around else None,
             callee=target,
-            ambiguous=resolution.is_ambiguous,
+            ambiguous=is_ambiguous,
         )
 
 

@@ -51,6 +51,13 @@ class Inference:
             return self._bases_around(place)
         return self._value(use.qualifier, place, _DEEPEST)
 
+    def overridden(self, method: Definition) -> frozenset[Definition]:
+        """What the base classes of a method's class define under its name."""
+        place = Place(path=method.path, line=method.symbol.start_line, scope=method.symbol.parent)
+        namesakes = self._view.definitions(method.symbol.name, method.path)
+        bases = self._bases_around(place) if method.symbol.kind == "method" else None
+        return frozenset(one for lineage in bases or () for base in lineage for one in inherited((base,), namesakes))
+
     def site(self, path: str, use: Reference) -> Site:
         """What the imports of a file say of a use."""
         return Site(

@@ -92,6 +92,12 @@ class Site:
         return self.use.qualifier.removesuffix("()").removesuffix("?")
 
     @property
+    def imported_name(self) -> str:
+        """What the name is called where it is defined."""
+        names = {source.name for source in self.named or () if source.name}
+        return names.pop() if len(names) == 1 else self.use.name
+
+    @property
     def owner(self) -> str:
         """The last name of the qualifier."""
         return re.split(r"\.|::|->|\\", self.qualifier)[-1]

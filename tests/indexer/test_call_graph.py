@@ -528,3 +528,50 @@ def test_a_node_that_others_point_to_ranks_higher() -> None:
 
 def test_nodes_without_edges_all_rank_alike() -> None:
     np.testing.assert_array_equal(page_rank(3, set()), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("app.py", "from mail.smtp import send as post\n\n\ndef go():\n    post()\n"),
+        ("app.ts", "import { send as post } from './mail/smtp'\n\n\nfunction go() {\n  post()\n}\n"),
+        ("src/app.rs", "use crate::mail::smtp::send as post;\n\n\nfn go() {\n    post();\n}\n"),
+    ],
+)
+def test_a_name_that_is_imported_under_another_one_is_still_called(graph: Graph, path: str, source: str) -> None:
+    suffix = path.rpartition(".")[2]
+    folder = path.removesuffix(f"app.{suffix}")
+    defined = {"py": FREE, "ts": "export function send() {\n}\n", "rs": "pub fn send() {\n}\n"}[suffix]
+    code = graph({f"{folder}mail/smtp.{suffix}": defined, path: source})
+
+    assert callers(code, "send") == [f"{path}:5"]
+    assert callees(code, "go") == [f"5 {folder}mail/smtp.{suffix} send"]
+
+
+def test_a_call_through_a_base_class_possibly_means_the_method_that_overrides(graph: Graph) -> None:
+    code = graph(
+        {
+            "store.py": """
+                class Store:
+                    def save(self): pass
+
+
+                class Files(Store):
+                    def save(self):
+                        super().save()
+
+
+                class Tables(Store):
+                    pass
+
+
+                def close(store: Store, files: Files, tables: Tables):
+                    store.save()
+                    files.save()
+                    tables.save()
+                """
+        }
+    )
+
+    assert callers(code, "Files.save") == ["store.py:16?", "store.py:17", "store.py:18?"]
+    assert callers(code, "Store.save") == ["store.py:8", "store.py:16", "store.py:18"]
