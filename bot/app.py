@@ -62,12 +62,18 @@ async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[As
     # Importing langgraph takes a second, which only a question is worth.
     from agent.agent import Agent
     from agent.checkpoints import open_saver
+    from agent.searxng import SearxngSearch
     from indexer.secrets import redact
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(settings))
         saver = await stack.enter_async_context(open_saver(settings.home / "conversations.sqlite"))
-        yield Agent(OneRepository(index), saver, redact=redact, models=models, approval_calls=settings.approval_calls)
+        web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
+        if web is not None:
+            stack.push_async_callback(web.aclose)
+        yield Agent(
+            OneRepository(index), saver, redact=redact, models=models, web=web, approval_calls=settings.approval_calls
+        )
 
 
 def _open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:

@@ -72,8 +72,8 @@ Folder = Annotated[Path, BeforeValidator(_absolute)]
 class Settings(BaseSettings):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
-    The Google key and address are read from the environment alone: a citebot.toml is found in whatever
-    directory citebot is started in, and must not be able to send a key to an address of its choice.
+    The Google key and the addresses are read from the environment alone: a citebot.toml is found in whatever
+    directory citebot is started in, and must not be able to send a key or a question to an address of its choice.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
@@ -96,6 +96,9 @@ class Settings(BaseSettings):
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(
         default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=r"^https?://[^\s/]+"
+    )
+    web_search_url: str | None = Field(
+        default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=r"^https?://[^\s/]+"
     )
 
     @classmethod

@@ -29,6 +29,7 @@ HOMES = {
     "click": ("bot/cli.py", "bot/invocation.py"),
     "filelock": ("indexer/storage.py",),
     "git": ("indexer/repository.py",),
+    "httpx": ("agent/searxng.py",),
     "langchain_core": ("agent/", "indexer/langchain_embedder.py", "indexer/langchain_providers.py"),
     "langgraph": ("agent/",),
     "networkx": ("indexer/calls/graph.py",),
