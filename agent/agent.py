@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+from langgraph.types import Interrupt
+
 from agent.checkpoints import SafeSaver
 from agent.errors import AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
@@ -82,13 +84,16 @@ class Agent:
 
         async def begin() -> Run:
             paused = await self._journal.paused(thread)
-            answers = paused is not None and await self._is_reply(question, thread)
+            waiting = await self._turns.pending(thread) if paused is not None else None
+            if paused is None or waiting is None or not _is_reply(question, waiting):
+                return await self._journal.begin(name, thread=thread, repository=repository, question=question)
             return await self._journal.begin(
                 name,
                 thread=thread,
-                repository=paused.repository if paused is not None and answers else repository,
-                question=paused.question if paused is not None and answers else question,
-                reply=question if answers else None,
+                repository=paused.repository,
+                question=paused.question,
+                reply=question,
+                reply_to=waiting.id,
             )
 
         async for event in self._told(name, thread, begin):
@@ -107,8 +112,11 @@ class Agent:
             found = await self._journal.find(run_id)
             if found is None:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
-            if found.status == "running" or reply is not None:
-                await self._journal.try_again(run_id, reply=None if reply is None else storable(reply))
+            waiting = await self._turns.pending(found.thread) if reply is not None else None
+            if reply is not None and waiting is not None:
+                await self._journal.reply(run_id, storable(reply), to=waiting.id)
+            elif found.status == "running":
+                await self._journal.try_again(run_id)
             return await self._journal.find(run_id) or found
 
         async for event in self._told(run_id, run.thread, begin):
@@ -227,11 +235,6 @@ class Agent:
         except CheckpointError as error:
             log.warning("a turn was not tidied up after: %s", error)
 
-    async def _is_reply(self, message: str, thread: str) -> bool:
-        """Whether a message answers what the conversation waits for: a yes or no, or anything where it asked back."""
-        request = await self._turns.pending(thread)
-        return request is not None and (request.get("kind") == "clarify" or decision_in(message) != "")
-
     def _deps(self, run: Run, code: CodeSearch) -> Deps:
         emit = partial(self._publish, run.id)
         made = Deps(
@@ -257,3 +260,8 @@ class Agent:
     def _lock(self, thread: str) -> asyncio.Lock:
         """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""
         return self._locks.setdefault(thread, asyncio.Lock())
+
+
+def _is_reply(message: str, waiting: Interrupt) -> bool:
+    """Whether a message answers what the conversation waits for: a yes or no, or anything where it asked back."""
+    return waiting.value.get("kind") == "clarify" or decision_in(message) != ""

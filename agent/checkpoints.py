@@ -25,7 +25,7 @@ from agent.errors import (
 from agent.evidence_store import EvidenceStore
 from agent.journal import Journal
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -73,11 +73,16 @@ class SafeSaver(AsyncSqliteSaver):
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
-        await self._whole(self._written(sql, values))
+        await self.write_all([(sql, values)])
 
-    async def _written(self, sql: str, values: Sequence[Any]) -> None:
+    async def write_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        """Run statements in one transaction: all of them, or none."""
+        await self._whole(self._written(statements))
+
+    async def _written(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
         async with self.lock:
-            await self.conn.execute(sql, values)
+            for sql, values in statements:
+                await self.conn.execute(sql, values)
             await self.conn.commit()
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

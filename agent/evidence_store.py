@@ -10,10 +10,13 @@ _TABLE = """CREATE TABLE IF NOT EXISTS evidence (
 
 
 class Statements(Protocol):
-    """A database that runs single statements, each in a transaction of its own."""
+    """A database that runs each statement in a transaction of its own, or several in one."""
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement to its end, whatever happens to the caller; raises `CheckpointError`."""
+
+    async def write_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        """Run statements in one transaction: all of them, or none; raises `CheckpointError`."""
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
         """Run a query; raises `CheckpointError`."""

@@ -12,16 +12,16 @@ from agent.evidence_store import Statements
 RunStatus = Literal["running", "paused", "completed", "failed"]
 
 _TABLE = """CREATE TABLE IF NOT EXISTS agent_executions (
-    id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT,
+    id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT, reply_to TEXT,
     status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'completed', 'failed')),
     tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)"""
 _INDEX = "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)"
-_COLUMNS = "id, thread, repository, question, reply, status, tries, started_at, updated_at"
+_COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One question on its way to an answer; `reply` is what a person said to the pause it was in.
+    """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
 
     `question` is empty once the run is over. Times are in seconds since the epoch.
     """
@@ -31,6 +31,7 @@ class Run:
     repository: str | None
     question: str
     reply: str | None
+    reply_to: str | None
     status: RunStatus
     tries: int
     started_at: float
@@ -50,35 +51,52 @@ class Journal:
         await self._database.write(_INDEX)
 
     async def begin(
-        self, run_id: str, *, thread: str, repository: str | None, question: str, reply: str | None = None
+        self,
+        run_id: str,
+        *,
+        thread: str,
+        repository: str | None,
+        question: str,
+        reply: str | None = None,
+        reply_to: str | None = None,
     ) -> Run:
         """Note a run before anything is done for it; what the conversation had unfinished is given up."""
-        await self._database.write(
-            "DELETE FROM agent_executions WHERE thread = ? AND status IN ('completed', 'failed')", (thread,)
-        )
-        if reply is not None:  # the run that waited for it goes on under the new name
-            await self._database.write("DELETE FROM agent_executions WHERE thread = ? AND status = 'paused'", (thread,))
-        await self._database.write(
-            "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (thread,)
-        )
         now = self._clock()
         run = Run(
-            id=run_id, thread=thread, repository=repository, question=question, reply=reply, status="running",
-            tries=1, started_at=now, updated_at=now,
+            id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
+            status="running", tries=1, started_at=now, updated_at=now,
         )  # fmt: skip
-        values = (run_id, thread, repository, question, reply, "running", 1, now, now)
-        await self._database.write(
-            f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
-            values,
+        over = "'completed', 'failed'"
+        if reply is not None:  # the run that waited for it goes on under the new name
+            over += ", 'paused'"
+        await self._database.write_all(
+            [
+                (f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({over})", (thread,)),  # noqa: S608 - constants
+                (
+                    "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?",
+                    (thread,),
+                ),
+                (
+                    f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
+                    (run_id, thread, repository, question, reply, reply_to, "running", 1, now, now),
+                ),
+            ]
         )
         return run
 
-    async def try_again(self, run_id: str, *, reply: str | None) -> None:
-        """Note that a run goes on: after a crash, or with a person's reply."""
+    async def try_again(self, run_id: str) -> None:
+        """Note that a run goes on after a crash."""
         await self._database.write(
-            "UPDATE agent_executions SET status = 'running', tries = tries + 1, reply = coalesce(?, reply), "
-            "updated_at = ? WHERE id = ?",
-            (reply, self._clock(), run_id),
+            "UPDATE agent_executions SET status = 'running', tries = tries + 1, updated_at = ? WHERE id = ?",
+            (self._clock(), run_id),
+        )
+
+    async def reply(self, run_id: str, reply: str, *, to: str) -> None:
+        """Note that a run goes on with what a person replied to a pause."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'running', tries = 1, reply = ?, reply_to = ?, updated_at = ? "
+            "WHERE id = ?",
+            (reply, to, self._clock(), run_id),
         )
 
     async def pause(self, run_id: str) -> None:
@@ -120,8 +138,8 @@ class Journal:
 
 
 def _run(row: Sequence[Any]) -> Run:
-    run_id, thread, repository, question, reply, status, tries, started_at, updated_at = row
+    run_id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at = row
     return Run(
-        id=run_id, thread=thread, repository=repository, question=question, reply=reply,
+        id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
         status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -127,14 +127,22 @@ class Turn(TypedDict):
     asked_at: float
 
 
+Value = TypeVar("Value")
+
+
+def newest(_: Value, new: Value) -> Value:
+    """Take the later one: what comes with a reply may come twice, when the process is killed in between."""
+    return new
+
+
 class AgentState(TypedDict, total=False):
     """The channels of the graph. All but the conversation's are reset by the first node of a turn."""
 
     user_query: str
-    asked_at: float
+    asked_at: Annotated[float, newest]
     repository: str
-    commit: str
-    run_id: str
+    commit: Annotated[str, newest]
+    run_id: Annotated[str, newest]
 
     gateway_passed: bool
     gateway_reason: str
@@ -147,8 +155,8 @@ class AgentState(TypedDict, total=False):
     needs_retrieval: bool
 
     router_output: RouterDecision | None
-    retrieved: list[EvidenceRef]
-    expanded: list[EvidenceRef]
+    retrieved: Annotated[list[EvidenceRef], newest]
+    expanded: Annotated[list[EvidenceRef], newest]
     retrieval_metadata: RetrievalMetadata
     grade: Grade
     better_query: str

@@ -42,28 +42,28 @@ class Turns:
         """Return the newest state of a conversation; empty for an unknown one."""
         return cast("AgentState", (await self._graph.aget_state(_config(thread))).values)
 
-    async def pending(self, thread: str) -> Mapping[str, Any] | None:
-        """Return what a conversation asks of a person while it waits."""
-        return _request((await self._graph.aget_state(_config(thread))).interrupts)
+    async def pending(self, thread: str) -> Interrupt | None:
+        """Return what a conversation waits for: the question in it, and the id that a reply to it goes by."""
+        return _waiting(await self._graph.aget_state(_config(thread)))
 
     async def take(self, run: Run, deps: Deps) -> Reached:
         """Take a run as far as it goes; what was done of it already is not done again."""
         snapshot = await self._graph.aget_state(_config(run.thread))
-        request = _request(snapshot.interrupts)
+        waiting = _waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
-        if own and not snapshot.next:
+        if own and not _is_broken_off(snapshot):
             return Reached(state=cast("AgentState", snapshot.values))
-        if own and request is not None and run.reply is None:
-            return Reached(state=cast("AgentState", snapshot.values), request=request)
-        if request is not None and run.reply is not None:
+        if waiting is not None and run.reply is not None and run.reply_to == waiting.id:
             return await self._go(_answered(snapshot, run, deps.code), run.thread, deps)
+        if own and waiting is not None:
+            return Reached(state=cast("AgentState", snapshot.values), request=waiting.value)
         return await self._go(None if own else self._begun(run, deps.code), run.thread, deps)
 
     async def abandon(self, thread: str, run_id: str) -> None:
         """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with."""
         config = _config(thread)
         snapshot = await self._graph.aget_state(config)
-        if snapshot.next and snapshot.values.get("run_id") == run_id:
+        if _is_broken_off(snapshot) and snapshot.values.get("run_id") == run_id:
             kept: AgentState = {**fresh_turn(), "user_query": "", "run_id": ""}
             await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
 
@@ -89,7 +89,7 @@ class Turns:
                     if mode == "values":
                         state = cast("AgentState", data)
                     elif (asked := data.get("__interrupt__")) is not None:
-                        request = _request(asked)
+                        request = asked[0].value
                     else:
                         _tell(deps, data)
         except GraphRecursionError as error:
@@ -104,8 +104,15 @@ def _tell(deps: Deps, updates: Mapping[str, Any]) -> None:
         deps.emit("step_end", node=node, changes=changes or {})
 
 
-def _request(interrupts: tuple[Interrupt, ...]) -> Mapping[str, Any] | None:
-    return cast("Mapping[str, Any]", interrupts[0].value) if interrupts else None
+def _waiting(snapshot: StateSnapshot) -> Interrupt | None:
+    """Return what a node waits for; one that has had its reply keeps the question until its step is saved."""
+    asked = (asked for task in snapshot.tasks if task.name in snapshot.next for asked in task.interrupts)
+    return next(asked, None)
+
+
+def _is_broken_off(snapshot: StateSnapshot) -> bool:
+    """Whether there is something left to do; `next` leaves out a node whose writes are saved and its step is not."""
+    return bool(snapshot.tasks)
 
 
 def _is_of(snapshot: StateSnapshot, run: Run, code: CodeSearch) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.answers.exhibits import Exhibit
 from agent.answers.markdown import code_span, printable
+from agent.answers.marks import marks, replace
 from agent.ports import Redactor
 from agent.state import CitationRef
 from indexer.models import Location
@@ -17,9 +18,14 @@ _PROSE = re.compile(
     r"(?P<ticks>(?<!`)`+(?!`))(?P<code>[^\n]*?[^`])(?P=ticks)(?!`)"
     r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
     r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?(?!\()"
-    r"|(?P<joint>\](?=\())"  # what is left of a link within a link
-    r"|(?P<address><?\b(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:|data:|javascript:)[^\s<>\"'`]{1,2000}>?)"
-    r"|(?P<ping><[@!#&/]?[^<>\n]{1,200}>|@(?:everyone|here|channel)\b)",
+    r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
+    r"|(?P<address><?\b(?:[a-z][a-z0-9+.-]{1,20}\\?:\\?/\\?/|www\\?\.|(?:mailto|data|javascript)\\?:)"
+    r"[^\s<>\"'`]{1,2000}>?"
+    r"|(?<![\w.-])(?<![\w.-]/)(?:[a-z0-9-]{1,63}\\?\.){1,6}(?:[a-z]{2,24}/[^\s<>\"'`]{0,2000}|(?:"
+    r"ai|app|biz|cc|click|cn|co|com|dev|gg|info|io|link|ly|me|net|online|org|ru|site|to|top|xyz)\b(?![.-]?\w)))"
+    r"|(?P<ping><[@!#&/]?[^<>\n]{1,200}>|@(?:everyone|here|channel)\w*)"
+    r"|(?P<opening><(?=[a-z!/?@#&]))"
+    r"|(?P<entity>&\#?\w{1,31};)",
     re.IGNORECASE,
 )
 _EVIDENCE = re.compile(
@@ -50,17 +56,26 @@ class MarkMaker:
 
     def prose(self, text: str) -> str:
         """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
-        return _PROSE.sub(lambda found: _apart(self._put(found), found), self._redact(printable(text)))
+        return self._cleaned(self._redact(printable(text)))
 
     def code(self, text: str) -> str:
         """Clean a line of a code block."""
         return self._redact(printable(text))
 
+    def _cleaned(self, text: str) -> str:
+        """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
+        pieces: list[str] = []
+        end = 0
+        for found in _PROSE.finditer(text):
+            pieces += [text[end : found.start()].replace("`", "'"), self._put(found)]
+            end = found.end()
+        return _joined([*pieces, text[end:].replace("`", "'")])
+
     def _put(self, found: re.Match[str]) -> str:
         if found["code"] is not None:
             return found[0]
         if found["label"] is not None:
-            return self._cited(found["label"]) or found["label"]
+            return self._cited(found["label"]) or self._cleaned(found["label"])
         if found["cited"] is not None:
             return self._bracket(found)
         if found["joint"] is not None:
@@ -75,9 +90,13 @@ class MarkMaker:
             if is_index or int(inner[:6]) not in self._shown:
                 return code_span(found[0])  # it must not be taken for a mark
         colon = ":" if found[0].endswith(":") else ""
-        if marks := self._cited(inner):
-            return marks + colon
-        return code_span(f"[{inner}]") + colon if colon else found[0]  # `[name]: address` would make links
+        if cited := self._cited(inner):
+            # At the beginning of a line `[1]: words` would make a link of every mark.
+            begins_line = not found.string[: found.start()].strip(" \t>-*+0123456789.)")
+            return f"{cited} {colon}" if colon and begins_line else cited + colon
+        if colon:  # `[name]: address` would make links
+            return code_span(f"[{inner}]") + colon
+        return f"[{self._cleaned(found['cited'])}]"
 
     def _cited(self, inner: str) -> str:
         """Return the marks for what stands in brackets; nothing if any of it is no citation."""
@@ -110,10 +129,17 @@ class MarkMaker:
         return self._marks.setdefault(place, len(self._marks) + 1)
 
 
-def _apart(put: str, found: re.Match[str]) -> str:
-    """Keep a code span that was put into a text away from stray backticks beside it, which would undo it."""
-    if put == found[0]:
-        return put
-    before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
-    opened = f" {put}" if before == "`" and put.startswith("`") else put
-    return f"{opened} " if after == "`" and put.endswith("`") else opened
+def inert(sentence: str, redact: Redactor) -> str:
+    """Clean a model's sentence that has nothing to cite."""
+    cleaned = MarkMaker((), redact).prose(sentence)
+    return replace(cleaned, [""] * len(marks(cleaned))).strip()
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Put pieces together so that they stay what they are: no mark becomes a link, no code span loses its delimiter."""
+    text = ""
+    for piece in filter(None, pieces):
+        # A mark may be taken out later, so that a code span must not lean on one either.
+        merges = (piece[0] == "`" and text[-1:] in {"`", "\\", "]"}) or (piece[0] == "(" and text[-1:] == "]")
+        text += f" {piece}" if merges else piece
+    return text

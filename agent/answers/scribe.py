@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from agent.answers.marks import Fences
 from agent.answers.model_text import MarkMaker
 from agent.ports import Deps
 
 LONGEST_ANSWER = 16_000
+_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]*)|~{3,}.*)")
 _LONGEST_WAIT = 400  # characters held back for the end of a construct that may never come
 
 
@@ -66,6 +69,7 @@ class Scribe:
         return text
 
     def _clean(self, line: str) -> str:
+        line = _plain_fence(line, is_open=bool(self._fences.open))
         return self._marks.code(line) if self._fences.take(line) else self._marks.prose(line)
 
     def _opening(self) -> str:
@@ -83,6 +87,17 @@ class Scribe:
         if text.startswith(self._sent) and len(text) > len(self._sent):
             self._deps.emit("token", text=text[len(self._sent) :])
             self._sent = text
+
+
+def _plain_fence(line: str, *, is_open: bool) -> str:
+    """Put the fence of a code block where every reader of Markdown sees one: of backticks, in the first column.
+
+    In an item of a list it would end with the item, and not everybody knows tildes.
+    """
+    if is_open:
+        return line.lstrip() if line.lstrip().startswith("```") else line
+    found = _FENCE.fullmatch(line)
+    return line if found is None else found["fence"] or ""
 
 
 def _is_complete(text: str) -> bool:

@@ -17,7 +17,7 @@ from agent.llm.providers import Recipe
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
-    from langchain_core.runnables import RunnableSequence
+    from langchain_core.runnables import Runnable, RunnableSequence
     from pydantic import BaseModel
 
 Form = TypeVar("Form", bound="BaseModel")
@@ -47,6 +47,7 @@ class LangChainChat:
         self._recipe = recipe
         self._building = asyncio.Lock()
         self._built: BaseChatModel | None = None
+        self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
     async def stream(self, messages: Sequence[BaseMessage], waits: Waits, spend: Spend) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; raises `ModelError` where the answer does not end well."""
@@ -70,9 +71,7 @@ class LangChainChat:
     async def structured(self, messages: Sequence[BaseMessage], form: type[Form], waits: Waits, spend: Spend) -> Form:
         """Fill in a form."""
         with self._translated():
-            asked = (await self._model()).with_structured_output(form, include_raw=True)
-            # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
-            model = cast("RunnableSequence[Any, dict[str, AIMessage]]", asked).first
+            model = await self._asking_for(form)
         raw = (await self._within(model.ainvoke(list(messages)), waits.whole))["raw"]
         spend(_usage(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
@@ -109,6 +108,13 @@ class LangChainChat:
             if self._built is None:
                 self._built = await asyncio.to_thread(self._recipe.build)
             return self._built
+
+    async def _asking_for(self, form: type[BaseModel]) -> Runnable[Any, Any]:
+        if form not in self._forms:
+            asked = (await self._model()).with_structured_output(form, include_raw=True)
+            # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
+            self._forms[form] = cast("RunnableSequence[Any, Any]", asked).first
+        return self._forms[form]
 
     async def _within(self, call: Awaitable[T], seconds: float) -> T:
         with self._translated():

@@ -7,6 +7,7 @@ import logging
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from agent.answers.model_text import inert
 from agent.guard.heuristics import judge
 from agent.guard.normalise import normalise
 from agent.ports import Deps
@@ -25,7 +26,8 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
-    reply = _admitted(interrupt({"kind": "clarify", "question": runtime.context.redact(question)[:500] or WHICH}))
+    redact = runtime.context.redact
+    reply = redact(_admitted(interrupt({"kind": "clarify", "question": inert(question[:500], redact) or WHICH})))
     asked = state.get("cleaned_query", "")
     return {
         "cleaned_query": f"{asked}\n{reply}" if reply else asked,

@@ -44,7 +44,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
-    question = clean(visible(state.get("user_query", "")))
+    # From here on nobody sees a secret that was pasted into the question.
+    question = clean(visible(runtime.context.redact(state.get("user_query", ""))))
     picked = chosen(question, history)
     intent = _intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = antecedent(history)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from agent.answers.markdown import code_span
 from agent.ports import Deps
 from agent.research.prompts import executor_messages
 from agent.state import AgentState, no_messages
@@ -21,7 +22,7 @@ async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentStat
     runtime.context.emit(
         "step_start",
         node="setup_executor",
-        stage=f"Step {number} of {len(state.get('plan', []))}: {runtime.context.redact(step)[:120]}",
+        stage=f"Step {number} of {len(state.get('plan', []))}: {code_span(runtime.context.redact(step))}",
     )
     return {
         "messages": [no_messages(), *executor_messages(step, state, runtime.context)],

@@ -30,15 +30,22 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[Tool[Any]], *, seconds: float = SECONDS) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._seconds = seconds
+        self._offers: dict[str, Mapping[str, Any]] = {}  # made when first asked for: pydantic takes 3 ms for each
         self._results: OrderedDict[tuple[str, ...], ToolOutcome] = OrderedDict()
 
     def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
         """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
         return [
-            {"name": tool.name, "description": tool.description, "parameters": _schema(tool)}
+            self._offer(tool)
             for tool in self._tools.values()
             if tool.is_available(deps) and (not tool.needs_approval or tool.name in approved)
         ]
+
+    def _offer(self, tool: Tool[Any]) -> Mapping[str, Any]:
+        if tool.name not in self._offers:
+            made = {"name": tool.name, "description": tool.description, "parameters": _schema(tool)}
+            self._offers[tool.name] = made
+        return self._offers[tool.name]
 
     def needs_approval(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""

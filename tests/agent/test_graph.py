@@ -355,7 +355,7 @@ async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) ->
     journal = Journal(saver)
     await journal.begin("run", thread="t", repository=None, question=QUESTION)
     for _ in range(3):
-        await journal.try_again("run", reply=None)
+        await journal.try_again("run")
     agent, _ = agent_with(saver, research("Find pay"))
     answer = [event async for event in agent.resume("run")][-1].payload["answer"]
 

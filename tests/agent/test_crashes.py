@@ -1,0 +1,220 @@
+"""A process that is killed while it answers: the next one goes on, and nothing is done or paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from pydantic import SecretStr
+
+from agent.agent import Agent
+from agent.models import Models, open_models
+from agent.ports import Answer
+from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
+from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # the models live in one loop
+
+QUESTION = "how do orders get paid while the bank is busy?"
+FOUND = {"find_symbol": {"name": "Order.pay"}}
+# Who asks a model, by how the prompt begins.
+TASKS = {
+    "You decide how": "router",
+    "You judge which": "grade_documents",
+    "You plan": "planner",
+    "You research": "executor_llm",
+    "You judge whether": "refinery",
+    "You answer": "synthesis",
+}
+
+
+def task_of(request: Received) -> str:
+    return next(task for words, task in TASKS.items() if request.prompt.startswith(words))
+
+
+def script(request: Received) -> Reply:
+    """Answer by what is asked alone: the same question asked again after a crash gets the same answer."""
+    prompt = request.prompt
+    match task_of(request):
+        case "router":
+            return fills(_way(prompt))
+        case "grade_documents":
+            return fills({"verdict": "rewrite", "relevant": [1], "better_query": "payment delay"})
+        case "planner":
+            return fills({"steps": ["Find what pays an order"]})
+        case "executor_llm":
+            has_called = any("functionCall" in part for said in request.body["contents"] for part in said["parts"])
+            return says("Order.pay pays, shop/orders.py.") if has_called else calls(*FOUND.items())
+        case "refinery":
+            return fills({"decision": "FINISH"})
+        case _:
+            return says("The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be.")
+
+
+def _way(prompt: str) -> dict[str, object]:
+    """Search, call a tool, ask back, and then investigate."""
+    if WHAT in prompt:
+        return {"route": "investigate"}
+    if "What tools said" in prompt:
+        return {"route": "clarify", "clarification": WHICH}
+    if "A query that may find more" in prompt:
+        return {"route": "use_tool", "calls": [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]}
+    return {"route": "retrieve", "requests": [{"query": "bank"}]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """What a turn comes to that nobody disturbs."""
+
+    question: str
+    answer: Answer
+    calls: Counter[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nursery:
+    """A process whose children are killed."""
+
+    process: subprocess.Popen[str]
+
+    def killed(self, database: Path, point: str, question: str) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([str(database), point, question]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A process to have turns killed in, the models that the next process has, and the Gemini behind both."""
+
+    nursery: Nursery
+    gemini: FakeGemini
+    models: Models
+
+    async def undisturbed(self, question: str, database: Path) -> Whole:
+        self.gemini.received.clear()
+        async with open_agent(database, self.models) as agent:
+            answer = await put(agent, question)
+        return Whole(question=question, answer=answer, calls=self.paid())
+
+    async def killed(self, database: Path, point: str, whole: Whole) -> Counter[str]:
+        """Have a turn killed and taken up again; it ends as if undisturbed. Returns what was paid for beyond that."""
+        self.gemini.received.clear()
+        assert await asyncio.to_thread(self.nursery.killed, database, point, whole.question) == -signal.SIGKILL
+        async with open_agent(database, self.models) as agent:
+            answer = await taken_up(agent, database)
+            history = await agent.history(THREAD)
+            assert await agent.unfinished() == []
+        assert (answer.text, answer.citations) == (whole.answer.text, whole.answer.citations)
+        assert [(one.question, one.answer) for one in history] == [(whole.question, answer.text)]
+        assert rows(database, "SELECT status FROM agent_executions") == [("completed",)]
+        assert rows(database, "SELECT * FROM evidence") == []
+        assert self.paid() >= whole.calls
+        return self.paid() - whole.calls
+
+    def paid(self) -> Counter[str]:
+        return Counter(map(task_of, self.gemini.received))
+
+
+@pytest.fixture(scope="module")
+def gemini() -> Iterator[FakeGemini]:
+    with running_gemini() as fake:
+        fake.script = script
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def nursery(gemini: FakeGemini) -> Iterator[Nursery]:
+    command = [sys.executable, "-m", "tests.fakes.dying", gemini.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Nursery(process=process)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
+    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bench(nursery: Nursery, gemini: FakeGemini, models: Models) -> Bench:
+    return Bench(nursery=nursery, gemini=gemini, models=models)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def whole(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    done = await bench.undisturbed(QUESTION, tmp_path_factory.mktemp("whole") / "c.db")
+    assert set(done.calls) == set(TASKS.values())
+    return done
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def small_talk(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    return await bench.undisturbed("hello!", tmp_path_factory.mktemp("whole") / "c.db")
+
+
+async def taken_up(agent: Agent, database: Path) -> Answer:
+    """Go on as the next process does; where nothing is unfinished, with what the newest run was left with."""
+    runs = [run.id for run in await agent.unfinished()] or [newest(database)]
+    answers = [await end_of(agent.resume(run)) for run in runs]
+    return await replied(agent, answers[-1])
+
+
+def newest(database: Path) -> str:
+    return str(rows(database, "SELECT id FROM agent_executions ORDER BY started_at")[-1][0])
+
+
+def rows(database: Path, query: str) -> list[tuple[object, ...]]:
+    opened = sqlite3.connect(database)
+    try:
+        return opened.execute(query).fetchall()
+    finally:
+        opened.close()
+
+
+ON_THE_WAY = [name for name in NODES if name != "out_of_scope"]
+SAVED = ["router", "tool_executor", "clarify", "human_check", "executor_llm", "tool_node", "synthesis"]
+BOUNDARIES = [*(f"{name}<" for name in ON_THE_WAY), *(f"{name}+" for name in SAVED), "conversation_memory>"]
+LATER = ["clarify<2", "human_check<2", "router<4", "executor_llm+2"]
+NOTED = ["begin>", "begin>2", "pause<", "pause>", "pause<2", "end<", "end>"]
+IN_A_TOOL = ["tool_start!", "tool_start!2", "tool_executor|", "tool_node|"]
+
+
+@pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *NOTED, *IN_A_TOOL])
+async def test_killed_between_nodes_nothing_is_paid_for_twice(
+    bench: Bench, whole: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await bench.killed(tmp_path / "c.db", point, whole) == {}
+
+
+@pytest.mark.parametrize("node", TASKS.values())
+async def test_killed_before_an_answer_is_saved_only_that_is_asked_again(
+    bench: Bench, whole: Whole, tmp_path: Path, node: str
+) -> None:
+    assert await bench.killed(tmp_path / "c.db", f"{node}|", whole) == {node: 1}
+
+
+@pytest.mark.parametrize("piece", ["token!3", "token!9"])  # the first two are questions back
+async def test_killed_in_mid_stream_the_answer_is_written_anew(
+    bench: Bench, whole: Whole, tmp_path: Path, piece: str
+) -> None:
+    assert await bench.killed(tmp_path / "c.db", piece, whole) == {"synthesis": 1}
+
+
+@pytest.mark.parametrize("point", ["out_of_scope<", "out_of_scope+"])
+async def test_killed_in_small_talk_it_is_answered_once(
+    bench: Bench, small_talk: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await bench.killed(tmp_path / "c.db", point, small_talk) == {}

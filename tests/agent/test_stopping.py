@@ -1,0 +1,158 @@
+"""A person stops a run: whatever it waits for, over the real model class too, it ends and the thread is usable."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from agent.agent import STOP_SECONDS, Agent
+from agent.checkpoints import SafeSaver
+from agent.llm.metered import Patience
+from agent.models import Models, open_models
+from agent.ports import Deps
+from agent.tools.registry import ToolRegistry
+from agent.tools.standard import standard_tools
+from agent.tools.tool import Evidence, Tool
+from tests.agent.conftest import answer_to, redact
+from tests.agent.test_crashes import QUESTION, TASKS, task_of
+from tests.agent.test_crashes import script as whole_script
+from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini
+from tests.fakes.shop import SHOP
+
+HALF = "Half"
+PATIENT = Patience(whole=60, first=60, idle=60, backoff=60)
+
+
+class NoArguments(BaseModel):
+    """Nothing."""
+
+
+class HangingTool(Tool[NoArguments]):
+    """A tool that never comes to an end."""
+
+    name = "wait_for_ever"
+    description = "Wait."
+    arguments = NoArguments
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+
+    async def run(self, args: NoArguments, deps: Deps) -> Evidence:
+        self.reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """An agent with the real model class, before a Gemini that investigates, and holds one task."""
+
+    gemini: FakeGemini
+    models: Models
+    saver: SafeSaver
+
+    def __post_init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.tool = HangingTool()
+        tools = ToolRegistry([*standard_tools()._tools.values(), self.tool])
+        library = FakeLibrary(FakeCode(SHOP))
+        self.agent = Agent(library, self.saver, redact, models=self.models, tools=tools)
+
+    def hold(self, held: str, answer: Reply | Failure) -> None:
+        """Give this answer to a task, and say that it has been asked."""
+        loop = asyncio.get_running_loop()
+
+        def script(request: Received) -> Reply | Failure:
+            if (task := task_of(request)) == held:
+                if HALF not in str(answer):  # there the first words tell that it is reached
+                    loop.call_soon_threadsafe(self.reached.set)
+                return answer
+            return investigation(request) if task != "router" or held != "grade_documents" else fills(SEARCH)
+
+        self.gemini.script = script
+
+    async def stopped(self, reached: asyncio.Event) -> list[Any]:
+        """Ask, wait until the run is where it hangs, stop it, and return what was told."""
+        asking = asyncio.create_task(self.told())
+        await asyncio.wait_for(reached.wait(), 10)
+        began = time.monotonic()
+        assert await self.agent.stop("run")
+        events = await asyncio.wait_for(asking, STOP_SECONDS)
+        assert time.monotonic() - began < STOP_SECONDS
+        return events
+
+    async def told(self) -> list[Any]:
+        events = []
+        async for event in self.agent.ask(QUESTION, thread="t", run_id="run"):
+            events.append(event)
+            if event.kind == "token" and HALF in event.payload["text"]:
+                self.reached.set()
+        return events
+
+
+SEARCH = {"route": "retrieve", "requests": [{"query": "bank"}]}
+
+
+def investigation(request: Received) -> Reply:
+    """Investigate at once, and do otherwise as the script of a whole turn."""
+    if task_of(request) == "router":
+        return fills({"route": "investigate"})
+    return whole_script(request)
+
+
+@pytest.fixture
+def gemini() -> Iterator[FakeGemini]:
+    with running_gemini() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def bench(gemini: FakeGemini, saver: SafeSaver) -> AsyncIterator[Bench]:
+    key = SecretStr("k")
+    async with open_models(google_api_key=key, google_base_url=gemini.url, patience=PATIENT) as models:
+        yield Bench(gemini=gemini, models=models, saver=saver)
+
+
+async def assert_usable(bench: Bench, events: list[Any]) -> None:
+    """The run says that it was stopped, nothing of it is left, and the thread answers."""
+    answer = events[-1].payload["answer"]
+    assert (answer.route, answer.text) == ("stopped", "Stopped, as you asked.")
+    assert (await bench.agent._turns.state("t"))["messages"] == []
+    assert await bench.saver.rows("SELECT status FROM agent_executions") == [("failed",)]
+    assert await bench.saver.rows("SELECT * FROM evidence") == []
+    assert await bench.agent.unfinished() == []
+    assert await bench.agent.history("t") == ()
+    bench.gemini.script = investigation
+    assert (await answer_to(bench.agent, "how are payments sent to the bank?")).citations
+
+
+@pytest.mark.parametrize("task", TASKS.values())
+async def test_a_call_that_hangs_is_stopped(bench: Bench, task: str) -> None:
+    bench.hold(task, hangs())
+    await assert_usable(bench, await bench.stopped(bench.reached))
+
+
+async def test_an_answer_is_stopped_in_the_middle(bench: Bench) -> None:
+    bench.hold("synthesis", hangs(f"{HALF} of an answer is here and "))
+    events = await bench.stopped(bench.reached)
+
+    assert any(event.kind == "token" for event in events)
+    await assert_usable(bench, events)
+
+
+@pytest.mark.parametrize("task", ["router", "executor_llm"])
+async def test_a_pause_before_another_try_is_stopped(bench: Bench, task: str) -> None:
+    bench.hold(task, Failure(status=503))
+    await assert_usable(bench, await bench.stopped(bench.reached))
+
+
+async def test_a_tool_that_hangs_is_stopped(bench: Bench) -> None:
+    bench.hold("executor_llm", calls(("wait_for_ever", {})))
+    await assert_usable(bench, await bench.stopped(bench.tool.reached))

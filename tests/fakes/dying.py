@@ -1,0 +1,175 @@
+"""Processes that are killed while they answer: `python -m tests.fakes.dying GEMINI_URL`.
+
+Each line of its input, `[database, point, question]`, starts a process that answers the question and gets SIGKILL at
+the point; the line that comes back is how it ended. They are forked: what takes seconds to import is imported once.
+
+A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
+of it is saved (`router|`), has saved what it wrote (`router+2`), the step is saved (`router>`); the journal is about to
+note something, or has (`pause<`, `pause>`); an event is told (`token!5`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import SecretStr
+
+import agent.graph
+from agent.agent import Agent
+from agent.checkpoints import SafeSaver, open_saver
+from agent.events import AgentEvent, AsyncEventBus
+from agent.journal import Journal
+from agent.llm.chat import LangChainChat
+from agent.llm.providers import recipe
+from agent.models import DEFAULT_MODEL, Models
+from agent.ports import Answer, Deps
+from agent.state import AgentState
+from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.shop import SHOP
+
+THREAD = "t"
+WHICH = "Do you mean orders or parcels?"
+WHAT = "the orders, please"
+NODES = tuple(agent.graph.build_graph().nodes)
+SAVED = {"aput_writes": "+", "aput": ">"}
+NOTED = ("begin", "pause", "end")
+
+Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]
+
+
+class Fuse:
+    """Kills the process when a point is passed for the n-th time."""
+
+    def __init__(self, point: str) -> None:
+        found = re.fullmatch(r"(\w+[<|+>!])(\d*)", point)
+        assert found is not None, f"no such point: {point}"
+        self._name = found[1]
+        self._left = int(found[2] or 1)
+        self._node = ""  # the one that has returned last
+
+    def burn(self, name: str) -> None:
+        """Pass a point."""
+        self._left -= name == self._name
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def arm(self) -> None:
+        """Make the nodes, the checkpointer, the journal and the events of this process pass their points."""
+        for name in NODES:
+            setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
+        for name, sign in SAVED.items():
+            setattr(SafeSaver, name, self._saving(getattr(SafeSaver, name), sign))
+        for name in NOTED:
+            setattr(Journal, name, self._noting(getattr(Journal, name), name))
+        setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
+
+    def _node_with_points(self, node: Node, name: str) -> Node:
+        @functools.wraps(node)
+        async def deadly(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+            self.burn(f"{name}<")
+            changes = await node(state, runtime)
+            self._node = name
+            self.burn(f"{name}|")
+            return changes
+
+        return deadly
+
+    def _saving(self, save: Callable[..., Awaitable[Any]], sign: str) -> Callable[..., Awaitable[Any]]:
+        async def deadly(*arguments: Any) -> Any:
+            saved = await save(*arguments)
+            self.burn(f"{self._node}{sign}")
+            return saved
+
+        return deadly
+
+    def _telling(self, publish: Callable[[AsyncEventBus, AgentEvent], None]) -> Callable[..., None]:
+        def deadly(bus: AsyncEventBus, event: AgentEvent) -> None:
+            self.burn(f"{event.kind}!")
+            publish(bus, event)
+
+        return deadly
+
+    def _noting(self, note: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
+        async def deadly(*arguments: Any, **options: Any) -> Any:
+            self.burn(f"{name}<")
+            noted = await note(*arguments, **options)
+            self.burn(f"{name}>")
+            return noted
+
+        return deadly
+
+
+@asynccontextmanager
+async def open_agent(database: Path, models: Models) -> AsyncGenerator[Agent]:
+    """Open an agent that asks for approval of every plan."""
+    async with open_saver(database) as saver:
+        yield Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models, approval_calls=0)
+
+
+def redact(text: str) -> str:
+    """Mask nothing."""
+    return text
+
+
+async def put(agent: Agent, question: str) -> Answer:
+    """Put a question, and reply for as long as a question comes back."""
+    return await replied(agent, await end_of(agent.ask(question, thread=THREAD)))
+
+
+async def replied(agent: Agent, answer: Answer) -> Answer:
+    """Reply for as long as the answer is a question."""
+    while answer.route == "paused":
+        reply = WHAT if answer.text == WHICH else "approve"
+        answer = await end_of(agent.ask(reply, thread=THREAD))
+    return answer
+
+
+async def end_of(events: AsyncGenerator[AgentEvent, None]) -> Answer:
+    """Listen to a run up to its answer."""
+    answer: Answer = [event async for event in events][-1].payload["answer"]
+    return answer
+
+
+async def built(gemini_url: str) -> Models:
+    """Return models with the real class behind them, as it is before it is first asked."""
+    chat = LangChainChat(recipe(DEFAULT_MODEL, google_api_key=SecretStr("k"), google_base_url=gemini_url))
+    await chat._model()
+    return Models(main=(chat,), small=(chat,))
+
+
+async def die(models: Models, database: str, point: str, question: str) -> None:
+    """Answer, and be killed on the way."""
+    Fuse(point).arm()
+    async with open_agent(Path(database), models) as agent:
+        await put(agent, question)
+
+
+def killed(models: Models, line: str) -> int:
+    """Run a process to its end, and return how it ended."""
+    child = os.fork()
+    if not child:
+        asyncio.run(die(models, *json.loads(line)))
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(gemini_url: str) -> None:
+    """Start a process for each line, one after the other."""
+    models = asyncio.run(built(gemini_url))
+    for line in sys.stdin:
+        print(killed(models, line), flush=True)  # noqa: T201 - the other side reads it
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
