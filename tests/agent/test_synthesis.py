@@ -259,8 +259,8 @@ def exhibit(number: int) -> Exhibit:
         ("see <b and docs.evil.com/x", "see `<`b and `docs.evil.com/x`"),
         ("[x]: //evil.example", "`[x]`: //evil.example"),
         ("javascript:alert(1)", "`javascript:alert(1)`"),
-        ("<](>`", "`<](>` `"),
-        ("a `<@U1>", "a ` `<@U1>`"),
+        ("<](>`", "`<](>`'"),
+        ("a `<@U1>", "a '`<@U1>`"),
     ],
 )
 def test_brackets_mean_citations_only_where_they_name_evidence(raw: str, clean: str) -> None:
