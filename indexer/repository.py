@@ -173,7 +173,16 @@ class Repository:
         """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
         how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
         output = self._git.try_run("blame", *how, sha, "--", path, seconds=_HISTORY_SECONDS)
-        return None if output is None else read_blame(output)
+        return self._last_change(sha, path, line) if output is None else read_blame(output)
+
+    def _last_change(self, sha: str, path: str, line: int) -> Revision | None:
+        """Do without `git blame`, which reads lists of commits to ignore from the configuration, and fails over them.
+
+        The log of a line takes several times as long.
+        """
+        how = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
+        output = self._git.try_run("log", *how, f"-L{line},{line}:{path}", sha, "--", seconds=_HISTORY_SECONDS)
+        return next(iter(read_log(output or b"")), None)
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
         files = {item.path: item.sha for item in tree if _is_attributes_file(item.path) and _is_readable(item)}

@@ -101,7 +101,9 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
     repository.git("config", "diff.evil.textconv", f"touch {trap}; cat")
     repository.git("config", "blame.ignoreRevsFile", str(tmp_path / "missing"))
     with Repository.open(repository.root) as opened:
-        assert opened.blame(repository.sha(), "shop/payments.py", 1) is not None
+        written = opened.blame(repository.sha(), "shop/payments.py", 1)
+        assert written is not None
+        assert written.sha != repository.sha()
         assert opened.log(repository.sha(), "shop/payments.py", limit=5)
 
     assert not trap.exists()
