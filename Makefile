@@ -34,7 +34,7 @@ install: $(INSTALLED)
 	@echo "citebot is installed: $(BIN)/citebot"
 
 test: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto
 
 lint: $(INSTALLED_DEV)
 	$(BIN)/python -m ruff check .
@@ -43,6 +43,7 @@ lint: $(INSTALLED_DEV)
 
 bench: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.agent
 	$(if $(SOURCE),$(BIN)/python -m benchmarks.index --source "$(SOURCE)",@echo 'For indexing: make bench SOURCE=FOLDER-OR-TAR.GZ' >&2)
 
 $(INSTALLED): pyproject.toml constraints.txt

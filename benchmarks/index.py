@@ -69,7 +69,7 @@ def main() -> None:
         print(f"skipped: there is nothing at {arguments.source}")
         return
     with tempfile.TemporaryDirectory() as temporary:
-        rows = [_in_own_process(_repository(arguments.source, Path(temporary) / f"x{each}", each)) for each in COPIES]
+        rows = [_in_own_process(put_in_git(arguments.source, Path(temporary) / f"x{each}", each)) for each in COPIES]
     print(table(rows))
 
 
@@ -80,7 +80,7 @@ def _in_own_process(repository: Path) -> dict[str, Any]:
     return row
 
 
-def _repository(source: Path, target: Path, copies: int) -> Path:
+def put_in_git(source: Path, target: Path, copies: int) -> Path:
     """Put the source into a new git repository, once or in several folders."""
     target.mkdir(parents=True)
     for number in range(copies):
@@ -93,7 +93,8 @@ def _repository(source: Path, target: Path, copies: int) -> Path:
 
 def _unpack(source: Path, folder: Path) -> None:
     if source.is_dir():
-        shutil.copytree(source, folder, dirs_exist_ok=True)
+        others = shutil.ignore_patterns("site-packages", "__pycache__")
+        shutil.copytree(source, folder, ignore=others, dirs_exist_ok=True)
         return
     with tarfile.open(source) as archive:
         archive.extractall(folder, filter="data")

@@ -171,11 +171,6 @@ class Catalog:
         rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
         return unpack(rows[0]["text"]) if rows else ""
 
-    def text_of_file(self, file: int) -> str:
-        """The stored text of a file (by id), secrets masked."""
-        rows = self._rows("SELECT text FROM files JOIN texts USING (blob) WHERE id = :file", {"file": file})
-        return unpack(rows[0]["text"]) if rows else ""
-
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
         sql = f"SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file WHERE {_ALIVE}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from indexer.catalog import Catalog, Generation
 from indexer.complaints import shown
+from indexer.contents import Contents
 from indexer.embeddings import Embedder, open_embedder
 from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
 from indexer.models import IndexStatus, Progress, RefreshReport
@@ -60,6 +61,7 @@ class CodeIndex:
         self._catalog = Catalog(folder.catalog)
         self._store: VectorStore | None = None
         self._held: tuple[Generation, Snapshot] | None = None
+        self._contents: Contents | None = None
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
         self._refreshing = asyncio.Lock()
         self._warnings: list[str] = []
@@ -109,12 +111,15 @@ class CodeIndex:
     async def pin(self) -> IndexReader:
         """Hold the newest finished generation; `NotIndexed` before there is one."""
         generation, snapshot = await asyncio.to_thread(self._current)
+        if self._contents is None or self._contents.generation != generation.id:
+            self._contents = Contents(self._catalog, generation.id)
         reader = IndexReader(
             self._repository.name,
             self._repository.web_url,
             generation=generation,
             snapshot=snapshot,
             catalog=self._catalog,
+            contents=self._contents,
             embedder=self._embedder,
             open_store=self._open_store,
             recipe=self._recipe,

@@ -11,6 +11,7 @@ import numpy as np
 
 from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow, Generation
+from indexer.contents import Contents
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath
 from indexer.grep import grep
@@ -60,6 +61,7 @@ class IndexReader:
         generation: Generation,
         snapshot: Snapshot,
         catalog: Catalog,
+        contents: Contents,
         embedder: Embedder,
         open_store: Callable[[], VectorStore],
         recipe: Recipe,
@@ -70,6 +72,7 @@ class IndexReader:
         self._generation = generation
         self._snapshot = snapshot
         self._catalog = catalog
+        self._contents = contents
         self._embedder = embedder
         self._open_store = open_store
         self._recipe = recipe
@@ -159,7 +162,7 @@ class IndexReader:
         around = [each for each in symbols if each.start_line < start]
         return Hit(
             location=location,
-            text=_lines(self._catalog.text_of_file(int(files.ids[file])), location),
+            text=self._text(self._row(location.path), location),
             score=score,
             language=files.languages[file],
             source_type=self._snapshot.traits[file].source_type,
@@ -179,16 +182,16 @@ class IndexReader:
             raise UnknownPath(
                 f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
             )
-        return Passage(location=location, text=_lines(self._text(row), location), language=row.entry.language)
+        return Passage(location=location, text=self._text(row, location), language=row.entry.language)
 
     def _row(self, path: str) -> FileRow:
-        row = self._catalog.file(self._generation.id, path)
+        row = self._contents.row(path)
         if row is None:
             raise UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
         return row
 
-    def _text(self, row: FileRow) -> str:
-        return self._catalog.text(row.blob)
+    def _text(self, row: FileRow, location: Location) -> str:
+        return "\n".join(self._contents.lines(row)[location.start_line - 1 : location.end_line])
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
@@ -222,18 +225,18 @@ class IndexReader:
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
-        rows = await asyncio.to_thread(self._catalog.files, self._generation.id)
-        return [row.entry for row in rows]
+        return await asyncio.to_thread(lambda: self._contents.entries)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""
         return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
 
     def _grep(self, pattern: str, path: str, limit: int) -> Matches:
-        rows = [row for row in self._catalog.files(self._generation.id) if _is_below(row.entry.path, path)]
+        rows = [row for row in self._contents.rows if _is_below(row.entry.path, path)]
         if path and not rows:
             raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
-        return grep(((row.entry.path, self._text(row)) for row in rows), pattern, limit=limit)
+        # All texts once: they would only drive those out that are read again.
+        return grep(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
@@ -270,7 +273,3 @@ def _passes(path: str, language: str, source_type: str, filters: Filters) -> boo
 
 def _is_below(path: str, folder: str) -> bool:
     return PurePosixPath(path).is_relative_to(folder.strip("/"))
-
-
-def _lines(text: str, location: Location) -> str:
-    return "\n".join(text.split("\n")[location.start_line - 1 : location.end_line])

@@ -14,7 +14,7 @@ class FileNames:
     def __init__(self, files: Sequence[FileEntry]) -> None:
         self._by_name: defaultdict[str, list[FileEntry]] = defaultdict(list)
         for entry in files:
-            self._by_name[_parts(entry.path)[-1]].append(entry)
+            self._by_name[entry.path.rpartition("/")[2]].append(entry)
 
     def find(self, written: str) -> FileEntry | None:
         """Return the one file that the written path means; None when none or several fit equally well."""

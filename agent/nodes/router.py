@@ -156,11 +156,9 @@ def _without_model(state: AgentState) -> RouterDecision:
 async def _tree(deps: Deps) -> str:
     """Name the folders that hold most files, so that a model filters by those that exist."""
     counts: Counter[str] = Counter()
-    for entry in await deps.code.files():
-        parts = entry.path.split("/")[:-1]
-        for depth in (1, 2):
-            if len(parts) >= depth:
-                counts["/".join(parts[:depth])] += 1
+    for folder, files in Counter(entry.path.rpartition("/")[0] for entry in await deps.code.files()).items():
+        for depth in range(1, min(2, len(folder) and folder.count("/") + 1) + 1):
+            counts["/".join(folder.split("/")[:depth])] += files
     shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
     return "\n".join(_line(folder, 100) for folder in shown)
 

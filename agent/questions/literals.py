@@ -20,7 +20,6 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+")
-_ESCAPE = re.compile(r"\\[nrt]")
 _SHORTEST_MESSAGE = 4
 _LEAST_RUN = 0.6
 
@@ -85,9 +84,14 @@ def _message_line(lines: Sequence[str], text: str) -> int | None:
     """Find a run of the message's words: all of a short one, three in five of a long one."""
     wanted = [word.lower() for word in _WORD.findall(text)]
     size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
-    runs = {tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)}
-    said = [(word.lower(), index) for index, line in enumerate(lines) for word in _WORD.findall(_ESCAPE.sub(" ", line))]
-    for at in range(len(said) - size + 1):
-        if said[at][0] in wanted and tuple(word for word, _ in said[at : at + size]) in runs:
-            return said[at][1]
-    return None
+    runs = dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1))
+    whole = "\n".join(lines).lower()
+    likely = [run for run in runs if all(word in whole for word in run)]  # in most files none is, which is soon told
+    starts = [found.start() for run in likely if (found := _run_of(run).search(whole)) is not None]
+    return whole.count("\n", 0, min(starts)) if starts else None
+
+
+def _run_of(run: Sequence[str]) -> re.Pattern[str]:
+    """Match words that follow each other, whatever punctuation, escapes and ends of lines stand between them."""
+    between = r"(?:\\[nrt]|[\W_])+"
+    return re.compile(rf"(?:(?<![^\W_])|(?<=\\[nrt])){between.join(map(re.escape, run))}(?![^\W_])")
