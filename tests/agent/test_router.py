@@ -33,7 +33,7 @@ from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, fills, running_gemini, says
 from tests.fakes.shop import SHOP
 
-QUICK = Patience(whole=2.0, first=1.0, idle=1.0, backoff=0.001)
+PATIENT = Patience(backoff=0.001)
 PLAIN = "where do customers get their parcels?"
 HITS = [
     lines_ref(Location(path="shop/dates.py", start_line=1, end_line=13), "hit"),
@@ -49,7 +49,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 @pytest.fixture
 async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
-    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=QUICK) as opened:
+    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=PATIENT) as opened:
         yield opened
 
 

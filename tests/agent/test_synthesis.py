@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import pytest
@@ -35,7 +36,9 @@ from tests.fakes.shop import SHOP
 DATES = lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition")
 SEND = lines_ref(Location(path="shop/payments.py", start_line=19, end_line=32), "hit")
 LABEL = lines_ref(Location(path="shop/parcels.py", start_line=4, end_line=8), "hit")
-QUICK = Patience(whole=1.0, first=0.4, idle=0.4, backoff=0.01)
+PATIENT = Patience(backoff=0.01)
+QUICK = Patience(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
+ENDS_IN_MIDST = Patience(idle=0.3, backoff=0.01)
 
 
 @dataclass
@@ -80,8 +83,12 @@ def gemini() -> Iterator[FakeGemini]:
 
 @pytest.fixture
 async def bench(gemini: FakeGemini) -> AsyncIterator[Bench]:
-    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=QUICK) as models:
+    async with opened(gemini, PATIENT) as models:
         yield Bench(gemini, models)
+
+
+def opened(gemini: FakeGemini, patience: Patience) -> AbstractAsyncContextManager[Models]:
+    return open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=patience)
 
 
 def asked(question: str) -> AgentState:
@@ -141,17 +148,25 @@ FAILURES: list[tuple[Callable[[], Reply | Failure], str]] = [
     (withholds, "withheld its answer"),
     (lambda: withholds("STOP"), "an empty answer"),
     (lambda: says("\u200b \n"), "an empty answer"),
-    (hangs, "did not answer in time"),
-    (lambda: hangs("It is half "), "did not answer in time"),
     (lambda: breaks("It is half "), "is down"),
     (lambda: says("It is half ", finish="SAFETY"), "withheld its answer"),
 ]
+
+
+@pytest.mark.parametrize(("reply", "patience"), [(hangs(), QUICK), (hangs("It is half "), ENDS_IN_MIDST)])
+async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, patience: Patience) -> None:
+    async with opened(gemini, patience) as models:
+        await replaced_by_quotes(Bench(gemini, models), lambda: reply, "did not answer in time")
 
 
 @pytest.mark.parametrize(("reply", "reason"), FAILURES)
 async def test_a_failing_model_is_replaced_by_quotes(
     bench: Bench, reply: Callable[[], Reply | Failure], reason: str
 ) -> None:
+    await replaced_by_quotes(bench, reply, reason)
+
+
+async def replaced_by_quotes(bench: Bench, reply: Callable[[], Reply | Failure], reason: str) -> None:
     bench.gemini.script = lambda _: reply()
 
     answer = await bench.answer()
