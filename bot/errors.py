@@ -3,7 +3,18 @@
 BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them
 ├── AnswerFailed     the agent ended without an answer
-└── RefreshStopped   somebody stopped a refresh before it was done
+├── RefreshStopped   somebody stopped a refresh before it was done
+├── Refused          somebody may not do what they asked for
+├── InboxError       the database of messages cannot be used
+└── ChatError        a platform did not do what it was asked to
+    ├── RateLimited      too many calls; says when to come back
+    ├── Unreachable      no answer; what was asked may have happened
+    ├── PostRefused      nothing can be said in that place
+    ├── EditRefused      the message can no longer be changed
+    ├── TooLong          more text than a message takes
+    ├── StreamRefused    the workspace has no streaming
+    └── StreamGone       the stream has ended; what was sent last did not arrive
+        └── StreamStopped    a person stopped it
 """
 
 
@@ -21,6 +32,54 @@ class AnswerFailed(BotError):
 
 class RefreshStopped(BotError):
     """A refresh was stopped; what was indexed before goes on serving."""
+
+
+class Refused(BotError):
+    """Somebody may not do what they asked for."""
+
+
+class InboxError(BotError):
+    """The database of messages cannot be read or written; what was not stored must not be acknowledged."""
+
+
+class ChatError(BotError):
+    """A platform did not do what it was asked to."""
+
+
+class RateLimited(ChatError):
+    """Too many calls; the next one may be made after `retry_after` seconds."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"The platform asks to wait {retry_after:g} seconds.")
+        self.retry_after = retry_after
+
+
+class Unreachable(ChatError):
+    """The platform did not answer; what was asked of it may have happened all the same."""
+
+
+class PostRefused(ChatError):
+    """Nothing can be said in that place: no member, no permission, archived."""
+
+
+class EditRefused(ChatError):
+    """The message can no longer be changed: it is gone, too old, or edits are not allowed."""
+
+
+class TooLong(ChatError):
+    """The message holds more text than the platform takes."""
+
+
+class StreamRefused(ChatError):
+    """The workspace has no streaming, now or ever."""
+
+
+class StreamGone(ChatError):
+    """The stream has ended; what was sent last did not arrive."""
+
+
+class StreamStopped(StreamGone):
+    """A person stopped the stream."""
 
 
 def unexpected(error: Exception) -> str:

@@ -1,12 +1,13 @@
-"""What the ways of talking to people need from others: an index that can be refreshed, and someone who answers."""
+"""What the ways of talking to people need from others: indexes, someone who answers, and platforms to say it on."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from agent.events import AgentEvent
 from agent.ports import CodeSearch
+from bot.messages import Capabilities, Content, MessageHandle, Place, ThreadMessage
 from indexer.models import IndexStatus, Progress, RefreshReport
 
 
@@ -34,3 +35,77 @@ class Assistant(Protocol):
 
     async def forget(self, thread: str) -> None:
         """Drop what was said in the thread."""
+
+
+class Repositories(Protocol):
+    """The repositories that can be asked about, by name; the first is the one meant where none is named."""
+
+    def names(self) -> Sequence[str]:
+        """Name them all."""
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+
+    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+        """Index the newest commit of a repository; cancelling this stops the work."""
+
+
+class Answerer(Protocol):
+    """The agent as conversations need it: runs that have names, and can be taken up again or stopped."""
+
+    def ask(
+        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        """Stream what happens on the way to an answer; the last event carries the `Answer`."""
+
+    def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
+        """Go on with a run that was broken off; `UnknownRun` where there is none."""
+
+    async def stop(self, run_id: str) -> bool:
+        """End a run within two seconds; False if it is not under way."""
+
+    async def forget(self, thread: str) -> None:
+        """Drop what was said in the thread."""
+
+
+class ChatPlatform(Protocol):
+    """One chat platform, as replies see it. All methods raise `ChatError`s and nothing else."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the platform can do."""
+
+    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+        """Send a message. `nonce` (at most 25 characters) goes with it, so that `find` can tell that it was sent."""
+
+    async def edit(self, handle: MessageHandle, content: Content) -> None:
+        """Change all of a message; a stream that was left open in it is closed first."""
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        """Delete a message; one that is gone already is no error. `EditRefused` where that is not allowed."""
+
+    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+        """Find the message that was sent with a nonce; asked after a crash, or where a call got no answer."""
+
+    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:
+        """Begin a message that text can be added to; `StreamRefused` where there is no such thing."""
+
+    async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
+        """Read the newest messages of a thread before the one named, oldest first."""
+
+    async def hint(self, place: Place, status: str) -> None:
+        """Show that work is under way in some way that is no message: typing, a status. Empty: it is over."""
+
+
+class LiveStream(Protocol):
+    """A message on a platform that takes text piece by piece. `StreamGone` means that the piece did not arrive."""
+
+    @property
+    def handle(self) -> MessageHandle:
+        """The message."""
+
+    async def append(self, text: str, *, status: str) -> None:
+        """Add text, which may be empty, and show what is going on."""
+
+    async def finish(self, text: str, content: Content) -> None:
+        """Add the last text and end the stream; of the content only footer and buttons are shown."""

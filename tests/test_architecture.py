@@ -24,7 +24,7 @@ JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.check
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
-    "aiosqlite": ("agent/checkpoints.py",),
+    "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/invocation.py"),
     "filelock": ("indexer/storage.py",),

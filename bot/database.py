@@ -1,0 +1,99 @@
+"""The SQLite database of the chat side: one connection, every statement a transaction, errors as sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from bot.errors import InboxError
+
+SCHEMA_VERSION = 1
+
+
+class Database:
+    """Runs statements. Each is atomic and is carried out even when its caller is cancelled meanwhile."""
+
+    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Change rows and return how many were changed."""
+        try:
+            async with self._connection.execute(sql, values) as cursor:
+                return cursor.rowcount
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query, or a change that returns rows."""
+        try:
+            return [tuple(row) for row in await self._connection.execute_fetchall(sql, values)]
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
+
+    async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """Run a query and return its first row."""
+        return next(iter(await self.rows(sql, values)), None)
+
+
+@asynccontextmanager
+async def open_database(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[Database]:
+    """Open the database, made when missing, and close it at the end; raises `InboxError`."""
+    await asyncio.to_thread(_try_opening, path)
+    # Without an isolation level every statement is a transaction of its own.
+    connection = aiosqlite.connect(path, timeout=busy_seconds, isolation_level=None)
+    try:
+        await _prepare(connection, path)
+        yield Database(connection, path)
+    finally:
+        await connection.close()
+
+
+def _try_opening(path: Path) -> None:
+    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sqlite3.connect(path).close()
+    except OSError as error:
+        raise InboxError(f"The folder of the message database {path} cannot be made: {error.strerror}.") from error
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+
+
+async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
+    try:
+        await connection
+        await connection.execute("PRAGMA journal_mode = WAL")
+        # What was acknowledged must outlive a power cut as well.
+        await connection.execute("PRAGMA synchronous = FULL")
+        async with connection.execute("PRAGMA user_version") as cursor:
+            (version,) = await cursor.fetchone() or (0,)
+        await connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}" if version == 0 else "SELECT 1")
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+    if version not in {0, SCHEMA_VERSION}:
+        raise InboxError(
+            f"The message database {path} was written by another version of citebot (form {version}, this one writes "
+            f"{SCHEMA_VERSION}). Use that version, or move the file away to begin anew."
+        )
+
+
+def explained(error: sqlite3.Error, path: Path) -> InboxError:
+    """Turn an error of SQLite into a sentence that says what to do."""
+    said = str(error).lower()
+    if "locked" in said or "busy" in said:
+        return InboxError(f"Another process holds the message database {path}. Stop it, or wait and try again.")
+    if "full" in said:
+        return InboxError(f"The disk of the message database {path} is full. Free some space and try again.")
+    if "readonly" in said or "unable to open" in said:
+        return InboxError(f"The message database {path} cannot be written. Check the permissions of its folder.")
+    if "malformed" in said or "not a database" in said:
+        return InboxError(f"The message database {path} is damaged. Move it away; citebot begins a new one.")
+    return InboxError(f"The message database {path} failed: {error}.")

@@ -1,0 +1,214 @@
+"""The durable inbox and run journal: every message is stored before it is acknowledged, and handled once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from bot.clock import Clock
+from bot.database import Database
+from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place
+
+EntryState = Literal["received", "running", "done", "closed", "withdrawn"]
+Ended = Literal["done", "closed", "withdrawn"]
+
+LEASE_SECONDS = 30.0
+KEPT_SECONDS = 30 * 86_400.0
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS inbox (
+    id INTEGER PRIMARY KEY, platform TEXT NOT NULL, workspace TEXT NOT NULL, channel TEXT NOT NULL,
+    message TEXT NOT NULL, conversation TEXT NOT NULL, body TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('received', 'running', 'done', 'closed', 'withdrawn')),
+    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0,
+    owner TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0, stop INTEGER NOT NULL DEFAULT 0,
+    received_at REAL NOT NULL, updated_at REAL NOT NULL,
+    UNIQUE (platform, workspace, channel, message))""",
+    "CREATE INDEX IF NOT EXISTS inbox_by_state ON inbox (state, conversation)",
+)
+_COLUMNS = "id, conversation, body, state, run_id, handles, tries, received_at"
+_KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
+# A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
+_FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
+    AND NOT EXISTS (SELECT 1 FROM inbox other WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
+        AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now)"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
+
+    `conversation` is what the agent remembers it under. An entry that is over keeps no text.
+    """
+
+    id: int
+    message: IncomingMessage
+    conversation: str
+    state: EntryState
+    run_id: str
+    handles: tuple[MessageHandle, ...]
+    tries: int
+    received_at: float
+
+
+class Inbox:
+    """The table `inbox`, shared by all processes that answer; `owner` is the name of this one."""
+
+    def __init__(self, database: Database, clock: Clock, owner: str) -> None:
+        self._database = database
+        self._clock = clock
+        self.owner = owner
+
+    async def open(self) -> None:
+        """Make the table where it is missing."""
+        for statement in _TABLES:
+            await self._database.write(statement)
+
+    async def store(self, message: IncomingMessage, conversation: str) -> Entry | None:
+        """Store a message; None where it was delivered before."""
+        key, now = message.key, self._clock.now()
+        row = await self._database.row(
+            "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, received_at, "
+            "updated_at) VALUES (?, ?, ?, ?, ?, ?, 'received', ?, ?, ?) ON CONFLICT DO NOTHING "
+            f"RETURNING {_COLUMNS}",
+            (*_values(key), conversation, _body(message), uuid.uuid4().hex, now, now),
+        )
+        return _entry(row) if row else None
+
+    async def revise(self, message: IncomingMessage) -> Entry | None:
+        """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
+
+        None where the message is not known or was withdrawn.
+        """
+        row = await self._database.row(
+            "UPDATE inbox SET body = ?, state = 'received', run_id = ?, tries = 0, owner = '', stop = 0, "
+            f"received_at = ?, updated_at = ? WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
+            (_body(message), uuid.uuid4().hex, self._clock.now(), self._clock.now(), *_values(message.key)),
+        )
+        return _entry(row) if row else None
+
+    async def find(self, key: MessageKey) -> Entry | None:
+        """Find a message."""
+        row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _values(key))
+        return _entry(row) if row else None
+
+    async def replied_with(self, handle: MessageHandle) -> Entry | None:
+        """Find the message that one of citebot's own is the reply to, or a part of it."""
+        row = await self._database.row(
+            f"SELECT {_COLUMNS} FROM inbox WHERE platform = ? AND workspace = ? AND EXISTS (SELECT 1 FROM "
+            "json_each(handles) WHERE json_extract(value, '$.id') = ? AND json_extract(value, '$.channel') = ?)",
+            (handle.platform, handle.workspace, handle.id, handle.channel),
+        )
+        return _entry(row) if row else None
+
+    async def claim(self, entry_id: int) -> Entry | None:
+        """Take a message for this process; None where another process has it, or its conversation, or it is over."""
+        now = self._clock.now()
+        row = await self._named(
+            f"UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, stop = 0, "
+            f"updated_at = :now WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
+            owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id,
+        )  # fmt: skip
+        return _entry(row[0]) if row else None
+
+    async def unfinished(self) -> Sequence[Entry]:
+        """Return the messages that this process may claim, oldest first."""
+        rows = await self._named(
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id", now=self._clock.now(), owner=self.owner
+        )
+        return [_entry(row) for row in rows]
+
+    async def owners(self) -> Sequence[str]:
+        """Name the processes that hold messages."""
+        rows = await self._database.rows("SELECT DISTINCT owner FROM inbox WHERE state = 'running' AND owner <> ''")
+        return [str(owner) for (owner,) in rows]
+
+    async def take_from(self, owner: str) -> None:
+        """Free everything that a process held, once it is known to have ended."""
+        await self._database.write("UPDATE inbox SET owner = '' WHERE state = 'running' AND owner = ?", (owner,))
+
+    async def note_handles(self, entry: Entry, handles: Sequence[MessageHandle]) -> None:
+        """Keep of which messages the reply consists."""
+        listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
+        await self._database.write(
+            "UPDATE inbox SET handles = ? WHERE id = ? AND run_id = ?", (listed, entry.id, entry.run_id)
+        )
+
+    async def settle(self, entry: Entry, state: Ended) -> bool:
+        """Note that a message is over; False where it was edited, or taken by another process, meanwhile."""
+        changed = await self._database.write(
+            "UPDATE inbox SET state = ?, body = json_set(body, '$.text', ''), owner = '', updated_at = ? "
+            "WHERE id = ? AND run_id = ? AND owner = ?",
+            (state, self._clock.now(), entry.id, entry.run_id, self.owner),
+        )
+        return changed > 0
+
+    async def withdraw(self, key: MessageKey) -> Entry | None:
+        """Note that a message was deleted by its author; None where it is not known."""
+        row = await self._database.row(
+            "UPDATE inbox SET state = 'withdrawn', body = json_set(body, '$.text', ''), stop = 1, updated_at = ? "
+            f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
+            (self._clock.now(), *_values(key)),
+        )
+        return _entry(row) if row else None
+
+    async def release(self, entry: Entry) -> None:
+        """Hand a message over to whichever process comes next; this was no try."""
+        await self._database.write(
+            "UPDATE inbox SET owner = '', tries = max(0, tries - 1) WHERE id = ? AND run_id = ? AND owner = ?",
+            (entry.id, entry.run_id, self.owner),
+        )
+
+    async def ask_to_stop(self, conversation: str) -> int:
+        """Ask whichever process answers in a conversation to stop; returns how many answers that concerns."""
+        return await self._database.write(
+            "UPDATE inbox SET stop = 1 WHERE conversation = ? AND state IN ('running', 'received')", (conversation,)
+        )
+
+    async def beat(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Renew the leases of this process; return the runs that it still holds, and those asked to stop."""
+        rows = await self._database.rows(
+            "UPDATE inbox SET lease_until = ? WHERE owner = ? AND state = 'running' RETURNING run_id, stop",
+            (self._clock.now() + LEASE_SECONDS, self.owner),
+        )
+        return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
+
+    async def forget_old(self) -> None:
+        """Drop what has been over for a month."""
+        await self._database.write(
+            "DELETE FROM inbox WHERE state NOT IN ('received', 'running') AND updated_at < ?",
+            (self._clock.now() - KEPT_SECONDS,),
+        )
+
+    async def _named(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
+        return await self._database.rows(sql, cast("Any", values))
+
+
+def _values(key: MessageKey) -> tuple[str, str, str, str]:
+    return key.platform, key.workspace, key.channel, key.message
+
+
+def _body(message: IncomingMessage) -> str:
+    # Halves of surrogate pairs cannot be stored; they mean nothing to anybody.
+    clean = dataclasses.replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
+    return json.dumps(dataclasses.asdict(clean))
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    entry_id, conversation, body, state, run_id, handles, tries, received_at = row
+    fields = json.loads(body)
+    message = IncomingMessage(**fields | {"place": Place(**fields["place"]), "roles": tuple(fields["roles"])})
+    return Entry(
+        id=entry_id,
+        message=message,
+        conversation=conversation,
+        state=cast("EntryState", state),
+        run_id=run_id,
+        handles=tuple(MessageHandle(**handle) for handle in json.loads(handles)),
+        tries=tries,
+        received_at=received_at,
+    )

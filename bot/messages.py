@@ -1,0 +1,156 @@
+"""What passes between people and citebot, in the words of no platform in particular: frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+MessageKind = Literal["mention", "follow_up", "direct", "command"]
+ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where something is said. `thread` is the thread that replies go to, empty where there is none."""
+
+    platform: str
+    workspace: str
+    channel: str
+    thread: str = ""
+
+    def key(self) -> str:
+        """Name the conversation that is held here, `platform:workspace:channel:thread`."""
+        return ":".join(quote(part, safe="") for part in (self.platform, self.workspace, self.channel, self.thread))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageKey:
+    """What tells one message from all others."""
+
+    platform: str
+    workspace: str
+    channel: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncomingMessage:
+    """One message to citebot, as plain Markdown without the mention of it.
+
+    `kind` is how it was addressed: a `follow_up` names nobody. `private` says that nobody but the author reads the
+    reply (a DM, an ephemeral answer). `in_thread` says that there was a thread before the message. `external` says that
+    people of other organisations read the channel, or that the author is one; `mentions_others` that somebody else is
+    addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the epoch.
+    """
+
+    place: Place
+    id: str
+    author: str
+    text: str
+    kind: MessageKind
+    sent_at: float
+    author_name: str = ""
+    roles: tuple[str, ...] = ()
+    private: bool = False
+    in_thread: bool = False
+    external: bool = False
+    mentions_others: bool = False
+
+    @property
+    def key(self) -> MessageKey:
+        """What tells this message from all others."""
+        place = self.place
+        return MessageKey(platform=place.platform, workspace=place.workspace, channel=place.channel, message=self.id)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageHandle:
+    """A message that citebot has sent; enough for its platform to change it after a restart."""
+
+    platform: str
+    workspace: str
+    channel: str
+    id: str
+    thread: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    """Something to press under a message; `value` comes back with the press."""
+
+    action: ButtonAction
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attachment:
+    """A text file that goes with a message."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """What a message shows: Markdown, below it what is going on or how fresh the answer is, and buttons.
+
+    `status` and `footer` are single lines; all text is already safe to send as Markdown.
+    """
+
+    text: str = ""
+    status: str = ""
+    footer: str = ""
+    buttons: tuple[Button, ...] = ()
+    file: Attachment | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThreadMessage:
+    """One message of a thread that citebot was called into; `own` says that citebot wrote it."""
+
+    id: str
+    author: str
+    text: str
+    own: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Press:
+    """Somebody pressed a button, or reacted in a way that means the same."""
+
+    handle: MessageHandle
+    action: ButtonAction
+    author: str
+    roles: tuple[str, ...] = ()
+    value: str = ""
+    external: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rate:
+    """How often a method may be called: so many calls in so many seconds, counted by workspace or by channel."""
+
+    calls: int
+    seconds: float = 60.0
+    per: Literal["workspace", "channel"] = "workspace"
+
+
+SendMethod = Literal["post", "edit", "withdraw", "stream_start", "stream_append", "stream_stop"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Capabilities:
+    """What a platform can do. `max_units` holds for a message's text, status and footer together, counted in UTF-16
+    units where `utf16` is set; `edit_every` is the least number of seconds between two changes of one message.
+    """
+
+    max_units: int
+    utf16: bool
+    rates: Mapping[SendMethod, Rate]
+    max_parts: int = 6
+    edits: bool = True
+    streams: bool = False
+    edit_every: float = 1.2
