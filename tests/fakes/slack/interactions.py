@@ -1,0 +1,129 @@
+"""What an interaction hands out: a trigger that is good for three seconds, and a response URL for five answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from tests.fakes.slack.arguments import Args, read_arguments
+from tests.fakes.slack.chat import content
+from tests.fakes.slack.clock import Clock
+from tests.fakes.slack.errors import SlackError
+from tests.fakes.slack.messages import Message
+from tests.fakes.slack.wire import JSON
+from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
+
+TRIGGER_LIFETIME = 3.0
+RESPONSE_LIFETIME, MOST_RESPONSES = 1800.0, 5
+
+
+class Tickets:
+    """Triggers: each opens one modal, within three seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._given: dict[str, float] = {}
+        self._used: set[str] = set()
+
+    def give(self) -> str:
+        """Make a trigger."""
+        trigger = f"{len(self._given) + 1}.trigger"
+        self._given[trigger] = self._clock.now()
+        return trigger
+
+    def use(self, trigger: str) -> None:
+        """Take a trigger back, or refuse it."""
+        if trigger not in self._given:
+            raise SlackError("invalid_trigger_id")
+        if trigger in self._used:
+            raise SlackError("exchanged_trigger_id")
+        if self._clock.now() - self._given[trigger] > TRIGGER_LIFETIME:
+            raise SlackError("expired_trigger_id")
+        self._used.add(trigger)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Line:
+    channel: str
+    user: str
+    source: Message | None
+    opened: float
+    uses: int = 0
+
+
+class Responses:
+    """The response URLs, and the messages that come through them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.base_url = ""
+        self._workspace = workspace
+        self._lines: dict[str, _Line] = {}
+
+    def open(self, channel: str, user: str, source: Message | None = None) -> str:
+        """Make a URL for answers to a person in a channel; `source` is the message that they used."""
+        key = f"R{len(self._lines) + 1:04d}"
+        opened = self._workspace.clock.now()
+        self._lines[key] = _Line(channel=channel, user=user, source=source, opened=opened)
+        return f"{self.base_url}/response/{key}"
+
+    async def receive(self, request: web.Request) -> web.Response:
+        """Take an answer."""
+        line = self._lines.get(request.match_info["line"])
+        if line is None or self._workspace.clock.now() - line.opened > RESPONSE_LIFETIME:
+            return web.json_response({"ok": False, "error": "expired_url"}, status=404)
+        if line.uses >= MOST_RESPONSES:
+            return web.json_response({"ok": False, "error": "used_url"}, status=404)
+        try:
+            self.answer(line.channel, line.user, (await read_arguments(request, "response_url"))[0], line.source)
+        except SlackError as error:
+            return web.json_response(error.body, status=400)
+        line.uses += 1
+        return web.json_response({"ok": True})
+
+    def answer(self, channel: str, user: str, body: JSON, source: Message | None = None) -> None:
+        """Show an answer: to the person alone, in the channel, or in place of the message that they used."""
+        args = Args(body)
+        if args.flag("delete_original"):
+            self._delete(source)
+            return
+        fields = content(args, most_text=None)
+        if args.flag("replace_original") and source is not None:
+            self._replace(source, fields)
+            return
+        thread_ts = args.optional("thread_ts")
+        message = Message(
+            ts=self._workspace.next_ts(),
+            channel=channel,
+            user=BOT_USER,
+            team=TEAM,
+            bot_id=BOT_ID,
+            thread_ts=thread_ts,
+            **fields,
+        )
+        if args.text("response_type", "ephemeral") == "in_channel":
+            self._workspace.post(message)
+        else:
+            message.for_user = user
+            self._workspace.whisper(message)
+
+    def _delete(self, source: Message | None) -> None:
+        if source is None:
+            raise SlackError("message_not_found")
+        if source.for_user is None:
+            self._workspace.remove(source)
+        else:
+            self._workspace.ephemerals.remove(source)
+            self._workspace.touch()
+
+    def _replace(self, source: Message, fields: JSON) -> None:
+        before = self._workspace.wire(source)
+        for name, value in {"blocks": [], **fields}.items():
+            setattr(source, name, value)
+        source.edits += 1
+        source.text_shows = False
+        if source.for_user is None:
+            self._workspace.changed(source, before)
+        else:
+            source.note_version()
+            self._workspace.touch()
