@@ -1,0 +1,135 @@
+"""Makes text safe to send: nobody is pinged by it, and nothing in it leads anywhere but to the allowed hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from urllib.parse import urlsplit
+
+from bot.markdown.blocks import Fence, lines_of
+from bot.markdown.showing import visible
+
+_GAP = "\u200b"  # shows nothing, and breaks a ping apart
+_NO_TICK = "\u02cb"  # looks like a backtick: a real one would open code that swallows what is meant to be code
+_PING = re.compile(r"@(?=(?:everyone|here|channel)\b)|<(?=[!@#/])", re.IGNORECASE)
+_TICKS = re.compile(r"`+")
+_LINK = re.compile(r"!?\[(?P<label>[^\[\]\n]{0,500})\]\((?P<target>[^()\n]{0,2000})\)")
+_ANGLE = re.compile(
+    r"<(?P<target>[a-z][a-z0-9+.-]{1,20}:[^<>\n|]{0,2000})(?:\|(?P<label>[^<>\n]{0,500}))?>", re.IGNORECASE
+)
+_BARE = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.)[^\s<>`\x00]+", re.IGNORECASE)
+_TRAILING = ".,;:!?'\")]}*_"
+_MASK = re.compile("\x00([0-9]+)\x00")
+
+
+def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
+    """Neutralise pings, and links to other hosts than those named, everywhere outside code.
+
+    A host is named as `github.com`, with its port where that is not the scheme's own. Control characters go. A code
+    block that is left open is closed, unless the text is `growing`; a backtick that opens nothing is made harmless.
+    """
+    masks: list[str] = []
+
+    def masked(code: str) -> str:
+        masks.append(code)
+        return f"\x00{len(masks) - 1}\x00"
+
+    bare = _outside_code(visible(text), masked, growing=growing).replace("`", _NO_TICK)
+    bare = _LINK.sub(lambda found: masked(_link(found, hosts, masked)), bare)
+    bare = _ANGLE.sub(lambda found: masked(_angle(found, hosts)), bare)
+    bare = _BARE.sub(lambda found: masked(_address(found.group(), hosts)), bare)
+    return _unmasked(unpinged(bare), masks)
+
+
+def unpinged(text: str) -> str:
+    """Break every ping apart, in code as well."""
+    return _PING.sub(lambda found: found.group() + _GAP, text)
+
+
+def leads_to(address: str, hosts: Collection[str]) -> bool:
+    """Whether a web address leads to one of the hosts, and is written so that nobody reads it otherwise."""
+    if not address.isascii() or _PING.search(address) or re.search(r"[\s\\<>\"`|\x00-\x1f]", address):
+        return False
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return False
+    name = f"{parts.hostname}:{port}" if port else parts.hostname
+    return parts.scheme in {"https", "http"} and "@" not in parts.netloc and name in hosts
+
+
+def _outside_code(text: str, masked: Callable[[str], str], *, growing: bool) -> str:
+    """Put a mask in the place of every code block and of every code span."""
+    kept: list[str] = []
+    block: list[str] = []
+    fence: Fence | None = None
+    for line in lines_of(text):
+        fence = line.fence
+        if line.in_code:
+            block.append(line.text)
+            if fence is None:
+                kept.append(masked("".join(block)))
+                block = []
+        else:
+            kept.append(_without_spans(line.text, masked))
+    if fence is not None:
+        end = "" if block[-1].endswith("\n") else "\n"
+        kept.append(masked("".join(block) + ("" if growing else end + fence.marker)))
+    return "".join(kept)
+
+
+def _without_spans(line: str, masked: Callable[[str], str]) -> str:
+    """Mask the code that opens and closes on the line; what is not closed is not shown as code everywhere."""
+    kept: list[str] = []
+    at = 0
+    runs = [(found.start(), found.end()) for found in _TICKS.finditer(line)]
+    while runs:
+        start, end = runs.pop(0)
+        closing = next((index for index, run in enumerate(runs) if run[1] - run[0] == end - start), None)
+        if closing is not None:
+            kept += [line[at:start], masked(line[start : runs[closing][1]])]
+            at = runs[closing][1]
+            runs = runs[closing + 1 :]
+    return "".join([*kept, line[at:]])
+
+
+def _unmasked(text: str, masks: list[str]) -> str:
+    """Put everything back; the label of a link may hold masks of its own."""
+    while "\x00" in text:
+        text = _MASK.sub(lambda found: masks[int(found[1])] + _between(found, masks), text)
+    return text
+
+
+def _between(found: re.Match[str], masks: list[str]) -> str:
+    """Keep the backticks of two neighbours apart: together they would be one delimiter."""
+    following = _MASK.match(found.string, found.end())
+    if following is None or not masks[int(found[1])].endswith("`"):
+        return ""
+    return _GAP if masks[int(following[1])].startswith("`") else ""
+
+
+def _link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+    label = unpinged(found["label"])
+    allowed = leads_to(found["target"], hosts) and not found.group().startswith("!")
+    # A label that is an address itself could say one place and lead to another.
+    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), label)
+    return f"[{shown}]({found['target']})" if allowed and shown.strip() else shown
+
+
+def _angle(found: re.Match[str], hosts: Collection[str]) -> str:
+    if leads_to(found["target"], hosts) and found["label"] is None:
+        return found.group()
+    if leads_to(found["target"], hosts):
+        return f"[{unpinged(found['label'])}]({found['target']})"
+    return unpinged(found["label"]) if found["label"] else _code(found["target"])
+
+
+def _address(address: str, hosts: Collection[str]) -> str:
+    core = address.rstrip(_TRAILING)
+    return address if leads_to(core, hosts) else _code(core) + address[len(core) :]
+
+
+def _code(address: str) -> str:
+    """An address as code: it can be read and copied, and is neither clicked nor fetched for a preview."""
+    return f"`{address.replace('`', '')}`"

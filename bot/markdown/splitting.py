@@ -1,0 +1,189 @@
+"""Cuts Markdown into messages: code blocks are closed and opened again, links, tables and characters stay whole."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.markdown.blocks import Fence, Line, lines_of
+
+LEAST = 100  # units; below that there is no room for fences
+
+# What is not cut while it fits a message of its own: links, addresses, code, words.
+_TOKEN = re.compile(
+    r"!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<[^>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.", re.DOTALL
+)
+_JOINER = "\u200d"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """What one message shows, and which part of the whole text it is; the parts follow one another without a gap."""
+
+    text: str
+    start: int
+    end: int
+
+
+def units(text: str, *, utf16: bool) -> int:
+    """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two."""
+    return len(text) + (sum(char > "\uffff" for char in text) if utf16 else 0)
+
+
+def split(text: str, limit: int, *, utf16: bool = False) -> list[Piece]:
+    """Cut text into pieces of at most `limit` units; blank text gives none. Below 100 units `ValueError`."""
+    if limit < LEAST:
+        raise ValueError(f"A message of {limit} units is too short to be split into; {LEAST} are needed.")
+    packing = _Packing(limit, utf16=utf16)
+    for group in _groups(text):
+        packing.add(group)
+    return packing.pieces()
+
+
+def _groups(text: str) -> Iterator[list[Line]]:
+    """Give the lines in groups that should stay together: a code block, a table, else a line."""
+    group: list[Line] = []
+    kind = ""
+    for line in lines_of(text):
+        now = "code" if line.in_code else "table" if line.in_table else ""
+        if group and (now != kind or not kind):
+            yield group
+            group = []
+        group.append(line)
+        kind = now
+        if line.in_code and line.fence is None:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+class _Packing:
+    """Fills one piece after the other."""
+
+    def __init__(self, limit: int, *, utf16: bool) -> None:
+        self._limit = limit
+        self._utf16 = utf16
+        self._pieces: list[Piece] = []
+        self._shown = ""  # of the piece under way, with the fence that it begins with
+        self._used = 0
+        self._taken = 0  # characters of the source in it
+        self._start = 0
+        self._fence: Fence | None = None  # that is open at its end
+
+    def add(self, group: list[Line]) -> None:
+        whole = self._units("".join(line.text for line in group))
+        # A group that fits a message of its own is not torn, unless this one would go out nearly empty.
+        if self._used + whole + self._closing(group[-1].fence) > self._limit and self._used * 3 >= self._limit:
+            self._flush()
+        for line in group:
+            self._add_line(line)
+
+    def _add_line(self, line: Line) -> None:
+        rest = line.text
+        while rest:
+            # Until a line is whole the block before it is open, and after it the one that it opens.
+            closing = max(self._closing(self._fence), self._closing(line.fence))
+            room = self._limit - self._used - closing
+            if self._units(rest) <= room:
+                self._take(rest)
+                break
+            if self._taken and (self._units(rest) <= self._limit - self._opening() - closing or room < LEAST // 2):
+                self._flush()
+                continue
+            head = _cut(rest, room, utf16=self._utf16, plain=line.in_code)
+            self._take(head)
+            rest = rest[len(head) :]
+            if rest:
+                self._flush()
+        self._fence = line.fence
+
+    def _take(self, text: str) -> None:
+        self._shown += text
+        self._used += self._units(text)
+        self._taken += len(text)
+
+    def _flush(self) -> None:
+        end = self._start + self._taken
+        if self._taken:
+            self._pieces.append(Piece(text=self._shown + self._closer(), start=self._start, end=end))
+        self._start, self._taken = end, 0
+        self._shown = f"{self._opener()}\n" if self._fence else ""
+        self._used = self._units(self._shown)
+
+    def _closer(self) -> str:
+        if self._fence is None:
+            return ""
+        return ("" if self._shown.endswith("\n") else "\n") + self._fence.marker
+
+    def _closing(self, fence: Fence | None) -> int:
+        return self._units(fence.marker) + 1 if fence else 0
+
+    def _opener(self) -> str:
+        if self._fence is None:
+            return ""
+        fits = self._units(self._fence.opener) * 4 <= self._limit
+        return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.bare
+
+    def _opening(self) -> int:
+        return self._units(self._opener()) + 1 if self._fence else 0
+
+    def _units(self, text: str) -> int:
+        return units(text, utf16=self._utf16)
+
+    def pieces(self) -> list[Piece]:
+        self._flush()
+        return _without_blanks(self._pieces)
+
+
+def _without_blanks(pieces: list[Piece]) -> list[Piece]:
+    """Platforms refuse empty messages: what shows nothing is counted with its neighbour."""
+    kept: list[Piece] = []
+    pending = 0
+    for piece in pieces:
+        if piece.text.strip():
+            kept.append(Piece(text=piece.text, start=pending if not kept else piece.start, end=piece.end))
+        elif kept:
+            kept[-1] = Piece(text=kept[-1].text, start=kept[-1].start, end=piece.end)
+    return kept
+
+
+def _cut(text: str, room: int, *, utf16: bool, plain: bool) -> str:
+    """Take as much of a line as fits: up to a space outside links and code, else up to a character."""
+    best = "" if plain else _whole_tokens(text, room, utf16=utf16)
+    return best or _characters(text, room, utf16=utf16)
+
+
+def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
+    end = good = used = 0
+    after_space = False
+    for found in _TOKEN.finditer(text):
+        token = found.group()
+        if after_space or token.isspace() or token[0] in "[!<`":
+            good = end
+        used += units(token, utf16=utf16)
+        if used > room:
+            return text[:good]
+        end = found.end()
+        after_space = token.isspace()
+    return text[:end]
+
+
+def _characters(text: str, room: int, *, utf16: bool) -> str:
+    end, used = 0, 0
+    while end < len(text) and used + units(text[end], utf16=utf16) <= room:
+        used += units(text[end], utf16=utf16)
+        end += 1
+    whole = end
+    # An accent, a modifier or the second half of a pair stays with what it belongs to.
+    while whole > max(1, end - 12) and whole < len(text) and _belongs(text[whole - 1], text[whole]):
+        whole -= 1
+    return text[: whole if whole > max(1, end - 12) else max(1, end)]
+
+
+def _belongs(before: str, char: str) -> bool:
+    joined = _JOINER in {before, char} or unicodedata.combining(char) != 0
+    variant = "\ufe00" <= char <= "\ufe0f" or "\U0001f3fb" <= char <= "\U0001f3ff"
+    return joined or variant or "\udc00" <= char <= "\udfff"
