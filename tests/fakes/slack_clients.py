@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from typing import Any
 
+import pytest
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.fakes.slack import FakeSlack
@@ -23,10 +26,24 @@ def app_of(fake: FakeSlack) -> AsyncApp:
     return AsyncApp(client=client_of(fake), signing_secret=fake.signing_secret)
 
 
+def section(text: str) -> dict[str, Any]:
+    """A block with some text."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
+async def refusal(call: Awaitable[Any]) -> str:
+    """The error that a call is refused with."""
+    with pytest.raises(SlackApiError) as refused:
+        await call
+    return str(refused.value.response["error"])
+
+
 @asynccontextmanager
-async def by_socket(fake: FakeSlack, app: AsyncApp) -> AsyncIterator[AsyncSocketModeHandler]:
+async def by_socket(
+    fake: FakeSlack, app: AsyncApp, *, ping_interval: float = 5
+) -> AsyncIterator[AsyncSocketModeHandler]:
     """Run the app in Socket Mode, connected."""
-    handler = AsyncSocketModeHandler(app, fake.app_token, ping_interval=1)
+    handler = AsyncSocketModeHandler(app, fake.app_token, ping_interval=ping_interval)
     before = len(fake.socket.connections)
     await handler.connect_async()  # type: ignore[no-untyped-call]
     await fake.connected(before + 1)

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import aiohttp
 import pytest
+from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from tests.fakes.slack import Clock, FakeSlack
-from tests.fakes.slack_clients import app_of, by_http, by_socket
+from tests.fakes.slack_clients import app_of, by_http, by_socket, client_of
 
 Front = Callable[[FakeSlack, AsyncApp], AbstractAsyncContextManager[Any]]
 JSON = dict[str, Any]
@@ -113,11 +114,10 @@ async def test_a_failing_middleware_leaves_the_event_for_a_retry(fake: FakeSlack
     tries: list[JSON] = []
 
     @app.middleware
-    async def store(req: Any, resp: Any, next_: Any) -> Any:
+    async def store(req: Any, next_: Any) -> Any:
         tries.append(dict(req.headers))
         if len(tries) == 1:
-            resp.status = 500
-            return resp
+            raise OSError("the disk is full")
         return await next_()
 
     ada = fake.add_user("ada")
@@ -132,10 +132,41 @@ async def test_a_failing_middleware_leaves_the_event_for_a_retry(fake: FakeSlack
     assert heard[0]["event"]["channel_type"] == "im"
 
 
+async def test_a_failing_middleware_leaves_its_envelope_unacknowledged() -> None:
+    async with FakeSlack(clock=Clock(frozen=True)) as fake:
+        app, heard = listening(fake, "message")
+        tries: list[JSON] = []
+
+        @app.middleware
+        async def store(req: Any, next_: Any) -> Any:
+            tries.append(dict(req.headers))
+            if len(tries) == 1:
+                raise OSError("the disk is full")
+            return await next_()
+
+        async with by_socket(fake, app):
+            await fake.dm(fake.add_user("ada"), "hello")
+            await fake.clock.jump()
+            await fake.until(lambda: heard)
+            await fake.delivered()
+
+    assert [attempt.outcome.acked for attempt in fake.deliveries.sent[0].attempts] == [False, True]
+    assert tries[1]["x-slack-retry-num"] == ["1"]
+
+
+@pytest.mark.parametrize("message_first", [False, True])
+async def test_the_events_of_a_mention_come_in_either_order(fake: FakeSlack, message_first: bool) -> None:
+    fake.events.message_first = message_first
+    await fake.mention(fake.add_channel("general"), fake.add_user("ada"), "hello")
+
+    kinds = [delivery.payload["event"]["type"] for delivery in fake.deliveries.sent]
+    assert kinds == (["message", "app_mention"] if message_first else ["app_mention", "message"])
+
+
 async def test_a_lost_connection_gets_its_events_again_on_the_next(fake: FakeSlack) -> None:
     app, heard = listening(fake, "message")
     ada = fake.add_user("ada")
-    async with by_socket(fake, app):
+    async with by_socket(fake, app, ping_interval=0.5):
         fake.socket.abort()
         await fake.dm(ada, "hello")
         await fake.until(lambda: fake.socket.opened == 2)
@@ -196,75 +227,71 @@ async def test_a_request_url_is_verified_and_forgeries_are_refused(fake: FakeSla
     assert (forged, stale, heard) == (401, 401, [])
 
 
-async def test_a_command_is_acknowledged_with_a_note_for_its_author(fake: FakeSlack, front: Front) -> None:
+async def test_an_app_may_ask_for_no_retry(fake: FakeSlack) -> None:
     app = app_of(fake)
 
-    @app.command("/citebot")
-    async def run(ack: Any, command: JSON, respond: Any) -> None:
-        await ack(f"got {command['text']}")
-        await respond(text="for all", response_type="in_channel")
+    @app.middleware
+    async def refuse() -> BoltResponse:
+        return BoltResponse(status=500, headers={"X-Slack-No-Retry": "1"})
 
-    channel, ada = fake.add_channel("general"), fake.add_user("ada")
-    async with front(fake, app):
-        delivery = await fake.slash("/citebot", "status", channel=channel, user=ada)
-        await fake.until(lambda: fake.ephemeral(channel, ada) and fake.messages(channel))
+    async with by_http(fake, app):
+        await fake.dm(fake.add_user("ada"), "hello")
+        await fake.delivered()
 
-    assert (delivery.acked, delivery.answer) == (True, {"text": "got status"})
-    assert fake.ephemeral(channel, ada)[0].text == "got status"
-    assert fake.messages(channel)[0].text == "for all"
+    assert fake.http.statuses == [500]
 
 
-async def test_a_command_that_nobody_takes_is_not_repeated(fake: FakeSlack) -> None:
-    channel, ada = fake.add_channel("general"), fake.add_user("ada")
-    async with by_http(fake, app_of(fake)):
-        delivery = await fake.slash("/nobody", "", channel=channel, user=ada)
-        await fake.until(lambda: delivery.settled)
+async def test_a_request_url_that_is_down_gets_the_event_later(fake: FakeSlack) -> None:
+    app, heard = listening(fake, "message")
+    fake.serve_http("http://127.0.0.1:9/slack/events")
+    await fake.dm(fake.add_user("ada"), "hello")
+    delivery = fake.deliveries.sent[0]
+    await fake.until(lambda: len(delivery.attempts) == 2)
+    async with by_http(fake, app):
+        await fake.clock.jump()
+        await fake.until(lambda: heard)
 
-    assert (delivery.dropped, len(delivery.attempts)) == (True, 1)
-
-
-async def test_pressed_buttons_carry_their_value_and_replace_the_message(fake: FakeSlack, front: Front) -> None:
-    app, pressed = app_of(fake), []
-
-    @app.action("stop")
-    @app.action("rate")
-    async def act(ack: Any, action: JSON, respond: Any) -> None:
-        await ack()
-        pressed.append((action["type"], action["value"]))
-        await respond(text="stopped", replace_original=True, blocks=[])
-
-    channel, ada = fake.add_channel("general"), fake.add_user("ada")
-    feedback = {"type": "feedback_buttons", "action_id": "rate"}
-    for name in ("positive", "negative"):
-        feedback[f"{name}_button"] = {"text": {"type": "plain_text", "text": name}, "value": name}  # type: ignore[assignment]
-    button = {"type": "button", "action_id": "stop", "text": {"type": "plain_text", "text": "Stop"}, "value": "7"}
-    blocks = [{"type": "actions", "elements": [button]}, {"type": "context_actions", "elements": [feedback]}]
-    async with front(fake, app):
-        posted = await app.client.chat_postMessage(channel=channel, text="working", blocks=blocks)
-        ts = str(posted["ts"])
-        assert fake.messages(channel)[0].buttons == ("stop", "rate")
-        await fake.press(channel, ts, "rate", user=ada, value="negative")
-        await fake.until(lambda: fake.messages(channel)[0].text == "stopped")
-        with pytest.raises(LookupError, match="no 'stop' to press"):
-            await fake.press(channel, ts, "stop", user=ada)
-
-    assert pressed == [("feedback_buttons", "negative")]
+    assert delivery.attempts[0].outcome.reason == "connection_failed"
 
 
-async def test_a_response_url_is_good_for_five_answers(fake: FakeSlack) -> None:
-    app = app_of(fake)
+async def test_an_eleventh_connection_is_sent_away(fake: FakeSlack) -> None:
+    client = client_of(fake)
+    async with aiohttp.ClientSession() as session:
+        sockets = []
+        for _ in range(11):
+            opened = await client.apps_connections_open(app_token=fake.app_token)
+            sockets.append(await session.ws_connect(str(opened["url"])))
+        hello, away = await sockets[0].receive_json(), await sockets[10].receive_json()
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(str(opened["url"]))
 
-    @app.command("/citebot")
-    async def run(ack: Any) -> None:
-        await ack()
+    assert (hello["type"], hello["debug_info"]["approximate_connection_time"]) == ("hello", 18060)
+    assert (away["type"], away["reason"]) == ("disconnect", "too_many_websockets")
 
-    channel, ada = fake.add_channel("general"), fake.add_user("ada")
-    async with by_socket(fake, app):
-        delivery = await fake.slash("/citebot", "", channel=channel, user=ada)
-        statuses = [(await AsyncWebhookClient(delivery.response_url).send(text="hi")).status_code for _ in range(6)]
 
-    assert statuses == [200] * 5 + [404]
-    assert len(fake.ephemeral(channel, ada)) == 5
+async def test_a_late_acknowledgement_does_not_count() -> None:
+    async with FakeSlack(clock=Clock(frozen=True)) as fake, aiohttp.ClientSession() as session:
+        opened = await client_of(fake).apps_connections_open(app_token=fake.app_token)
+        socket = await session.ws_connect(str(opened["url"]))
+        await socket.receive_json()
+        await fake.dm(fake.add_user("ada"), "hello")
+        first = await socket.receive_json()
+        await fake.clock.jump()
+        again = await socket.receive_json()
+        await socket.send_json({"envelope_id": first["envelope_id"]})
+        await fake.until(lambda: fake.socket.late_acks)
+        await socket.send_json({"envelope_id": again["envelope_id"]})
+        await fake.delivered()
+
+    assert fake.socket.late_acks == [first["envelope_id"]]
+    assert [first["retry_attempt"], again["retry_attempt"], again["retry_reason"]] == [0, 1, "timeout"]
+    assert fake.deliveries.sent[0].acked
+
+
+async def test_a_connection_without_pongs_is_given_up(fake: FakeSlack) -> None:
+    fake.socket.answers_pings = False
+    async with by_socket(fake, app_of(fake), ping_interval=0.2):
+        await fake.until(lambda: fake.socket.opened >= 2)
 
 
 async def test_every_other_kind_of_event_reaches_its_listener(fake: FakeSlack, front: Front) -> None:

@@ -11,8 +11,7 @@ from slack_sdk.models.messages.chunk import MarkdownTextChunk, PlanUpdateChunk, 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.fakes.slack import Clock, FakeSlack
-from tests.fakes.slack_clients import app_of, by_socket, client_of
-from tests.fakes.test_slack_web_api import refusal, section
+from tests.fakes.slack_clients import app_of, by_socket, client_of, refusal, section
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ class Gate:
             await self._open.wait()
         finally:
             self.waiting -= 1
+            self._changes.tell()
 
 
 @dataclass(kw_only=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from aiohttp import web
@@ -110,6 +111,8 @@ class WebApi:
             case "hang":
                 assert fault.gate is not None
                 await fault.gate.hold()
+                if response is None and await _is_gone(request):
+                    return web.Response()  # the caller died before its call took effect
                 return response or self._answer(call)
             case "reset":
                 if request.transport is not None:
@@ -126,3 +129,9 @@ class WebApi:
             case "error":
                 call.response = {"ok": False, "error": fault.error}
                 return self._settled(call, 200, {})
+
+
+async def _is_gone(request: web.Request) -> bool:
+    for _ in range(5):  # rounds in which the loop notices a connection that was closed meanwhile
+        await asyncio.sleep(0)
+    return request.transport is None or request.transport.is_closing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -83,6 +84,7 @@ class Workspace:
         self.keeps_blocks = True  # an update that names no blocks leaves the old ones in place
         self.edit_window: float | None = None  # seconds after which a message cannot be edited any more
         self._messages: dict[str, dict[str, Message]] = {}
+        self._replies: dict[tuple[str, str], dict[str, Message]] = defaultdict(dict)
         self._publish = publish
         self._changes = changes
         self._last_ts = 0
@@ -131,11 +133,11 @@ class Workspace:
 
     def all(self, channel: str) -> list[Message]:
         """Every message of a channel, oldest first."""
-        return sorted(self._messages[channel].values(), key=lambda each: each.ts)
+        return list(self._messages[channel].values())
 
     def replies(self, channel: str, root: str) -> list[Message]:
         """The replies of a thread, oldest first."""
-        return [each for each in self.all(channel) if each.is_reply and each.thread_ts == root]
+        return list(self._replies[channel, root].values()) if (channel, root) in self._replies else []
 
     def wire(self, message: Message) -> JSON:
         """A message with what its thread adds to it."""
@@ -153,6 +155,8 @@ class Workspace:
         """Put a message into its channel and tell everyone."""
         message.note_version()
         self._messages[message.channel][message.ts] = message
+        if message.is_reply:
+            self._replies[message.channel, message.root][message.ts] = message
         if message.bot_id == BOT_ID:
             self.statuses.pop((message.channel, message.root), None)  # any post clears the status
         event = self.wire(message) | {"channel": message.channel, "event_ts": message.ts}
@@ -180,6 +184,8 @@ class Workspace:
             self.changed(message, before)
             return
         del self._messages[message.channel][message.ts]
+        if message.is_reply:
+            del self._replies[message.channel, message.root][message.ts]
         self._tell_hidden("message_deleted", message.channel, deleted_ts=message.ts, previous_message=before)
 
     def tell(self, event: JSON, channel: str | None = None) -> None:
