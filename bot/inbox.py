@@ -24,13 +24,13 @@ _TABLES = (
     id INTEGER PRIMARY KEY, platform TEXT NOT NULL, workspace TEXT NOT NULL, channel TEXT NOT NULL,
     message TEXT NOT NULL, conversation TEXT NOT NULL, body TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('received', 'running', 'done', 'closed', 'withdrawn')),
-    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0,
+    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0, claims INTEGER NOT NULL DEFAULT 0,
     owner TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0, stop INTEGER NOT NULL DEFAULT 0,
     received_at REAL NOT NULL, updated_at REAL NOT NULL,
     UNIQUE (platform, workspace, channel, message))""",
     "CREATE INDEX IF NOT EXISTS inbox_by_state ON inbox (state, conversation)",
 )
-_COLUMNS = "id, conversation, body, state, run_id, handles, tries, received_at"
+_COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, received_at"
 _KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
 _FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
@@ -42,7 +42,8 @@ _FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_un
 class Entry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
-    `conversation` is what the agent remembers it under. An entry that is over keeps no text.
+    `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
+    its end. An entry that is over keeps no text.
     """
 
     id: int
@@ -52,6 +53,7 @@ class Entry:
     run_id: str
     handles: tuple[MessageHandle, ...]
     tries: int
+    claims: int
     received_at: float
 
 
@@ -85,7 +87,7 @@ class Inbox:
         None where the message is not known or was withdrawn.
         """
         row = await self._database.row(
-            "UPDATE inbox SET body = ?, state = 'received', run_id = ?, tries = 0, owner = '', stop = 0, "
+            "UPDATE inbox SET body = ?, state = 'received', run_id = ?, tries = 0, claims = 0, owner = '', stop = 0, "
             f"received_at = ?, updated_at = ? WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
             (_body(message), uuid.uuid4().hex, self._clock.now(), self._clock.now(), *_values(message.key)),
         )
@@ -109,8 +111,8 @@ class Inbox:
         """Take a message for this process; None where another process has it, or its conversation, or it is over."""
         now = self._clock.now()
         row = await self._named(
-            f"UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, stop = 0, "
-            f"updated_at = :now WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
+            "UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, "
+            f"claims = claims + 1, stop = 0, updated_at = :now WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
             owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id,
         )  # fmt: skip
         return _entry(row[0]) if row else None
@@ -199,7 +201,7 @@ def _body(message: IncomingMessage) -> str:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    entry_id, conversation, body, state, run_id, handles, tries, received_at = row
+    entry_id, conversation, body, state, run_id, handles, tries, claims, received_at = row
     fields = json.loads(body)
     message = IncomingMessage(**fields | {"place": Place(**fields["place"]), "roles": tuple(fields["roles"])})
     return Entry(
@@ -210,5 +212,6 @@ def _entry(row: Sequence[Any]) -> Entry:
         run_id=run_id,
         handles=tuple(MessageHandle(**handle) for handle in json.loads(handles)),
         tries=tries,
+        claims=claims,
         received_at=received_at,
     )

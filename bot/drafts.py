@@ -1,0 +1,115 @@
+"""An answer on its way: what a run has told so far, as the content of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from agent.events import AgentEvent
+from agent.ports import Answer, Citation
+from bot.markdown.safety import safe
+from bot.markdown.showing import link_target, one_line, place
+from bot.messages import Button, Content
+
+LONGEST_STATUS = 140
+# What a tool does, with the argument that says with what.
+_DOING: Mapping[str, tuple[str, str]] = {
+    "search_codebase": ("Searching", "query"),
+    "read_file": ("Reading", "file_path"),
+    "list_directory": ("Listing", "path"),
+    "find_symbol": ("Looking up", "name"),
+    "get_callers": ("Looking up callers of", "function_name"),
+    "get_callees": ("Looking up what is called by", "function_name"),
+    "grep": ("Searching for", "pattern"),
+    "file_history": ("Reading the history of", "path"),
+    "web_search": ("Searching the web for", "query"),
+}
+
+
+class Draft:
+    """Takes the events of one run in, and shows what there is to be seen of them at any time."""
+
+    def __init__(self, run_id: str, hosts: Collection[str]) -> None:
+        self.answer: Answer | None = None
+        self._run_id = run_id
+        self._hosts = hosts
+        self._status = "Reading the question"
+        self._text = ""
+
+    def wait(self, before: int) -> None:
+        """Say how many questions are answered first."""
+        questions = "question is" if before == 1 else "questions are"
+        self._status = f"Waiting: {before} {questions} before yours" if before else "Reading the question"
+
+    def take(self, event: AgentEvent) -> bool:
+        """Bring in what an event tells; False if nothing of it is to be seen."""
+        taking: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "step_start": self._staged,
+            "tool_start": self._tooled,
+            "token": self._grown,
+            "reset": self._reset,
+            "answer": self._answered,
+        }
+        if event.kind not in taking:
+            return False
+        taking[event.kind](event.payload)
+        return True
+
+    def growing(self) -> Content:
+        """Show what there is by now."""
+        text = safe(self._text, self._hosts, growing=True)
+        return Content(text=text, status=f"{self._status} …", buttons=(self._button("stop", "Stop"),))
+
+    def settled(self, freshness: str = "", *, sharing: bool = False) -> Content:
+        """Show the answer with its sources; before there is one, `ValueError`."""
+        if self.answer is None:
+            raise ValueError("The run has not come to its answer.")
+        text = safe(self.answer.text, self._hosts)
+        sources = [source(citation, self._hosts) for citation in self.answer.citations]
+        return Content(
+            text="\n\n".join(filter(None, (text.rstrip(), "\n".join(sources)))),
+            footer=freshness if self.answer.commit else "",
+            buttons=self._buttons(self.answer, sharing=sharing),
+        )
+
+    def _buttons(self, answer: Answer, *, sharing: bool) -> tuple[Button, ...]:
+        if answer.route == "paused":
+            return self._button("approve", "Approve"), self._button("abort", "Abort")
+        if answer.route in {"failed", "stopped", "blocked"}:
+            return ()
+        good = self._button("good", "Helpful"), self._button("bad", "Not helpful")
+        return (*good, self._button("share", "Share")) if sharing else good
+
+    def _button(self, action: Any, label: str) -> Button:
+        return Button(action=action, label=label, value=self._run_id)
+
+    def _staged(self, payload: Mapping[str, Any]) -> None:
+        self._status = _status(str(payload["stage"]))
+
+    def _tooled(self, payload: Mapping[str, Any]) -> None:
+        tool, args = str(payload["tool"]), payload.get("args") or {}
+        doing, argument = _DOING.get(tool, ("Using", ""))
+        what = one_line(str(args.get(argument, ""))).replace("`", "") or tool
+        self._status = _status(f"{doing} `{what[: LONGEST_STATUS - 40]}`")
+
+    def _grown(self, payload: Mapping[str, Any]) -> None:
+        self._text += str(payload["text"])
+
+    def _reset(self, payload: Mapping[str, Any]) -> None:
+        self._text = str(payload["text"])
+
+    def _answered(self, payload: Mapping[str, Any]) -> None:
+        self.answer = payload["answer"]
+
+
+def source(citation: Citation, hosts: Collection[str]) -> str:
+    """One line for a citation: its mark, and its lines as a link where its host is allowed."""
+    where = place(citation.path, citation.start_line, citation.end_line).replace("`", "'")
+    target = link_target(citation, None)
+    linked = safe(f"[`{where}`]({target})", hosts) if target else f"`{where}`"
+    return f"[{citation.mark}] {linked}"
+
+
+def _status(text: str) -> str:
+    line = safe(one_line(text), ())
+    return line if len(line) <= LONGEST_STATUS else f"{line[: LONGEST_STATUS - 1].replace('`', '')}…"

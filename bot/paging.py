@@ -1,0 +1,76 @@
+"""The messages that a content takes: within the platform's limit, the longest as a file; and what of text is safe to
+add to a stream, which takes nothing back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.markdown.blocks import fence_at
+from bot.markdown.splitting import LEAST, split, units
+from bot.messages import Attachment, Content
+
+FRAME = 16  # units that a platform may put around status and footer
+_FULL = "The whole answer is too long for messages; it is in the file."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """One message of a reply; `end` is how far into the text it goes."""
+
+    content: Content
+    end: int
+
+
+def pages(
+    content: Content, limit: int, *, utf16: bool, fixed: str = "", most: int = 100, final: bool = True
+) -> Sequence[Page]:
+    """Lay content out as messages, of which the last one has status, footer and buttons.
+
+    `fixed` is text that stands in messages already and is not said again. Where there would be more than `most`, a
+    growing reply ends early and a final one is its beginning and a file.
+    """
+    start, opened = _rest(content.text, fixed)
+    text = opened + content.text[start:]
+    below = sum(units(line, utf16=utf16) + FRAME for line in (content.status, content.footer) if line)
+    pieces = split(text, max(LEAST, limit - below), utf16=utf16)
+    if len(pieces) > most:
+        return (
+            _as_file(content, pieces[0].text, pieces[0].end)
+            if final
+            else [Page(content=Content(text=piece.text), end=piece.end) for piece in pieces[:most]]
+        )
+    ends = [max(0, piece.end - len(opened)) + start for piece in pieces]
+    laid = [Page(content=Content(text=piece.text), end=end) for piece, end in zip(pieces, ends, strict=True)]
+    last = laid.pop() if laid else Page(content=Content(), end=start)
+    return [*laid, Page(content=dataclasses.replace(content, text=last.content.text), end=last.end)]
+
+
+def stable(text: str) -> str:
+    """Return the beginning of growing text that what follows cannot change: no open code span, link or word."""
+    line_start = text.rfind("\n") + 1
+    if fence_at(text, line_start) is not None:
+        return text[:line_start]
+    end = len(text)
+    while end > line_start:
+        end = max(line_start, text.rfind(" ", line_start, end) + 1)
+        line = text[line_start:end]
+        if line.count("`") % 2 == 0 and line.count("[") == line.count("]") and line.count("<") == line.count(">"):
+            break
+        end -= 1
+    return text[:end]
+
+
+def _rest(text: str, fixed: str) -> tuple[int, str]:
+    """Where the text goes on after what is fixed, and the opener of the code block that it is in there."""
+    if not fixed or not text.startswith(fixed):
+        return 0, ""
+    fence = fence_at(text, len(fixed))
+    return len(fixed), f"{fence.opener}\n" if fence else ""
+
+
+def _as_file(content: Content, beginning: str, end: int) -> Sequence[Page]:
+    said = dataclasses.replace(content, text=_FULL, file=Attachment(name="answer.md", text=content.text))
+    return [Page(content=Content(text=beginning), end=end), Page(content=said, end=len(content.text))]

@@ -1,0 +1,222 @@
+"""An in-memory chat platform: it obeys its limits, counts its calls, and fails where it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.clock import Clock
+from bot.errors import (
+    ChatError,
+    EditRefused,
+    PostRefused,
+    RateLimited,
+    StreamGone,
+    StreamRefused,
+    TooLong,
+    Unreachable,
+)
+from bot.markdown.splitting import units
+from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.paging import FRAME
+
+ABLE = Capabilities(max_units=1_000, utf16=True, rates={})
+SLACK_LIKE = Capabilities(
+    max_units=11_000,
+    utf16=False,
+    streams=True,
+    rates={
+        "post": Rate(calls=1, seconds=1, per="channel"),
+        "edit": Rate(calls=50),
+        "stream_start": Rate(calls=20),
+        "stream_append": Rate(calls=100),
+        "stream_stop": Rate(calls=20),
+    },
+)
+
+
+@dataclass
+class Shown:
+    """One message as people see it; `history` holds the time of each change and the text after it."""
+
+    handle: MessageHandle
+    place: Place
+    nonce: str
+    content: Content
+    streaming: bool = False
+    history: list[tuple[float, Content]] = field(default_factory=list)
+
+
+@dataclass
+class Failure:
+    """An error for calls of a method, so many times; `after` says that the call was carried out all the same."""
+
+    method: str
+    error: ChatError
+    times: int = 1
+    after: bool = False
+
+
+class FakePlatform:
+    """Keeps messages in order. `calls` lists every call as `(method, time)`; `refusals` counts the calls over a rate."""
+
+    def __init__(
+        self, clock: Clock, capabilities: Capabilities = ABLE, *, threads: Sequence[ThreadMessage] = ()
+    ) -> None:
+        self.capabilities = capabilities
+        self.messages: dict[str, Shown] = {}
+        self.withdrawn: list[str] = []
+        self.calls: list[tuple[str, float]] = []
+        self.hints: list[str] = []
+        self.refusals = 0
+        self.gate: asyncio.Event | None = None  # holds every change until it is set
+        self._failures: list[Failure] = []
+        self._clock = clock
+        self._threads = threads
+        self._spent: dict[tuple[SendMethod, str], deque[float]] = {}
+
+    def fail(self, method: str, error: ChatError, *, times: int = 1, after: bool = False) -> None:
+        """Let the next calls of a method fail."""
+        self._failures.append(Failure(method, error, times, after))
+
+    def texts(self) -> list[str]:
+        return [shown.content.text for shown in self.messages.values()]
+
+    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+        self._count("post", place)
+        self._check(content)
+        if len(nonce) > 25:
+            raise PostRefused("The nonce is too long.")
+        failure = self._failing("post")
+        handle = self._keep(place, content, nonce).handle
+        if failure:
+            raise failure
+        return handle
+
+    async def edit(self, handle: MessageHandle, content: Content) -> None:
+        self._count("edit", Place(platform="fake", workspace=handle.workspace, channel=handle.channel))
+        if self.gate is not None:
+            await self.gate.wait()
+        if handle.id not in self.messages:
+            raise EditRefused("The message is gone.")
+        self._check(content)
+        failure = self._failing("edit")
+        self._change(self.messages[handle.id], content)
+        if failure:
+            raise failure
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        self._count("withdraw", Place(platform="fake", workspace=handle.workspace, channel=handle.channel))
+        self._failing("withdraw")
+        if self.messages.pop(handle.id, None):
+            self.withdrawn.append(handle.id)
+
+    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+        self.calls.append(("find", self._clock.now()))
+        return next((shown.handle for shown in self.messages.values() if shown.nonce == nonce), None)
+
+    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> FakeStream:
+        self._count("stream_start", place)
+        failure = self._failing("stream_start")
+        if not self.capabilities.streams:
+            raise StreamRefused("There is no streaming here.")
+        shown = self._keep(place, replace(content, text="", buttons=()), nonce)
+        shown.streaming = True
+        if failure:
+            raise failure
+        return FakeStream(self, shown)
+
+    async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
+        self._failing("read_thread")
+        older = [one for one in self._threads if one.id < before]
+        return older[-limit:]
+
+    async def hint(self, place: Place, status: str) -> None:
+        self.hints.append(status)
+
+    def _keep(self, place: Place, content: Content, nonce: str) -> Shown:
+        number = f"r{len(self.messages) + len(self.withdrawn) + 1}"
+        handle = MessageHandle(
+            platform=place.platform, workspace=place.workspace, channel=place.channel, id=number, thread=place.thread
+        )
+        shown = Shown(handle, place, nonce, content)
+        self.messages[number] = shown
+        self._change(shown, content)
+        return shown
+
+    def _change(self, shown: Shown, content: Content) -> None:
+        shown.content, shown.streaming = content, False
+        shown.history.append((self._clock.now(), content))
+
+    def _check(self, content: Content) -> None:
+        below = [line for line in (content.status, content.footer) if line]
+        length = sum(units(line, utf16=self.capabilities.utf16) for line in (content.text, *below)) + FRAME * len(below)
+        if length > self.capabilities.max_units:
+            raise TooLong(f"The message has {length} units.")
+        if not any((content.text.strip(), content.status, content.file)):
+            raise PostRefused("The message is empty.")
+
+    def _count(self, method: SendMethod, place: Place) -> None:
+        now, rate = self._clock.now(), self.capabilities.rates.get(method)
+        self.calls.append((method, now))
+        if rate is None:
+            return
+        key = method, place.workspace + (place.channel if rate.per == "channel" else "")
+        spent = self._spent.setdefault(key, deque())
+        while spent and spent[0] + rate.seconds <= now + 1e-6:
+            spent.popleft()
+        if len(spent) >= rate.calls:
+            self.refusals += 1
+            raise RateLimited(spent[0] + rate.seconds - now)
+        spent.append(now)
+
+    def _failing(self, method: str) -> ChatError | None:
+        """Raise the error that is due, or return it where the call is carried out before."""
+        for failure in self._failures:
+            if failure.method == method and failure.times > 0:
+                failure.times -= 1
+                if not failure.after:
+                    raise failure.error
+                return failure.error
+        return None
+
+
+class FakeStream:
+    """A message that takes text piece by piece."""
+
+    def __init__(self, platform: FakePlatform, shown: Shown) -> None:
+        self._platform = platform
+        self._shown = shown
+
+    @property
+    def handle(self) -> MessageHandle:
+        return self._shown.handle
+
+    async def append(self, text: str, *, status: str) -> None:
+        self._platform._count("stream_append", self._shown.place)
+        self._take(text, Content(status=status), "stream_append", streaming=True)
+
+    async def finish(self, text: str, content: Content) -> None:
+        self._platform._count("stream_stop", self._shown.place)
+        self._take(text, content, "stream_stop", streaming=False)
+
+    def _take(self, text: str, content: Content, method: str, *, streaming: bool) -> None:
+        if not self._shown.streaming:
+            raise StreamGone("The stream has ended.")
+        failure = None
+        try:
+            failure = self._platform._failing(method)
+        except StreamGone:
+            self._shown.streaming = False
+            raise
+        whole = self._shown.content.text + text
+        self._platform._change(self._shown, replace(content, text=whole))
+        self._shown.streaming = streaming
+        if failure:
+            raise failure
+
+
+def unreachable() -> Unreachable:
+    return Unreachable("The platform does not answer.")
