@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
-from typing import Any, Protocol, TypeVar
-
-T = TypeVar("T")
+from typing import Protocol
 
 
 class Clock(Protocol):
@@ -30,17 +27,3 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
-
-
-async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """Await the work; `TimeoutError` once the seconds are over, after the work was cancelled and has ended."""
-    task, timer = asyncio.create_task(work), asyncio.create_task(clock.sleep(seconds))
-    try:
-        await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise TimeoutError
-        return task.result()
-    finally:
-        task.cancel()
-        timer.cancel()
-        await asyncio.wait({task, timer})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -24,7 +24,8 @@ _TABLES = (
     id INTEGER PRIMARY KEY, platform TEXT NOT NULL, workspace TEXT NOT NULL, channel TEXT NOT NULL,
     message TEXT NOT NULL, conversation TEXT NOT NULL, body TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('received', 'running', 'done', 'closed', 'withdrawn')),
-    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0, claims INTEGER NOT NULL DEFAULT 0,
+    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0,
+    claims INTEGER NOT NULL DEFAULT 0,
     owner TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0, stop INTEGER NOT NULL DEFAULT 0,
     received_at REAL NOT NULL, updated_at REAL NOT NULL,
     UNIQUE (platform, workspace, channel, message))""",
@@ -34,8 +35,9 @@ _COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, recei
 _KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
 _FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
-    AND NOT EXISTS (SELECT 1 FROM inbox other WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
-        AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now)"""
+    AND (:beside OR NOT EXISTS (SELECT 1 FROM inbox other
+        WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
+        AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now))"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,21 +109,25 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def claim(self, entry_id: int) -> Entry | None:
-        """Take a message for this process; None where another process has it, or its conversation, or it is over."""
+    async def claim(self, entry_id: int, *, beside: bool = False) -> Entry | None:
+        """Take a message for this process; None where another process has it, or its conversation, or it is over.
+
+        What is said `beside` a conversation, like a command, does not mind who has the conversation.
+        """
         now = self._clock.now()
         row = await self._named(
             "UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, "
             f"claims = claims + 1, stop = 0, updated_at = :now WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
-            owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id,
+            owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id, beside=beside,
         )  # fmt: skip
         return _entry(row[0]) if row else None
 
     async def unfinished(self) -> Sequence[Entry]:
-        """Return the messages that this process may claim, oldest first."""
+        """Return the messages that no process is at, oldest first."""
         rows = await self._named(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id", now=self._clock.now(), owner=self.owner
-        )
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id",
+            now=self._clock.now(), owner=self.owner, beside=True,
+        )  # fmt: skip
         return [_entry(row) for row in rows]
 
     async def owners(self) -> Sequence[str]:
@@ -158,24 +164,28 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def release(self, entry: Entry) -> None:
-        """Hand a message over to whichever process comes next; this was no try."""
+    async def release(self, entry: Entry, *, tried: bool = False) -> None:
+        """Hand a message over to whichever process comes next; `tried` counts this as a try."""
         await self._database.write(
-            "UPDATE inbox SET owner = '', tries = max(0, tries - 1) WHERE id = ? AND run_id = ? AND owner = ?",
-            (entry.id, entry.run_id, self.owner),
+            "UPDATE inbox SET owner = '', tries = max(0, tries - ?) WHERE id = ? AND run_id = ? AND owner = ?",
+            (0 if tried else 1, entry.id, entry.run_id, self.owner),
         )
 
-    async def ask_to_stop(self, conversation: str) -> int:
-        """Ask whichever process answers in a conversation to stop; returns how many answers that concerns."""
-        return await self._database.write(
-            "UPDATE inbox SET stop = 1 WHERE conversation = ? AND state IN ('running', 'received')", (conversation,)
+    async def ask_to_stop(self, conversation: str) -> bool:
+        """Ask the other processes to stop what they answer in a conversation; False if they answer nothing."""
+        changed = await self._database.write(
+            "UPDATE inbox SET stop = 1 WHERE conversation = ? AND state = 'running' AND owner NOT IN ('', ?) "
+            "AND lease_until >= ?",
+            (conversation, self.owner, self._clock.now()),
         )
+        return changed > 0
 
-    async def beat(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Renew the leases of this process; return the runs that it still holds, and those asked to stop."""
+    async def beat(self, runs: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Renew the leases of runs; return those that this process still holds, and those asked to stop."""
         rows = await self._database.rows(
-            "UPDATE inbox SET lease_until = ? WHERE owner = ? AND state = 'running' RETURNING run_id, stop",
-            (self._clock.now() + LEASE_SECONDS, self.owner),
+            "UPDATE inbox SET lease_until = ? WHERE owner = ? AND state = 'running' "
+            "AND run_id IN (SELECT value FROM json_each(?)) RETURNING run_id, stop",
+            (self._clock.now() + LEASE_SECONDS, self.owner, json.dumps(list(runs))),
         )
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 

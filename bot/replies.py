@@ -6,10 +6,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.clock import Clock
 from bot.errors import (
     ChatError,
     EditRefused,
@@ -23,8 +22,8 @@ from bot.errors import (
 from bot.markdown.splitting import LEAST
 from bot.messages import Content, MessageHandle, Place, SendMethod
 from bot.paging import Page, pages, stable
-from bot.ports import ChatPlatform, LiveStream
-from bot.send_budget import SendBudget
+from bot.ports import LiveStream
+from bot.ways import Ways
 
 T = TypeVar("T")
 Note = Callable[[Sequence[MessageHandle]], Awaitable[None]]
@@ -32,26 +31,6 @@ TRIES = 4  # of a finished reply, where calls get no answer
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Ways:
-    """What the replies of one platform share: the budget, and the workspaces that turned out to have no streams."""
-
-    platform: ChatPlatform
-    budget: SendBudget
-    clock: Clock
-    without_streams: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, platform: ChatPlatform, clock: Clock) -> Ways:
-        """Begin with a budget of the platform's own rates."""
-        return cls(platform=platform, budget=SendBudget(platform.capabilities.rates, clock), clock=clock)
-
-    def may_stream(self, place: Place) -> bool:
-        """Whether a stream can begin here now; counts it."""
-        offered = self.platform.capabilities.streams and place.workspace not in self.without_streams
-        return offered and self.budget.try_take("stream_start", place)
 
 
 @dataclass

@@ -97,9 +97,11 @@ async def test_a_conversation_belongs_to_the_process_that_answers_in_it(
     second = await stored(inbox, id="2")
 
     assert await other.claim(second.id) is None
-    assert await other.unfinished() == []
+    assert await other.claim(second.id, beside=True) is not None
+    third = await stored(inbox, id="3")
+    assert await other.claim(third.id) is None
     await inbox.settle(first, "done")
-    assert await other.claim(second.id) is not None
+    assert await other.claim(third.id) is not None
 
 
 async def test_a_message_is_free_again_when_its_lease_has_run_out(
@@ -108,7 +110,7 @@ async def test_a_message_is_free_again_when_its_lease_has_run_out(
     other = await inbox_of(database, clock, "there")
     entry = await claimed(inbox)
     await clock.advance(LEASE_SECONDS - 1)
-    assert await inbox.beat() == (frozenset({entry.run_id}), frozenset())
+    assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset())
     await clock.advance(LEASE_SECONDS - 1)
     assert await other.unfinished() == []
 
@@ -118,7 +120,7 @@ async def test_a_message_is_free_again_when_its_lease_has_run_out(
 
     assert taken is not None
     assert (taken.run_id, taken.tries) == (entry.run_id, 2)
-    assert await inbox.beat() == (frozenset(), frozenset())
+    assert await inbox.beat([entry.run_id]) == (frozenset(), frozenset())
     assert not await inbox.settle(entry, "done")
 
 
@@ -194,8 +196,10 @@ async def test_a_process_is_told_what_it_shall_stop(database: Database, clock: F
     entry = await claimed(inbox)
     other = await inbox_of(database, clock, "there")
 
-    assert await other.ask_to_stop("c") == 1
-    assert await inbox.beat() == (frozenset({entry.run_id}), frozenset({entry.run_id}))
+    assert await other.ask_to_stop("c")
+    assert not await other.ask_to_stop("another")
+    assert not await inbox.ask_to_stop("c")
+    assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset({entry.run_id}))
 
 
 async def test_what_is_long_over_is_forgotten(inbox: Inbox, clock: FakeClock) -> None:

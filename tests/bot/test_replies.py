@@ -25,7 +25,8 @@ from bot.errors import (
     Unreachable,
 )
 from bot.messages import Capabilities, Content, MessageHandle
-from bot.replies import Reply, Ways
+from bot.replies import Reply
+from bot.ways import Ways
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform, unreachable

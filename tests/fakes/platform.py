@@ -60,7 +60,7 @@ class Failure:
 
 
 class FakePlatform:
-    """Keeps messages in order. `calls` lists every call as `(method, time)`; `refusals` counts the calls over a rate."""
+    """Keeps messages in order. `calls` lists every call as `(method, time)`; `refusals` counts those over a rate."""
 
     def __init__(
         self, clock: Clock, capabilities: Capabilities = ABLE, *, threads: Sequence[ThreadMessage] = ()

@@ -1,0 +1,227 @@
+"""Answers one message: a command or a question, from the sign of life to the settled reply."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+from weakref import WeakValueDictionary
+
+from agent.errors import AgentError, UnknownRun
+from agent.events import AgentEvent
+from bot.access import AccessPolicy
+from bot.clock import Clock
+from bot.command_line import Invocation, Misspelt, parse
+from bot.commands import Commands
+from bot.descriptions import freshness
+from bot.errors import BotError, ChatError, Unreachable, unexpected
+from bot.inbox import Inbox
+from bot.markdown.safety import safe
+from bot.messages import Content, IncomingMessage
+from bot.ports import Answerer, ChatPlatform, Repositories
+from bot.slots import Slots
+from bot.surroundings import MOST_MESSAGES, with_thread
+from bot.turn_records import Tally, TurnRecords
+from bot.turns import Break, Turn
+from bot.usage import Usage
+from indexer.errors import IndexerError
+
+MAX_TRIES = 3
+LATE_SECONDS = 3_600.0
+LONGEST_QUESTION = 3_900  # characters, the thread around it included; the agent takes 4,000
+STOPPED = "Stopped, as you asked."
+INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
+TOO_LONG = "This took too long, so I stopped. Ask for something narrower, or try again."
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What answering needs of others."""
+
+    agent: Answerer
+    repositories: Repositories
+    inbox: Inbox
+    commands: Commands
+    records: TurnRecords
+    access: AccessPolicy
+    usage: Usage
+    clock: Clock
+    hosts: Collection[str]
+    deadline: float = 150.0
+
+
+class Answering:
+    """Answers turns: one at a time in a conversation, so many at a time in all."""
+
+    def __init__(self, desk: Desk, slots: Slots) -> None:
+        self._desk = desk
+        self._slots = slots
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def handle(self, turn: Turn, platform: ChatPlatform) -> None:
+        """Find out what to say, say it, and note that it is over."""
+        content = await self._said(turn, platform)
+        if content is not None:
+            await self._settle(turn, content)
+
+    async def _said(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+        """Return the final content; None where nothing may be said any more. Errors become sentences here."""
+        try:
+            return await self._content(turn, platform)
+        except asyncio.CancelledError:
+            if turn.reason not in {"stopped", "late"}:
+                raise
+            cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
+            return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LONG)
+        except ChatError as error:
+            log.warning("a message cannot be replied to: %s", error)
+            await self._desk.inbox.settle(turn.entry, "closed")
+            return None
+        except (BotError, AgentError, IndexerError) as error:
+            return self._sentence(str(error))
+        except Exception as error:
+            log.exception("a message could not be answered")
+            return self._sentence(unexpected(error))
+
+    async def _content(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+        entry, message = turn.entry, turn.entry.message
+        if entry.tries > MAX_TRIES or self._desk.clock.now() - entry.received_at > LATE_SECONDS:
+            turn.gives_up = True
+            return self._sentence(INTERRUPTED)
+        command = self.command_in(message)
+        if isinstance(command, Misspelt):
+            return self._sentence(command.sentence)
+        if command is not None:
+            if command.command == "reindex":
+                await turn.reply.begin(Content(status="Indexing …"))
+            return self._sentence(await self._desk.commands.run(command, message, entry.conversation))
+        return await self._answer(turn, platform)
+
+    async def _answer(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+        turn.asks = True
+        message = turn.entry.message
+        self._desk.access.check_place(message)
+        repository = await self._desk.commands.repository(message)
+        if not turn.is_recovered:
+            await self._desk.usage.count(message)
+        lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
+        turn.draft.wait(self._slots.before or int(lock.locked()))
+        await turn.reply.begin(turn.draft.growing())
+        async with lock, self._slots.taken():
+            turn.draft.wait(0)
+            turn.reply.show(turn.draft.growing())
+            question = await self._question(message, platform)
+            async with turn.reply.growing(), self._deadline(turn):
+                tally = await self._follow(turn, question, repository)
+        return await self._finished(turn, tally)
+
+    async def _question(self, message: IncomingMessage, platform: ChatPlatform) -> str:
+        """The question, with the thread that citebot was called into; a thread that cannot be read is left out."""
+        if message.kind != "mention" or not message.in_thread:
+            return message.text
+        try:
+            thread = await platform.read_thread(message.place, before=message.id, limit=MOST_MESSAGES)
+        except ChatError as error:
+            log.warning("a thread was not read: %s", error)
+            return message.text
+        people = [each for each in thread if not each.own]
+        return with_thread(message.text, people, room=LONGEST_QUESTION)
+
+    async def _follow(self, turn: Turn, question: str, repository: str) -> Tally:
+        """Let the draft and the reply follow the run to its answer."""
+        tally = Tally()
+        async with aclosing(self._events(turn, question, repository)) as events:
+            async for event in events:
+                tally.take(event)
+                if turn.draft.take(event) and event.kind != "answer":
+                    turn.reply.show(turn.draft.growing())
+        return tally
+
+    async def _events(self, turn: Turn, question: str, repository: str) -> AsyncGenerator[AgentEvent, None]:
+        """Take the run up again where an earlier process left it; where it had not begun, begin it."""
+        run, agent = turn.entry.run_id, self._desk.agent
+        if turn.is_recovered:
+            try:
+                async for event in agent.resume(run):
+                    yield event
+            except UnknownRun:
+                log.info("the run of a message had not begun")
+            else:
+                return
+        asked = agent.ask(question, thread=turn.entry.conversation, repository=repository, run_id=run)
+        async for event in asked:
+            yield event
+
+    @asynccontextmanager
+    async def _deadline(self, turn: Turn) -> AsyncIterator[None]:
+        """End the run when its time is over."""
+
+        async def ring() -> None:
+            await self._desk.clock.sleep(self._desk.deadline)
+            await self.break_off(turn, "late")
+
+        timer = asyncio.create_task(ring())
+        try:
+            yield
+        finally:
+            if turn.reason != "late":
+                timer.cancel()
+            await asyncio.wait({timer})
+
+    async def break_off(self, turn: Turn, reason: Break) -> None:
+        """End a turn wherever it is; the agent ends its run itself, unless another process is to go on with it."""
+        turn.reason = turn.reason or reason
+        under_way = reason != "handed over" and await self._desk.agent.stop(turn.entry.run_id)
+        if turn.task is not None and (not under_way or reason == "superseded"):
+            turn.task.cancel()
+
+    async def _finished(self, turn: Turn, tally: Tally) -> Content | None:
+        answer = turn.draft.answer
+        if turn.reason == "late":
+            return self._sentence(TOO_LONG)
+        if answer is None:
+            return self._sentence(INTERRUPTED)
+        if answer.route == "stopped":
+            return self._sentence(answer.text)
+        await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, tally.record(answer))
+        message = turn.entry.message
+        fresh = await self._fresh(answer.repository)
+        return turn.draft.settled(fresh, sharing=message.private and message.kind == "command")
+
+    async def _fresh(self, repository: str) -> str:
+        """How fresh the answer is; an answer is not lost because that cannot be told."""
+        if repository not in self._desk.repositories.names():
+            return ""
+        try:
+            return freshness(await self._desk.repositories.status(repository), self._desk.clock.now())
+        except IndexerError as error:
+            log.warning("the status of %s cannot be told: %s", repository, error)
+            return ""
+
+    async def _settle(self, turn: Turn, content: Content) -> None:
+        """Show the final content; where the platform stays away, the message is tried again later."""
+        if turn.reason == "superseded":
+            return
+        try:
+            await turn.reply.settle(content)
+        except ChatError as error:
+            log.warning("a reply was not settled: %s", error)
+            if not turn.gives_up and isinstance(error, Unreachable):
+                await self._desk.inbox.release(turn.entry, tried=True)
+                return
+            turn.gives_up = True
+        turn.final = content
+        await self._desk.inbox.settle(turn.entry, "closed" if turn.gives_up else "done")
+
+    def command_in(self, message: IncomingMessage) -> Invocation | Misspelt | None:
+        """Read the command that a message is; None for a question."""
+        names = self._desk.access.visible(message, self._desk.repositories.names())
+        return parse(message.text, slash=message.kind == "command", repositories=names)
+
+    def _sentence(self, text: str) -> Content:
+        return Content(text=safe(text, self._desk.hosts))

@@ -1,0 +1,118 @@
+"""The commands that people may write on any platform, and how they are told from questions: pure functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "forget"]
+Takes = Literal["nothing", "repository", "repository?", "repository? full?"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """One command: what it takes, and what it does in half a sentence."""
+
+    name: CommandName
+    takes: Takes = "nothing"
+    does: str
+
+    @property
+    def usage(self) -> str:
+        """How it is written."""
+        shown = {
+            "nothing": "",
+            "repository": " <repo>",
+            "repository?": " [repo]",
+            "repository? full?": " [repo] [full]",
+        }
+        return self.name + shown[self.takes]
+
+
+COMMANDS = (
+    Command(name="help", does="shows this list"),
+    Command(name="status", takes="repository?", does="tells what is indexed"),
+    Command(name="repos", does="lists the repositories that you may ask about here"),
+    Command(name="use", takes="repository", does="makes a repository the one that is meant here"),
+    Command(name="reindex", takes="repository? full?", does="indexes the newest commit; full begins from nothing"),
+    Command(name="mute", does="makes me silent in this thread"),
+    Command(name="unmute", does="lets me speak again"),
+    Command(name="stop", does="ends the answer under way in this thread"),
+    Command(name="why", does="tells how the last answer came about"),
+    Command(name="forget", does="deletes what I remember of this conversation"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Invocation:
+    """A command as it was written; `repository` is empty where none was named."""
+
+    command: CommandName
+    repository: str = ""
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Misspelt:
+    """Something that was meant as a command and is none; the sentence says what may have been meant."""
+
+    sentence: str
+
+
+def parse(text: str, *, slash: bool, repositories: Sequence[str]) -> Invocation | Misspelt | None:
+    """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
+
+    `why does it fail?` and `status of orders` are questions: a command is nothing but the command.
+    """
+    words = text.strip().removeprefix("/").split()
+    if not words:
+        return Invocation(command="help")
+    name, rest = words[0].lower(), words[1:]
+    command = next((each for each in COMMANDS if each.name == name), None)
+    if command is None:
+        return _near(words, slash=slash)
+    read = _arguments(command, rest, repositories)
+    if isinstance(read, Invocation) or slash or _is_short(command, rest):
+        return read
+    return None
+
+
+def help_text(prefix: str = "") -> str:
+    """List the commands; `prefix` is what is written before them on a platform."""
+    lines = [f"- `{prefix}{command.usage}` {command.does}" for command in COMMANDS]
+    return "\n".join(["Ask me about your code in plain words, or write one of these:", "", *lines])
+
+
+def _arguments(command: Command, rest: Sequence[str], repositories: Sequence[str]) -> Invocation | Misspelt:
+    words = list(rest)
+    full = command.takes == "repository? full?" and bool(words) and words[-1].lower() in {"full", "--full"}
+    if full:
+        words.pop()
+    named = words.pop(0) if words and command.takes != "nothing" else ""
+    if words or (command.takes == "repository" and not named):
+        return Misspelt(sentence=f"Write `{command.usage}`.")
+    if named and named not in repositories:
+        return _unknown(named, repositories)
+    return Invocation(command=command.name, repository=named, full=full)
+
+
+def _is_short(command: Command, rest: Sequence[str]) -> bool:
+    """Whether words that do not fit a command can hardly be a question either: `use shpo`, `reindex shpo`."""
+    return command.takes != "nothing" and len(rest) <= 1 and command.name in {"use", "reindex"}
+
+
+def _unknown(named: str, repositories: Sequence[str]) -> Misspelt:
+    near = difflib.get_close_matches(named, repositories, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists those that there are."
+    return Misspelt(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
+
+
+def _near(words: Sequence[str], *, slash: bool) -> Misspelt | None:
+    """A single word that is nearly a command, or after a slash the first of two, is a slip of the fingers."""
+    names = [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(words[0].lower(), names, n=1, cutoff=0.75)
+    if near and len(words) <= (3 if slash else 1):
+        return Misspelt(sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?")
+    return None

@@ -1,0 +1,274 @@
+"""Everything that is said to citebot on any platform: stored, handed to whoever answers, stopped, edited, withdrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Literal
+
+from bot.answering import Answering, Desk
+from bot.drafts import Draft
+from bot.errors import BotError, ChatError, InboxError
+from bot.inbox import Entry
+from bot.messages import Content, IncomingMessage, MessageKey, Press
+from bot.owners import is_gone
+from bot.ports import ChatPlatform
+from bot.replies import Reply
+from bot.slots import Slots
+from bot.threads import Threads
+from bot.turns import Break, Turn
+from bot.ways import Ways
+
+Receipt = Literal["new", "duplicate", "ignored"]
+
+BEAT_SECONDS = 1.0
+SWEEP_BEATS = 5  # how often what other processes left is looked for
+DRAIN_SECONDS = 20.0
+MOST_SHAREABLE = 200
+THANKS = "Thank you, noted."
+NOT_YOURS = "Only who asked can do that."
+
+log = logging.getLogger(__name__)
+
+
+class Conversations:
+    """The conversation core. Adapters bring what people do; what a method has returned from may be acknowledged.
+
+    Use it as `async with conversations.open():`. An `InboxError` means that nothing was stored: do not acknowledge.
+    """
+
+    def __init__(
+        self, platforms: Mapping[str, ChatPlatform], desk: Desk, threads: Threads, *, max_concurrent: int = 8
+    ) -> None:
+        self._desk = desk
+        self._threads = threads
+        self._platforms = platforms
+        self._ways = {name: Ways.of(platform, desk.clock) for name, platform in platforms.items()}
+        self._answering = Answering(desk, Slots(max_concurrent))
+        self._turns: dict[int, Turn] = {}
+        self._starting: set[int] = set()
+        self._shareable: dict[str, Content] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._draining = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Take up what was left unfinished, and answer until the context ends; then end what is under way."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            await self._sweep()
+            await self._desk.inbox.forget_old()
+            heart = group.create_task(self._live())
+            try:
+                yield
+            finally:
+                await self.drain()
+                heart.cancel()
+
+    async def receive(self, message: IncomingMessage) -> Receipt:
+        """Store a message, and begin to answer it; a message that is not for citebot is left alone."""
+        if not await self._threads.concerns(message):
+            return "ignored"
+        if await self._desk.inbox.find(message.key) is not None:
+            return "duplicate"
+        entry = await self._desk.inbox.store(message, await self._threads.enter(message))
+        if entry is None:
+            return "duplicate"
+        self._begin(entry)
+        return "new"
+
+    async def edited(self, message: IncomingMessage) -> None:
+        """Answer an edited question again, in the same reply; what was no question before may be one now."""
+        entry = await self._desk.inbox.find(message.key)
+        if entry is None:
+            if message.kind != "follow_up":
+                await self.receive(message)
+            return
+        await self._supersede(entry.id)
+        revised = await self._desk.inbox.revise(message)
+        if revised is not None:
+            self._begin(revised)
+
+    async def deleted(self, key: MessageKey) -> None:
+        """Withdraw the answer to a question that its author deleted."""
+        entry = await self._desk.inbox.find(key)
+        if entry is None:
+            return
+        await self._supersede(entry.id)
+        withdrawn = await self._desk.inbox.withdraw(key)
+        if withdrawn is None:
+            return
+        try:
+            await self._reply(withdrawn).withdraw()
+        except ChatError as error:
+            log.warning("an answer was not withdrawn: %s", error)
+
+    async def press(self, press: Press) -> str:
+        """Do what a button under a reply says; return what to tell the person alone, which may be nothing."""
+        entry = await self._desk.inbox.replied_with(press.handle)
+        if entry is None:
+            return "I do not remember this message any more."
+        if press.action in {"good", "bad"}:
+            await self._desk.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
+            return THANKS
+        if press.author != entry.message.author:
+            return NOT_YOURS
+        if press.action == "share":
+            return await self._share(entry)
+        if press.action == "stop":
+            return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
+        await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))
+        return ""
+
+    async def stop(self, conversation: str) -> bool:
+        """End the answers under way in a conversation, in this process and in others; False if there are none."""
+        here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.asks]
+        for turn in here:
+            await self._answering.break_off(turn, "stopped")
+        return await self._desk.inbox.ask_to_stop(conversation) or bool(here)
+
+    async def _share(self, entry: Entry) -> str:
+        """Show everyone in the place what only the asker has seen, once."""
+        content = self._shareable.pop(entry.run_id, None)
+        if content is None:
+            return "I do not have this answer any more. Ask again to share it."
+        platform, place = self._platforms[entry.message.place.platform], entry.message.place
+        try:
+            await platform.post(place, replace(content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
+        except ChatError as error:
+            self._shareable[entry.run_id] = content
+            return str(error)
+        return ""
+
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Begin nothing more, let what is under way end, and hand over what does not end in time."""
+        self._draining = True
+        timer = asyncio.create_task(self._desk.clock.sleep(seconds))
+        while self._turns and not timer.done():
+            waits = [asyncio.create_task(turn.ended.wait()) for turn in self._turns.values()]
+            await asyncio.wait({timer, *waits}, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+        timer.cancel()
+        for turn in list(self._turns.values()):
+            await self._break(turn, "handed over")
+
+    def _begin(self, entry: Entry) -> None:
+        if self._group is None:
+            raise BotError("The conversations are not open. Use `async with conversations.open():`.")
+        if not self._draining and entry.id not in self._starting:
+            self._starting.add(entry.id)
+            self._group.create_task(self._take(entry))
+
+    async def _take(self, entry: Entry) -> None:
+        """Claim a message and answer it."""
+        beside = self._answering.command_in(entry.message) is not None
+        try:
+            claimed = await self._desk.inbox.claim(entry.id, beside=beside)
+            if claimed is not None:
+                await self._run(self._turn(claimed))
+        except InboxError as error:
+            log.warning("a message waits for the database: %s", error)
+        finally:
+            self._starting.discard(entry.id)
+
+    async def _run(self, turn: Turn) -> None:
+        self._turns[turn.entry.id] = turn
+        turn.task = asyncio.current_task()
+        try:
+            await self._answering.handle(turn, self._platforms[turn.entry.message.place.platform])
+        except asyncio.CancelledError:
+            if turn.reason == "handed over":
+                await self._desk.inbox.release(turn.entry)
+            if turn.reason == "":
+                raise
+        finally:
+            del self._turns[turn.entry.id]
+            self._starting.discard(turn.entry.id)
+            self._keep_shareable(turn)
+            turn.ended.set()
+
+    def _keep_shareable(self, turn: Turn) -> None:
+        if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
+            self._shareable[turn.entry.run_id] = turn.final
+            while len(self._shareable) > MOST_SHAREABLE:
+                del self._shareable[next(iter(self._shareable))]
+
+    def _turn(self, entry: Entry) -> Turn:
+        return Turn(entry=entry, reply=self._reply(entry), draft=Draft(entry.run_id, self._desk.hosts))
+
+    def _reply(self, entry: Entry) -> Reply:
+        return Reply(
+            self._ways[entry.message.place.platform],
+            entry.message.place,
+            nonce=entry.run_id,
+            note=partial(self._desk.inbox.note_handles, entry),
+            handles=entry.handles,
+            recovered=entry.claims > 1,
+            on_stop=partial(self._stop_soon, entry),
+        )
+
+    def _stop_soon(self, entry: Entry) -> None:
+        """A platform's own stop button was pressed."""
+        turn = self._turns.get(entry.id)
+        if turn is not None and self._group is not None:
+            self._group.create_task(self._answering.break_off(turn, "stopped"))
+
+    async def _supersede(self, entry_id: int) -> None:
+        turn = self._turns.get(entry_id)
+        if turn is not None:
+            await self._break(turn, "superseded")
+
+    async def _break(self, turn: Turn, reason: Break) -> None:
+        await self._answering.break_off(turn, reason)
+        await turn.ended.wait()
+
+    async def _live(self) -> None:
+        """Keep hold of what is under way, hear of what shall stop, and take up what others left."""
+        for beat in count(1):
+            await self._desk.clock.sleep(BEAT_SECONDS)
+            try:
+                if self._turns:
+                    await self._beat()
+                if beat % SWEEP_BEATS == 0:
+                    await self._sweep()
+            except InboxError as error:
+                log.warning("the inbox cannot be looked after: %s", error)
+
+    async def _beat(self) -> None:
+        before = list(self._turns.values())
+        held, to_stop = await self._desk.inbox.beat([turn.entry.run_id for turn in before])
+        for turn in before:
+            if turn.ended.is_set() or turn.reason:
+                continue
+            if turn.entry.run_id not in held:
+                await self._answering.break_off(turn, "superseded")
+            elif turn.entry.run_id in to_stop and turn.asks:
+                await self._answering.break_off(turn, "stopped")
+
+    async def _sweep(self) -> None:
+        for owner in await self._desk.inbox.owners():
+            if is_gone(owner, self._desk.inbox.owner):
+                await self._desk.inbox.take_from(owner)
+        for entry in await self._desk.inbox.unfinished():
+            if entry.message.place.platform in self._platforms:
+                self._begin(entry)
+
+
+def _reply_of(question: IncomingMessage, press: Press, now: float) -> IncomingMessage:
+    """The word that a button stands for, as if it had been written."""
+    return replace(
+        question,
+        id=f"{press.handle.id}/{press.action}",
+        text=press.action,
+        kind="direct" if question.kind == "direct" else "mention",
+        roles=press.roles,
+        external=press.external,
+        in_thread=False,
+        sent_at=now,
+    )

@@ -1,0 +1,73 @@
+"""What people are told of repositories and answers: how fresh they are, how they came about. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.markdown.showing import one_line
+from bot.turn_records import TurnRecord
+from indexer.models import IndexStatus, RefreshReport
+
+_MOST_FILES = 10
+
+
+def ago(seconds: float) -> str:
+    """Say how long ago something was."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+def freshness(status: IndexStatus, now: float) -> str:
+    """Say in one line at which commit a repository is indexed, since when, and what is missing."""
+    if status.commit is None or status.indexed_at is None:
+        return f"{status.repository} is not indexed yet"
+    branch = f" on {status.branch}" if status.branch else ""
+    line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {ago(now - status.indexed_at)}"
+    behind = status.commits_behind or 0
+    return one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
+
+
+def status_text(status: IndexStatus, now: float) -> str:
+    """Describe the index of a repository."""
+    counts = f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"
+    disk = f"{status.disk_bytes / 1e6:,.1f} MB; embedder {one_line(status.embedder)}"
+    warnings = (one_line(warning) for warning in status.warnings)
+    return "\n".join([f"{freshness(status, now)}.", f"{counts}; {disk}.", *warnings])
+
+
+def refreshed(report: RefreshReport, name: str) -> str:
+    """Say what came of indexing."""
+    warnings = "".join(f"\n{one_line(warning)}" for warning in report.warnings)
+    if report.previous == report.commit and not report.changed and not report.removed:
+        return f"`{name}` was up to date at {report.commit[:7]}.{warnings}"
+    return (
+        f"`{name}` is indexed at {report.commit[:7]}: {report.changed:,} files changed, {report.removed:,} removed, "
+        f"in {report.seconds:.1f} seconds.{warnings}"
+    )
+
+
+def explained(record: TurnRecord) -> str:
+    """Say how an answer came about."""
+    lines = [
+        f"- Route: {record.route}",
+        f"- Repository: {one_line(record.repository) or 'none'}" + (f" at {record.commit[:7]}" * bool(record.commit)),
+        f"- Files read: {_files(record.files)}",
+        f"- Searched for: {', '.join(f'`{_plain(query)}`' for query in record.searched[:5])}" * bool(record.searched),
+        f"- Model: {one_line(record.model or 'none')}",
+        f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
+        f"- Seconds: {record.seconds:.1f}",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _files(files: Sequence[str]) -> str:
+    named = ", ".join(f"`{_plain(path)}`" for path in files[:_MOST_FILES])
+    more = len(files) - _MOST_FILES
+    return (f"{named} and {more} more" if more > 0 else named) or "none"
+
+
+def _plain(text: str) -> str:
+    return one_line(text).replace("`", "'")[:200]

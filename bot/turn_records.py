@@ -1,0 +1,138 @@
+"""What is kept of finished turns: how each answer came about, and what people thought of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.events import AgentEvent
+from agent.ports import Answer
+from bot.clock import Clock
+from bot.database import Database
+
+Opinion = Literal["good", "bad"]
+_MOST_FILES = 50
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS turns (
+    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation, at)",
+    """CREATE TABLE IF NOT EXISTS feedback (
+    run_id TEXT NOT NULL, person TEXT NOT NULL, opinion TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (run_id, person))""",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnRecord:
+    """How an answer came about; tokens are those of all model calls together."""
+
+    repository: str
+    commit: str
+    route: str
+    model: str | None
+    seconds: float
+    files: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feedback:
+    """What a person thought of an answer; `record` is None where the turn has been forgotten."""
+
+    run_id: str
+    person: str
+    opinion: Opinion
+    at: float
+    record: TurnRecord | None
+
+
+class Tally:
+    """Counts what the events of a run tell of files and tokens."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, None] = {}
+        self._calls = self._input = self._output = 0
+
+    def take(self, event: AgentEvent) -> None:
+        """Bring in what an event tells."""
+        if event.kind == "evidence":
+            self._files |= dict.fromkeys(location.path for location in event.payload["locations"])
+        elif event.kind == "model_end":
+            self._calls += 1
+            self._input += int(event.payload.get("input_tokens") or 0)
+            self._output += int(event.payload.get("output_tokens") or 0)
+
+    def record(self, answer: Answer) -> TurnRecord:
+        """Return what is to be kept of the turn."""
+        return TurnRecord(
+            repository=answer.repository,
+            commit=answer.commit,
+            route=answer.route,
+            model=answer.model,
+            seconds=answer.seconds,
+            files=tuple(self._files)[:_MOST_FILES],
+            searched=answer.searched,
+            model_calls=self._calls,
+            input_tokens=self._input,
+            output_tokens=self._output,
+        )
+
+
+class TurnRecords:
+    """The tables `turns` and `feedback`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Make the tables where they are missing."""
+        for statement in _TABLES:
+            await self._database.write(statement)
+
+    async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
+        """Keep a turn; a run that was taken up again replaces what was kept of it."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?)",
+            (run_id, conversation, json.dumps(dataclasses.asdict(record)), self._clock.now()),
+        )
+
+    async def last(self, conversation: str) -> TurnRecord | None:
+        """Return the newest turn of a conversation."""
+        row = await self._database.row(
+            "SELECT record FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
+        )
+        return _record(row[0]) if row else None
+
+    async def forget(self, conversation: str) -> None:
+        """Drop the turns of a conversation; opinions stay."""
+        await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))
+
+    async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
+        """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO feedback (run_id, person, opinion, at) VALUES (?, ?, ?, ?)",
+            (run_id, person, opinion, self._clock.now()),
+        )
+
+    async def feedback(self) -> Sequence[Feedback]:
+        """Return all opinions, oldest first."""
+        rows = await self._database.rows(
+            "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
+            "ORDER BY f.at, f.rowid"
+        )
+        return [
+            Feedback(run_id=run_id, person=person, opinion=opinion, at=at, record=_record(record) if record else None)
+            for run_id, person, opinion, at, record in rows
+        ]
+
+
+def _record(text: str) -> TurnRecord:
+    fields = json.loads(text)
+    return TurnRecord(**fields | {"files": tuple(fields["files"]), "searched": tuple(fields["searched"])})

@@ -1,0 +1,39 @@
+"""One message on its way to a settled reply, as far as this process has brought it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.drafts import Draft
+from bot.inbox import Entry
+from bot.messages import Content
+from bot.replies import Reply
+
+# Why a turn was broken off: by a person; because it took too long; because the message was edited, deleted or taken by
+# another process, so that nothing may be said; because this process ends, and the next one goes on.
+Break = Literal["", "stopped", "late", "superseded", "handed over"]
+
+
+@dataclass
+class Turn:
+    """A claimed message, its reply and its draft. `reason` says why it was broken off; `ended` is set at its end.
+
+    `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none.
+    """
+
+    entry: Entry
+    reply: Reply
+    draft: Draft
+    reason: Break = ""
+    asks: bool = False
+    gives_up: bool = False
+    final: Content | None = None
+    task: asyncio.Task[None] | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_recovered(self) -> bool:
+        """Whether an earlier claim of the message was not brought to its end."""
+        return self.entry.claims > 1

@@ -1,0 +1,269 @@
+"""What every platform promises: checks over a world of people who write to citebot, whichever platform they are on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from bot.messages import ButtonAction
+from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+
+LIMIT = 5.0  # seconds that nothing here comes near
+
+
+class World(Protocol):
+    """A platform with a running citebot on it, seen by the people there.
+
+    `begin` opens citebot, `end` closes it in an orderly way; `crash` ends it as a kill does.
+    """
+
+    agent: FakeAnswerer
+    repositories: FakeRepositories
+
+    async def begin(self) -> None: ...
+
+    async def end(self) -> None: ...
+
+    async def crash(self) -> None: ...
+
+    async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
+        """Write to citebot in a thread, or to begin one; return the message's id, which names its thread."""
+
+    async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
+        """Write in a thread without naming citebot."""
+
+    async def direct(self, text: str, *, author: str = "ann") -> str:
+        """Write a DM."""
+
+    async def edit(self, message: str, text: str) -> None: ...
+
+    async def delete(self, message: str) -> None: ...
+
+    async def press(self, action: ButtonAction, *, author: str = "ann") -> str:
+        """Press a button under citebot's newest message; return what the person is told."""
+
+    def said(self) -> list[str]:
+        """All that citebot's messages show now, oldest first: text, status and footer."""
+
+
+async def until(world: World, seen: Callable[[list[str]], bool]) -> list[str]:
+    """Wait until what citebot says is as expected, and return it."""
+    async with asyncio.timeout(LIMIT):
+        while not seen(world.said()):  # noqa: ASYNC110 - a platform tells nobody that it shows something else
+            await asyncio.sleep(0)
+    return world.said()
+
+
+async def settled(world: World, *texts: str) -> list[str]:
+    """Wait until there is a message for each text, which contains it."""
+
+    def shown(said: list[str]) -> bool:
+        return len(said) == len(texts) and all(text in message for text, message in zip(texts, said, strict=True))
+
+    return await until(world, shown)
+
+
+async def a_mention_gets_one_answer(world: World) -> None:
+    await world.mention("where is send?", deliveries=5)
+    await settled(world, "Answer to: where is send?")
+    assert len(world.agent.asked) == 1
+
+
+async def the_answer_says_how_fresh_it_is(world: World) -> None:
+    await world.mention("where is send?")
+    (said,) = await settled(world, "Answer to")
+    assert "demo at 0123456" in said
+
+
+async def a_sign_of_life_comes_before_the_answer(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await until(world, lambda said: len(said) == 1 and "Answer" not in said[0])
+    world.agent.gate.set()
+    await settled(world, "Answer to: where is send?")
+
+
+async def a_follow_up_is_answered_in_the_same_conversation(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
+async def a_thread_that_others_join_is_left_to_them(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.follow_up("I think it is in session", thread=thread, author="bob")
+    await world.follow_up("oh, right", thread=thread)
+    await world.follow_up("bob, can you look?", thread=thread, to_others=True)
+    await world.mention("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+
+
+async def a_thread_without_citebot_is_left_alone(world: World) -> None:
+    await world.follow_up("where is send?", thread="99")
+    await world.mention("where is receive?")
+    await settled(world, "receive")
+
+
+async def a_muted_thread_is_answered_only_when_asked(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.mention("mute", thread=thread)
+    await settled(world, "Answer to", "silent")
+    await world.follow_up("and who calls it?", thread=thread)
+    await world.mention("unmute", thread=thread)
+    await settled(world, "Answer to", "silent", "answer in this thread again")
+    await world.follow_up("who calls it now?", thread=thread)
+    await settled(world, "Answer to", "silent", "again", "who calls it now?")
+
+
+async def a_direct_message_goes_on_with_the_conversation(world: World) -> None:
+    await world.direct("where is send?")
+    await settled(world, "where is send?")
+    await world.direct("and who calls it?")
+    await settled(world, "where is send?", "who calls it?")
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
+async def an_edited_question_is_answered_again_in_place(world: World) -> None:
+    message = await world.mention("where is send?")
+    await settled(world, "Answer to: where is send?")
+    await world.edit(message, "where is receive?")
+    await settled(world, "Answer to: where is receive?")
+
+
+async def a_question_edited_while_it_is_answered_gets_one_answer(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    message = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.edit(message, "where is receive?")
+    world.agent.gate.set()
+    await settled(world, "Answer to: where is receive?")
+
+
+async def a_deleted_question_has_its_answer_withdrawn(world: World) -> None:
+    message = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.delete(message)
+    await settled(world)
+
+
+async def a_question_deleted_while_it_is_answered_leaves_nothing(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    message = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.delete(message)
+    await settled(world)
+
+
+async def the_word_stop_ends_the_answer(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.mention("stop", thread=thread)
+    await until(world, lambda said: sorted(said) == ["Stopped, as you asked.", "Stopped."])
+
+
+async def the_stop_button_ends_the_answer_for_its_asker(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    assert "Only who asked" in await world.press("stop", author="bob")
+    await world.press("stop")
+    await settled(world, "Stopped, as you asked.")
+
+
+async def an_opinion_is_kept(world: World) -> None:
+    await world.mention("where is send?")
+    await settled(world, "Answer to")
+    assert "Thank you" in await world.press("good", author="bob")
+
+
+async def a_command_is_carried_out(world: World) -> None:
+    await world.mention("status")
+    (said,) = await settled(world, "demo at 0123456")
+    assert "1,234 chunks" in said
+    assert world.agent.asked == []
+
+
+async def why_tells_how_the_last_answer_came_about(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.mention("why", thread=thread)
+    _, said = await settled(world, "Answer to", "Route: fast_path")
+    assert "`src/session.py`" in said
+    assert "100 read, 20 written" in said
+
+
+async def a_failure_becomes_a_sentence(world: World) -> None:
+    world.agent.error = IndexError("list index out of range")
+    await world.mention("where is send?")
+    await settled(world, "Something went wrong that should not")
+
+
+async def a_killed_answer_is_completed_in_the_same_message(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.crash()
+    world.agent.gate = None
+    await world.begin()
+    await settled(world, "Answer to: where is send?")
+    assert len(world.agent.resumed) == 1
+
+
+async def an_answer_cut_short_by_the_end_is_completed_by_the_next_process(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.end()
+    world.agent.gate = None
+    await world.begin()
+    await settled(world, "Answer to: where is send?")
+
+
+async def after_three_kills_the_message_is_closed(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    for _ in range(3):
+        await world.agent.begun.acquire()
+        await world.crash()
+        await world.begin()
+    await settled(world, "I was interrupted")
+
+
+async def nobody_is_pinged_by_an_answer(world: World) -> None:
+    await world.mention("who is `@everyone`, @everyone, <!channel> and <@U1>?")
+    (said,) = await settled(world, "Answer to")
+    assert said.count("@everyone") == 1
+    assert "<!channel>" not in said
+    assert "<@U1>" not in said
+
+
+CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
+    a_mention_gets_one_answer,
+    the_answer_says_how_fresh_it_is,
+    a_sign_of_life_comes_before_the_answer,
+    a_follow_up_is_answered_in_the_same_conversation,
+    a_thread_that_others_join_is_left_to_them,
+    a_thread_without_citebot_is_left_alone,
+    a_muted_thread_is_answered_only_when_asked,
+    a_direct_message_goes_on_with_the_conversation,
+    an_edited_question_is_answered_again_in_place,
+    a_question_edited_while_it_is_answered_gets_one_answer,
+    a_deleted_question_has_its_answer_withdrawn,
+    a_question_deleted_while_it_is_answered_leaves_nothing,
+    the_word_stop_ends_the_answer,
+    the_stop_button_ends_the_answer_for_its_asker,
+    an_opinion_is_kept,
+    a_command_is_carried_out,
+    why_tells_how_the_last_answer_came_about,
+    a_failure_becomes_a_sentence,
+    a_killed_answer_is_completed_in_the_same_message,
+    an_answer_cut_short_by_the_end_is_completed_by_the_next_process,
+    after_three_kills_the_message_is_closed,
+    nobody_is_pinged_by_an_answer,
+)

@@ -1,0 +1,117 @@
+"""An agent that answers as the test lets it, and whose runs outlive it like those in a database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.errors import UnknownRun
+from agent.events import AgentEvent
+from agent.ports import Answer
+from indexer.models import IndexStatus, Location, RefreshReport
+from tests.fakes.parts import ANSWER, FakeIndex, event
+
+
+@dataclass
+class Runs:
+    """What is kept of runs: those broken off, and those that were answered."""
+
+    broken_off: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, Answer] = field(default_factory=dict)
+
+
+class FakeAnswerer:
+    """Answers `Answer to: <question>`. With a `gate`, a run tells a stage and waits for it before it answers."""
+
+    def __init__(
+        self, *, runs: Runs | None = None, gate: asyncio.Event | None = None, route: str = "fast_path"
+    ) -> None:
+        self.asked: list[tuple[str, str, str | None]] = []
+        self.resumed: list[str] = []
+        self.forgotten: list[str] = []
+        self.begun = asyncio.Semaphore(0)
+        self.most_at_once = 0
+        self.error: Exception | None = None
+        self.gate = gate
+        self.runs = runs or Runs()
+        self._route = route
+        self._stops: dict[str, asyncio.Event] = {}
+
+    async def ask(
+        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        self.asked.append((question, thread, repository))
+        async for told in self._told(question, run_id or "run"):
+            yield told
+
+    async def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
+        if run_id in self.runs.answered:
+            yield event("answer", answer=self.runs.answered[run_id])
+            return
+        if run_id not in self.runs.broken_off:
+            raise UnknownRun("There is no such run.")
+        self.resumed.append(run_id)
+        async for told in self._told(self.runs.broken_off[run_id], run_id):
+            yield told
+
+    async def stop(self, run_id: str) -> bool:
+        if run_id in self._stops:
+            self._stops[run_id].set()
+        return run_id in self._stops
+
+    async def forget(self, thread: str) -> None:
+        self.forgotten.append(thread)
+
+    async def _told(self, question: str, run_id: str) -> AsyncIterator[AgentEvent]:
+        self._stops[run_id] = asyncio.Event()
+        self.runs.broken_off[run_id] = question
+        self.most_at_once = max(self.most_at_once, len(self._stops))
+        try:
+            yield event("step_start", node="retrieval", stage="Searching `send`")
+            yield event("evidence", locations=[Location(path="src/session.py", start_line=1, end_line=9)])
+            yield event("model_end", model="m", task="t", input_tokens=100, output_tokens=20, seconds=1.0, error="")
+            self.begun.release()
+            if self.error is not None:
+                raise self.error
+            stopped = await self._stopped(run_id)
+            answer = self._answer(question, stopped=stopped)
+            del self.runs.broken_off[run_id]
+            if not stopped:
+                self.runs.answered[run_id] = answer
+                yield event("token", text=answer.text)
+            yield event("answer", answer=answer)
+        finally:
+            del self._stops[run_id]
+
+    async def _stopped(self, run_id: str) -> bool:
+        if self.gate is None:
+            return False
+        waits = [asyncio.ensure_future(each.wait()) for each in (self._stops[run_id], self.gate)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return self._stops[run_id].is_set()
+
+    def _answer(self, question: str, *, stopped: bool) -> Answer:
+        if stopped:
+            return replace(ANSWER, text="Stopped, as you asked.", citations=(), commit="", route="stopped")
+        return replace(ANSWER, text=f"Answer to: {question}", citations=(), route=self._route)
+
+
+class FakeRepositories:
+    """Repositories by name, each a fake index."""
+
+    def __init__(self, *names: str) -> None:
+        self.indexes = {name: FakeIndex() for name in names or ("demo",)}
+
+    def names(self) -> Sequence[str]:
+        return tuple(self.indexes)
+
+    async def status(self, name: str) -> IndexStatus:
+        return replace(await self.indexes[name].status(), repository=name)
+
+    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+        return await self.indexes[name].refresh(full=full)
