@@ -31,6 +31,7 @@ from indexer.errors import IndexerError
 
 MAX_TRIES = 3
 LATE_SECONDS = 3_600.0
+PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
 LONGEST_QUESTION = 3_900  # characters, the thread around it included; the agent takes 4,000
 STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
@@ -79,8 +80,7 @@ class Answering:
             cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
             return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LONG)
         except ChatError as error:
-            log.warning("a message cannot be replied to: %s", error)
-            await self._desk.inbox.settle(turn.entry, "closed")
+            await self._unsaid(turn, error)
             return None
         except (BotError, AgentError, IndexerError) as error:
             return self._sentence(str(error))
@@ -204,19 +204,24 @@ class Answering:
             return ""
 
     async def _settle(self, turn: Turn, content: Content) -> None:
-        """Show the final content; where the platform stays away, the message is tried again later."""
+        """Show the final content, and note that the message is over."""
         if turn.reason == "superseded":
             return
         try:
             await turn.reply.settle(content)
         except ChatError as error:
-            log.warning("a reply was not settled: %s", error)
-            if not turn.gives_up and isinstance(error, Unreachable):
-                await self._desk.inbox.release(turn.entry, tried=True)
-                return
-            turn.gives_up = True
-        turn.final = content
-        await self._desk.inbox.settle(turn.entry, "closed" if turn.gives_up else "done")
+            await self._unsaid(turn, error)
+        else:
+            turn.final = content
+            await self._desk.inbox.settle(turn.entry, "closed" if turn.gives_up else "done")
+
+    async def _unsaid(self, turn: Turn, error: ChatError) -> None:
+        """A reply could not be sent: wait for a platform that is away, give a place up that takes no messages."""
+        log.warning("a message was not replied to: %s", error)
+        if isinstance(error, Unreachable) and not turn.gives_up:
+            await self._desk.inbox.postpone(turn.entry, PATIENCE_SECONDS * 4 ** (turn.entry.tries - 1))
+        else:
+            await self._desk.inbox.settle(turn.entry, "closed")
 
     def command_in(self, message: IncomingMessage) -> Invocation | Misspelt | None:
         """Read the command that a message is; None for a question."""

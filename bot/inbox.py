@@ -164,11 +164,18 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def release(self, entry: Entry, *, tried: bool = False) -> None:
-        """Hand a message over to whichever process comes next; `tried` counts this as a try."""
+    async def release(self, entry: Entry) -> None:
+        """Hand a message over to whichever process comes next; this was no try."""
         await self._database.write(
-            "UPDATE inbox SET owner = '', tries = max(0, tries - ?) WHERE id = ? AND run_id = ? AND owner = ?",
-            (0 if tried else 1, entry.id, entry.run_id, self.owner),
+            "UPDATE inbox SET owner = '', tries = max(0, tries - 1) WHERE id = ? AND run_id = ? AND owner = ?",
+            (entry.id, entry.run_id, self.owner),
+        )
+
+    async def postpone(self, entry: Entry, seconds: float) -> None:
+        """Let a message be tried again after a while."""
+        await self._database.write(
+            "UPDATE inbox SET lease_until = ? WHERE id = ? AND run_id = ? AND owner = ?",
+            (self._clock.now() + seconds, entry.id, entry.run_id, self.owner),
         )
 
     async def ask_to_stop(self, conversation: str) -> bool:

@@ -45,7 +45,7 @@ class _Part:
 class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` names it for ever.
 
-    Given the messages of an earlier try, it goes on in them; `recovered` says that there may be one nobody noted.
+    Given the messages of an earlier try, it goes on in them; `recovered` says that there may be more that nobody noted.
     `on_stop` is called when a person stops it in a way that only the platform knows.
     """
 
@@ -66,7 +66,7 @@ class Reply:
         self._nonce = nonce
         self._note = note
         self._on_stop = on_stop
-        self._unsure = recovered and not handles
+        self._unsure = recovered
         self._parts = [_Part(handle, None) for handle in handles]
         self._sent = len(handles)
         self._fixed: list[MessageHandle] = []  # can be neither changed nor deleted
@@ -101,18 +101,17 @@ class Reply:
 
     @asynccontextmanager
     async def growing(self) -> AsyncIterator[None]:
-        """Send what is shown for as long as the context is open; a call in flight is not broken off at its end."""
+        """Send what is shown for as long as the context is open; only an error breaks off a call in flight."""
         task = asyncio.create_task(self._grow())
         try:
             yield
+            self._closing = True
+            async with self._sending:
+                task.cancel()
         finally:
             self._closing = True
-            try:
-                async with self._sending:
-                    task.cancel()
-            finally:
-                task.cancel()
-                await asyncio.wait({task})
+            task.cancel()
+            await asyncio.wait({task})
         if not task.cancelled():
             task.result()
 
@@ -290,11 +289,14 @@ class Reply:
         await self._add(_Part(handle, page.content, page.end))
 
     async def _recovered(self) -> bool:
-        """Look, once, for a first message that was sent before anybody could note it."""
+        """Look for the next message, if it may have been sent before anybody could note it."""
         if not self._unsure:
             return False
-        handle = await self._platform.find(self._place, self._nonce_of(0))
-        self._unsure = False
+        handle = await self._platform.find(self._place, self._nonce_of(self._sent))
+        if handle in self.handles:  # numbers move on when a message is replaced
+            self._sent += 1
+            return await self._recovered()
+        self._unsure = handle is not None
         if handle is not None:
             await self._add(_Part(handle, None))
         return handle is not None

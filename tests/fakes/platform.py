@@ -72,6 +72,8 @@ class FakePlatform:
         self.hints: list[str] = []
         self.refusals = 0
         self.gate: asyncio.Event | None = None  # holds every change until it is set
+        self._freeze_at, self._freeze_after = 0, False
+        self._frozen = asyncio.Event()
         self._failures: list[Failure] = []
         self._clock = clock
         self._threads = threads
@@ -81,21 +83,37 @@ class FakePlatform:
         """Let the next calls of a method fail."""
         self._failures.append(Failure(method, error, times, after))
 
+    def freeze(self, at: int, *, after: bool) -> asyncio.Event:
+        """Let a coming call hang for ever, before or after it was carried out; the event is set once it does."""
+        self._frozen = asyncio.Event()
+        self._freeze_at, self._freeze_after = at, after
+        return self._frozen
+
+    async def _reached(self, *, after: bool) -> None:
+        if after == self._freeze_after and self._freeze_at > 0:
+            self._freeze_at -= 1
+            if self._freeze_at == 0:
+                self._frozen.set()
+                await asyncio.Event().wait()
+
     def texts(self) -> list[str]:
         return [shown.content.text for shown in self.messages.values()]
 
     async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+        await self._reached(after=False)
         self._count("post", place)
         self._check(content)
         if len(nonce) > 25:
             raise PostRefused("The nonce is too long.")
         failure = self._failing("post")
         handle = self._keep(place, content, nonce).handle
+        await self._reached(after=True)
         if failure:
             raise failure
         return handle
 
     async def edit(self, handle: MessageHandle, content: Content) -> None:
+        await self._reached(after=False)
         self._count("edit", Place(platform="fake", workspace=handle.workspace, channel=handle.channel))
         if self.gate is not None:
             await self.gate.wait()
@@ -104,6 +122,7 @@ class FakePlatform:
         self._check(content)
         failure = self._failing("edit")
         self._change(self.messages[handle.id], content)
+        await self._reached(after=True)
         if failure:
             raise failure
 
@@ -118,12 +137,14 @@ class FakePlatform:
         return next((shown.handle for shown in self.messages.values() if shown.nonce == nonce), None)
 
     async def open_stream(self, place: Place, content: Content, *, nonce: str) -> FakeStream:
+        await self._reached(after=False)
         self._count("stream_start", place)
         failure = self._failing("stream_start")
         if not self.capabilities.streams:
             raise StreamRefused("There is no streaming here.")
         shown = self._keep(place, replace(content, text="", buttons=()), nonce)
         shown.streaming = True
+        await self._reached(after=True)
         if failure:
             raise failure
         return FakeStream(self, shown)
@@ -196,13 +217,14 @@ class FakeStream:
 
     async def append(self, text: str, *, status: str) -> None:
         self._platform._count("stream_append", self._shown.place)
-        self._take(text, Content(status=status), "stream_append", streaming=True)
+        await self._take(text, Content(status=status), "stream_append", streaming=True)
 
     async def finish(self, text: str, content: Content) -> None:
         self._platform._count("stream_stop", self._shown.place)
-        self._take(text, content, "stream_stop", streaming=False)
+        await self._take(text, content, "stream_stop", streaming=False)
 
-    def _take(self, text: str, content: Content, method: str, *, streaming: bool) -> None:
+    async def _take(self, text: str, content: Content, method: str, *, streaming: bool) -> None:
+        await self._platform._reached(after=False)
         if not self._shown.streaming:
             raise StreamGone("The stream has ended.")
         failure = None
@@ -214,6 +236,7 @@ class FakeStream:
         whole = self._shown.content.text + text
         self._platform._change(self._shown, replace(content, text=whole))
         self._shown.streaming = streaming
+        await self._platform._reached(after=True)
         if failure:
             raise failure
 

@@ -1,0 +1,141 @@
+"""Access: what is not allowed is refused, with a sentence; how much is asked is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.access import AccessPolicy
+from bot.database import open_database
+from bot.errors import Refused, SettingsError
+from bot.messages import IncomingMessage
+from bot.usage import Limits, Usage
+from tests.bot.chat import PLACE, message
+from tests.fakes.clock import FakeClock
+
+RULED = AccessPolicy.read(
+    {
+        "reindex": ["ann", "role:maintainers"],
+        "external_channels": ["fake:X"],
+        "rules": [
+            {"repositories": ["secret-*"], "channels": ["S", "direct"], "people": ["ann", "role:security"]},
+            {"repositories": ["shop"], "channels": ["C"]},
+        ],
+    }
+)
+
+
+def in_channel(channel: str, **changes: Any) -> IncomingMessage:
+    place = type(PLACE)(platform="fake", workspace="W", channel=channel, thread="1")
+    return message(place=place, **changes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "repository", "allowed"),
+    [
+        (in_channel("S"), "secret-plans", True),
+        (in_channel("C"), "secret-plans", False),
+        (in_channel("S", author="bob"), "secret-plans", False),
+        (in_channel("S", author="bob", roles=("security",)), "secret-plans", True),
+        (in_channel("D1", private=True, kind="direct"), "secret-plans", True),
+        (in_channel("C"), "shop", True),
+        (in_channel("S"), "shop", False),
+        (in_channel("C", author="bob"), "anything-else", True),
+    ],
+)
+def test_rules_decide_about_the_repositories_that_they_name(
+    asked: IncomingMessage, repository: str, allowed: bool
+) -> None:
+    assert (RULED.visible(asked, [repository]) == (repository,)) == allowed
+    if allowed:
+        RULED.check_repository(asked, repository)
+    else:
+        with pytest.raises(Refused, match="may not be asked about"):
+            RULED.check_repository(asked, repository)
+
+
+def test_a_closed_policy_allows_only_what_a_rule_allows() -> None:
+    closed = AccessPolicy.read({"open": False, "rules": [{"repositories": ["shop"]}]})
+
+    assert closed.visible(message(), ["shop", "other"]) == ("shop",)
+
+
+def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
+    with pytest.raises(Refused, match="outside your organisation"):
+        RULED.check_place(in_channel("C", external=True))
+    RULED.check_place(in_channel("X", external=True))
+
+
+def test_who_cannot_be_told_is_refused() -> None:
+    with pytest.raises(Refused, match="cannot tell who asks"):
+        AccessPolicy().check_place(message(author=""))
+
+
+LISTED = [({"author": "ann"}, True), ({"author": "bob"}, False), ({"author": "bob", "roles": ("maintainers",)}, True)]
+
+
+@pytest.mark.parametrize(("who", "allowed"), LISTED)
+def test_reindexing_is_for_those_who_are_listed(who: dict[str, Any], allowed: bool) -> None:
+    if allowed:
+        RULED.check_reindex(message(**who), "shop")
+    else:
+        with pytest.raises(Refused, match="Have your id added"):
+            RULED.check_reindex(message(**who), "shop")
+
+
+def test_nobody_reindexes_where_nobody_is_listed() -> None:
+    with pytest.raises(Refused):
+        AccessPolicy().check_reindex(message(), "shop")
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ({"open": "yes"}, "open is true or false"),
+        ({"reindex": "ann"}, "reindex is a list"),
+        ({"reindx": []}, "reindx is not a key"),
+        ({"rules": {}}, "written [[access.rules]]"),
+        ({"rules": [{}]}, "rule 1 names no repositories"),
+        ({"rules": [{"repositories": ["a"], "people": [1]}]}, "people is a list"),
+        ({"rules": [{"repositories": ["a"], "users": []}]}, "users is not a key"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_as_a_whole(table: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        AccessPolicy.read(table)
+
+    assert complaint in str(refusal.value)
+
+
+async def test_a_person_may_ask_so_often_in_a_minute_and_in_a_day(tmp_path: Path) -> None:
+    clock = FakeClock(now=86_400.0 * 3)
+    async with open_database(tmp_path / "i.sqlite") as database:
+        usage = Usage(database, clock, Limits(per_minute=2, per_day=3))
+        await usage.open()
+        for _ in range(2):
+            await usage.count(message())
+        with pytest.raises(Refused, match="2 questions this minute. Ask again in 60 seconds"):  # noqa: RUF043
+            await usage.count(message())
+        await usage.count(message(author="bob"))
+
+        await clock.advance(60)
+        await usage.count(message())
+        with pytest.raises(Refused, match="3 questions this day. Ask again in 24 hours"):  # noqa: RUF043
+            await usage.count(message())
+
+        await clock.advance(86_400)
+        await usage.count(message())
+
+
+async def test_a_restart_forgives_nothing(tmp_path: Path) -> None:
+    for expected in (True, False):
+        async with open_database(tmp_path / "i.sqlite") as database:
+            usage = Usage(database, FakeClock(), Limits(per_minute=1))
+            await usage.open()
+            if expected:
+                await usage.count(message())
+            else:
+                with pytest.raises(Refused):
+                    await usage.count(message())

@@ -1,0 +1,180 @@
+"""Commands: told from questions, corrected, and carried out for those who may."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.access import AccessPolicy
+from bot.chat import ChatPolicy
+from bot.command_line import COMMANDS, Invocation, Misspelt, help_text, parse
+from bot.descriptions import ago, explained, freshness, refreshed
+from bot.turn_records import TurnRecord
+from indexer.models import RefreshReport
+from tests.bot.contract import settled
+from tests.bot.worlds import FakeWorld
+from tests.fakes.answerer import FakeRepositories
+from tests.fakes.parts import HEAD, FakeIndex
+
+REPOSITORIES = ("demo", "acme/shop")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("help", Invocation(command="help")),
+        ("", Invocation(command="help")),
+        ("/reindex acme/shop full", Invocation(command="reindex", repository="acme/shop", full=True)),
+        ("Reindex full", Invocation(command="reindex", full=True)),
+        ("reindex", Invocation(command="reindex")),
+        ("use demo", Invocation(command="use", repository="demo")),
+        ("status demo", Invocation(command="status", repository="demo")),
+        ("why", Invocation(command="why")),
+    ],
+)
+def test_a_command_is_read(text: str, read: Invocation) -> None:
+    assert parse(text, slash=False, repositories=REPOSITORIES) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "why does parse_date fail?",
+        "status of orders",
+        "stop words, where are they handled?",
+        "help me find the parser",
+        "use of Session in tests?",
+        "where is send?",
+        "forget about caching; who calls it?",
+        "status orders",
+    ],
+)
+def test_a_question_that_begins_like_a_command_is_a_question(text: str) -> None:
+    assert parse(text, slash=False, repositories=REPOSITORIES) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "slash", "hint"),
+    [
+        ("reindx", False, "Did you mean `reindex`?"),
+        ("unmtue", False, "Did you mean `unmute`?"),
+        ("statsu demo", True, "Did you mean `status`?"),
+        ("use dmeo", False, "Did you mean `demo`?"),
+        ("use", False, "Write `use <repo>`."),
+        ("use nothing-like-it", True, "`repos` lists"),
+        ("mute now please", True, "Write `mute`."),
+    ],
+)
+def test_a_slip_is_told_with_what_was_meant(text: str, slash: bool, hint: str) -> None:
+    read = parse(text, slash=slash, repositories=REPOSITORIES)
+
+    assert isinstance(read, Misspelt)
+    assert hint in read.sentence
+
+
+def test_a_question_after_a_slash_is_a_question() -> None:
+    assert parse("where is the date parsed?", slash=True, repositories=REPOSITORIES) is None
+
+
+@given(st.text(max_size=80), st.booleans())
+def test_reading_never_fails(text: str, slash: bool) -> None:
+    read = parse(text, slash=slash, repositories=REPOSITORIES)
+
+    assert read is None or isinstance(read, Invocation | Misspelt)
+
+
+def test_help_lists_every_command() -> None:
+    assert all(f"`/citebot {command.usage}`" in help_text("/citebot ") for command in COMMANDS)
+
+
+@pytest_asyncio.fixture
+async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
+    access = AccessPolicy.read({"reindex": ["ann"], "rules": [{"repositories": ["secret"], "people": ["ann"]}]})
+    made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(access=access))
+    made.repositories = FakeRepositories("demo", "shop", "secret")
+    await made.begin()
+    yield made
+    await made.end()
+
+
+async def test_reindexing_tells_what_has_changed(world: FakeWorld) -> None:
+    await world.mention("reindex shop full")
+
+    await settled(world, "`shop` is indexed at 0123456")
+    assert world.repositories.indexes["shop"].refreshes == [True]
+
+
+async def test_reindexing_by_others_is_refused(world: FakeWorld) -> None:
+    await world.mention("reindex shop", author="bob")
+
+    await settled(world, "You may not do that")
+    assert world.repositories.indexes["shop"].refreshes == []
+
+
+async def test_a_repository_in_use_is_the_one_that_is_meant(world: FakeWorld) -> None:
+    await world.mention("use shop")
+    await settled(world, "about `shop` from now on")
+    await world.mention("where is send?")
+    await settled(world, "`shop`", "Answer to")
+
+    assert [repository for _, _, repository in world.agent.asked] == ["shop"]
+
+
+async def test_repositories_that_may_not_be_asked_about_are_not_listed(world: FakeWorld) -> None:
+    await world.mention("repos", author="bob")
+    (said,) = await settled(world, "demo at 0123456")
+    assert "secret" not in said
+
+    await world.mention("use secret", author="bob")
+    await settled(world, "demo", "There is no repository `secret`")
+
+
+async def test_a_conversation_is_forgotten(world: FakeWorld) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.mention("forget", thread=thread)
+    await settled(world, "Answer to", "I have forgotten this conversation.")
+    await world.mention("why", thread=thread)
+
+    await settled(world, "Answer to", "forgotten", "not answered anything")
+    assert world.agent.forgotten == [world.agent.asked[0][1]]
+
+
+async def test_there_may_be_nothing_to_stop(world: FakeWorld) -> None:
+    await world.mention("stop")
+
+    await settled(world, "There is nothing to stop here.")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(5, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (90_000, "1 day ago")]
+)
+def test_ages_are_told_in_the_largest_unit(seconds: float, said: str) -> None:
+    assert ago(seconds) == said
+
+
+async def test_freshness_tells_what_is_missing() -> None:
+    status = replace(await FakeIndex().status(), commits_behind=2)
+
+    assert freshness(status, 120.0) == "demo at 0123456 on main, indexed 2 minutes ago, 2 commits behind"
+    assert freshness(await FakeIndex(commit=None).status(), 0.0) == "demo is not indexed yet"
+
+
+def test_a_refresh_that_changed_nothing_says_so() -> None:
+    report = RefreshReport(commit=HEAD, previous=HEAD, changed=0, removed=0, files=1, chunks=1, seconds=0.1)
+
+    assert refreshed(report, "demo") == "`demo` was up to date at 0123456."
+
+
+def test_many_files_are_counted() -> None:
+    record = TurnRecord(
+        repository="demo", commit=HEAD, route="broad", model=None, seconds=1.0, files=tuple(f"f{n}" for n in range(12))
+    )
+
+    assert "and 2 more" in explained(record)
