@@ -1,0 +1,103 @@
+"""The repositories that a team can ask about, by name, each refreshed by one task at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent.ports import CodeSearch
+from bot.freshness import Display
+from bot.freshness import refresh as refreshed
+from bot.ports import Index
+from indexer.errors import IndexerError, NotIndexed
+from indexer.models import IndexStatus, RefreshReport
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """A refresh under way."""
+
+    task: asyncio.Task[RefreshReport]
+    full: bool
+
+
+class Library:
+    """Indexes by the names of their repositories; the first is the one meant where none is named.
+
+    A question is answered from what is indexed, and starts a refresh where HEAD has moved on; only the first index of
+    a repository is waited for.
+    """
+
+    def __init__(self, indexes: Mapping[str, Index], display: Display) -> None:
+        self._indexes = indexes
+        self._display = display
+        self._work: dict[str, _Work] = {}
+
+    def names(self) -> Sequence[str]:
+        """Name all repositories."""
+        return tuple(self._indexes)
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+        return await self._index(name).status()
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Hold a repository at its newest indexed commit."""
+        name = repository if repository is not None else self.names()[0]
+        index = self._index(name)
+        try:
+            code = await index.pin()
+        except NotIndexed:
+            await self.refresh(name)
+            return await index.pin()
+        if not await self._is_current(name):
+            self._begin(name, full=False)
+        return code
+
+    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+        """Index the newest commit of a repository, joining a refresh that is under way; a full one comes after it."""
+        self._index(name)
+        work = self._work.get(name)
+        if work is not None and full and not work.full:
+            await asyncio.wait({work.task})
+        return await asyncio.shield(self._begin(name, full=full).task)
+
+    async def aclose(self) -> None:
+        """Stop the refreshes under way; what was indexed before stays."""
+        tasks = [work.task for work in self._work.values()]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError, IndexerError):
+                await task
+
+    def _index(self, name: str) -> Index:
+        if name not in self._indexes:
+            raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.names())}.")
+        return self._indexes[name]
+
+    async def _is_current(self, name: str) -> bool:
+        """Whether HEAD is indexed; where that cannot be told, what is indexed has to do."""
+        try:
+            return await self._indexes[name].is_current()
+        except IndexerError as error:
+            log.warning("%s: %s", name, error)
+            return True
+
+    def _begin(self, name: str, *, full: bool) -> _Work:
+        work = self._work.get(name)
+        if work is None:
+            task = asyncio.create_task(refreshed(self._indexes[name], self._display, full=full))
+            work = self._work[name] = _Work(task=task, full=full)
+            task.add_done_callback(lambda done: self._ended(name, done))
+        return work
+
+    def _ended(self, name: str, done: asyncio.Task[RefreshReport]) -> None:
+        del self._work[name]
+        if not done.cancelled() and done.exception() is not None:
+            log.warning("%s was not indexed: %s", name, done.exception())
