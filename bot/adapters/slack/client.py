@@ -1,0 +1,122 @@
+"""The Web API as the adapter calls it: one session, no repeats behind one's back, refusals as chat errors."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.adapters.slack import refusals
+from bot.clock import Clock
+from bot.errors import ChatError, RateLimited, Unreachable
+
+API_URL = "https://slack.com/api/"
+SECONDS = 20.0  # a call that takes longer has no answer
+READ_TRIES = 3
+LONGEST_WAIT = 30.0  # seconds that reading waits when told to
+
+Fields = Mapping[str, Any]
+
+
+class Meaning(Protocol):
+    """What a refusal means for a kind of call."""
+
+    def __call__(self, name: str, method: str, *, needed: str = "") -> ChatError:
+        """Return the error to raise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """Who the bot token belongs to."""
+
+    team: str
+    user: str
+    bot: str
+    scopes: frozenset[str] = frozenset()
+
+
+class Calls:
+    """Calls methods of the Web API; raises `ChatError`s only."""
+
+    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
+        self.client = client
+        self._clock = clock
+
+    async def send(self, call: Callable[[], Awaitable[Any]], meaning: Meaning = refusals.general) -> Fields:
+        """Make one call, once: whoever sends decides what is tried again."""
+        return (await _answered(call, meaning)).data  # type: ignore[no-any-return]
+
+    async def read(self, call: Callable[[], Awaitable[Any]]) -> Fields:
+        """Make a call that changes nothing, a few times where Slack asks to wait or does not answer."""
+        for tries_left in reversed(range(READ_TRIES)):
+            try:
+                return await self.send(call)
+            except (RateLimited, Unreachable) as error:
+                wait = error.retry_after if isinstance(error, RateLimited) else 1.0
+                if tries_left == 0 or wait > LONGEST_WAIT:
+                    raise
+                await self._clock.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def identity(self) -> Identity:
+        """Ask whose token it is, and what it allows."""
+        answer = await _answered(self.client.auth_test, refusals.general)
+        scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
+        return Identity(
+            team=answer["team_id"],
+            user=answer["user_id"],
+            bot=answer.get("bot_id", ""),
+            scopes=frozenset(filter(None, (scope.strip() for scope in scopes.split(",")))),
+        )
+
+
+@asynccontextmanager
+async def open_calls(token: str, clock: Clock, *, base_url: str = API_URL) -> AsyncIterator[Calls]:
+    """Open a session for a bot token; an address on this machine is never reached through a proxy."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS)) as session:
+        client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
+        if is_local(base_url):
+            client.proxy = None
+        yield Calls(client, clock)
+
+
+def is_local(url: str) -> bool:
+    """Whether an address leads to this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _answered(call: Callable[[], Awaitable[Any]], meaning: Meaning) -> Any:
+    try:
+        return await call()
+    except SlackApiError as error:
+        raise _explained(error, meaning) from error
+    except (TimeoutError, aiohttp.ClientError, SlackClientError, OSError) as error:
+        raise Unreachable(f"Slack does not answer ({type(error).__name__}).") from error
+
+
+def _explained(error: SlackApiError, meaning: Meaning) -> ChatError:
+    response = error.response
+    status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
+    data = getattr(response, "data", None)
+    fields: Fields = data if isinstance(data, dict) else {}
+    name, method = str(fields.get("error", "")), _method(str(getattr(response, "api_url", "")))
+    if status == 429 or name in {"ratelimited", "rate_limited"}:
+        return refusals.slow_down(response.headers.get("Retry-After"))
+    if not name or status >= 500:
+        return Unreachable(f"Slack answered {method} with the status {status}.")
+    return meaning(name, method, needed=str(fields.get("needed", "")))
+
+
+def _method(address: str) -> str:
+    return address.rsplit("/", 1)[-1] or "a call"

@@ -1,0 +1,44 @@
+"""The two ways in which Slack reaches the app: connections that the app opens, or requests to its address."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+
+from bot.adapters.slack.client import Calls, is_local
+
+PATH = "/slack/events"
+CONNECTIONS = 2  # while one is opened anew, the other one takes what comes
+
+
+@asynccontextmanager
+async def by_socket(
+    app: AsyncApp, calls: Calls, app_token: str, *, connections: int = CONNECTIONS, ping_interval: float = 10
+) -> AsyncIterator[None]:
+    """Listen over connections of one's own; raises a `ChatError` where the token opens none."""
+    # The SDK tries for ever, whatever the reason; a wrong token is to be told at once.
+    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token))
+    async with AsyncExitStack() as stack:
+        for _ in range(connections):
+            handler = AsyncSocketModeHandler(
+                app, app_token, web_client=calls.client, ping_interval=ping_interval, logger=app.logger
+            )
+            if is_local(calls.client.base_url):
+                handler.client.proxy = None
+            stack.push_async_callback(handler.close_async)
+            await handler.connect_async()  # type: ignore[no-untyped-call]
+        yield
+
+
+def by_requests(app: AsyncApp, server: web.Application, *, path: str = PATH) -> None:
+    """Listen at a path of a server that somebody else runs; Bolt checks the signatures."""
+
+    async def receive(request: web.Request) -> web.Response:
+        return await to_aiohttp_response(await app.async_dispatch(await to_bolt_request(request)))
+
+    server.router.add_post(path, receive)

@@ -1,0 +1,215 @@
+"""The Bolt app: what Slack delivers is stored before it is acknowledged, and nothing is left unacknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+
+from bot.adapters.slack.channels import Channels
+from bot.adapters.slack.client import Calls, Identity
+from bot.adapters.slack.events import read
+from bot.adapters.slack.heard import PLATFORM, Asked, Deleted, Edited, Pressed
+from bot.adapters.slack.home import PROMPTS, Home
+from bot.adapters.slack.platform import SlackPlatform
+from bot.adapters.slack.whispers import Whispers, is_whispered, place_of
+from bot.errors import BotError, ChatError
+from bot.messages import Content, IncomingMessage, MessageKey, Place, Press
+
+# The events that are handled here; the manifest subscribes to these and no others.
+EVENTS = frozenset({
+    "agent_session_stopped", "app_home_opened", "app_mention", "message.channels", "message.groups", "message.im",
+    "message.mpim", "reaction_added",
+})  # fmt: skip
+_MOST_EDITS = 1_000
+_ANY = re.compile("")
+
+log = logging.getLogger(__name__)
+bolt_log = logging.getLogger(f"{__name__}.bolt")
+
+
+class Conversations(Protocol):
+    """The conversation core, as far as people can reach it from here. What raises was not stored."""
+
+    async def receive(self, message: IncomingMessage) -> object:
+        """Store a message and begin to answer it."""
+
+    async def edited(self, message: IncomingMessage) -> None:
+        """Answer an edited question again."""
+
+    async def deleted(self, key: MessageKey) -> None:
+        """Withdraw the answer to a deleted question."""
+
+    async def press(self, press: Press) -> str:
+        """Do what a button says; return what to tell the person alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """Something to say to one person alone."""
+
+    place: Place
+    text: str
+
+
+class Front:
+    """Takes in what people do in Slack, and brings it to the conversations."""
+
+    def __init__(
+        self,
+        *,
+        calls: Calls,
+        identity: Identity,
+        platform: SlackPlatform,
+        whispers: Whispers,
+        channels: Channels,
+        conversations: Conversations,
+        home: Home,
+    ) -> None:
+        self._calls = calls
+        self._identity = identity
+        self._platform = platform
+        self._whispers = whispers
+        self._channels = channels
+        self._conversations = conversations
+        self._home = home
+        self._edits: OrderedDict[str, None] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def app(self, *, signing_secret: str = "") -> AsyncApp:
+        """Build the Bolt app, with a middleware that stores and catch-alls that acknowledge."""
+        bolt_log.setLevel(logging.ERROR)  # Bolt warns of a token in the environment that it does not need
+        app = AsyncApp(
+            name="citebot",
+            logger=bolt_log,
+            signing_secret=signing_secret,
+            authorize=_authorizing(self._identity, self._calls.client.token),
+            attaching_conversation_kwargs_enabled=False,
+        )
+        bolt_log.setLevel(logging.WARNING)
+        app.use(self._store)
+        app.event("app_home_opened")(self._opened)
+        app.event("assistant_thread_started")(self._started)
+        app.event(_ANY)(self._tell)
+        for listen in (app.command, app.action, app.shortcut, app.view):
+            listen(_ANY)(self._acknowledge)
+        return app
+
+    async def take(self, body: Mapping[str, Any]) -> list[Told]:
+        """Bring one delivery to the conversations; return what to say to people alone. What raises was not stored."""
+        told: list[Told] = []
+        for heard in read(body, self._identity):
+            if isinstance(heard, Pressed):
+                told += await self._press(heard)
+            else:
+                await self._hear(heard, str(body.get("event_id", "")))
+        return told
+
+    async def _hear(self, heard: Asked | Edited | Deleted, event: str) -> None:
+        match heard:
+            case Asked():
+                # A channel is heard in the order of its messages: who has joined a thread decides what comes after.
+                async with self._turns.setdefault(heard.message.place.channel, asyncio.Lock()):
+                    await self._ask(heard)
+            case Edited():
+                await self._edit(heard, event)
+            case Deleted():
+                await self._conversations.deleted(heard.key)
+
+    async def _ask(self, heard: Asked) -> None:
+        message = await self._judged(heard.message)
+        self._platform.remember_asker(message.place, message.author, heard.team)
+        if heard.answer_to:
+            self._whispers.heard(message.place.channel, message.author, heard.answer_to)
+        await self._conversations.receive(message)
+
+    async def _edit(self, heard: Edited, event: str) -> None:
+        """Messages are known by the inbox; edits look alike, so that their deliveries are told apart here."""
+        if event in self._edits:
+            return
+        self._edits[event] = None
+        while len(self._edits) > _MOST_EDITS:
+            self._edits.popitem(last=False)
+        try:
+            await self._conversations.edited(await self._judged(heard.message))
+        except BotError:
+            self._edits.pop(event, None)
+            raise
+
+    async def _press(self, heard: Pressed) -> list[Told]:
+        press = heard.press
+        if not press.external:
+            press = replace(press, external=await self._channels.is_shared(heard.place.channel))
+        said = await self._conversations.press(press)
+        alone = heard.place if is_whispered(heard.place) else place_of(heard.place, press.author)
+        if heard.answer_to:
+            self._whispers.heard(alone.channel, press.author, heard.answer_to)
+        return [Told(place=alone, text=said)] if said else []
+
+    async def _judged(self, message: IncomingMessage) -> IncomingMessage:
+        """Find out whether people from outside read along; a DM is read by its author only."""
+        if message.external or message.kind == "direct":
+            return message
+        return replace(message, external=await self._channels.is_shared(message.place.channel))
+
+    async def _store(self, body: dict[str, Any], context: Any, next_: Callable[[], Awaitable[Any]]) -> Any:
+        context["told"] = await self.take(body)
+        return await next_()
+
+    async def _acknowledge(self, ack: Callable[[], Awaitable[Any]], context: Any) -> None:
+        await ack()
+        await self._tell(context)
+
+    async def _opened(self, event: dict[str, Any]) -> None:
+        """Write the Home tab, or suggest questions in the messages tab."""
+        if event.get("tab") == "messages":
+            await self._suggest(str(event["channel"]))
+            return
+        place = Place(platform=PLATFORM, workspace=self._identity.team, channel=str(event.get("channel", "")))
+        try:
+            external = await self._channels.is_shared(place.channel)
+            view = await self._home.view(place, str(event["user"]), external=external)
+            await self._calls.read(
+                lambda: self._calls.client.views_publish(user_id=str(event["user"]), view=dict(view))
+            )
+        except ChatError as error:
+            log.warning("a Home tab was not written: %s", error)
+
+    async def _started(self, event: dict[str, Any]) -> None:
+        thread = event.get("assistant_thread") or {}
+        await self._suggest(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
+
+    async def _suggest(self, channel: str, thread: str = "") -> None:
+        wanted: dict[str, Any] = {"channel_id": channel, "prompts": [dict(each) for each in PROMPTS]}
+        wanted |= {"thread_ts": thread} if thread else {}
+        client = self._calls.client
+        try:
+            await self._calls.read(lambda: client.api_call("assistant.threads.setSuggestedPrompts", json=wanted))
+        except ChatError as error:
+            log.info("no questions were suggested: %s", error)
+
+    async def _tell(self, context: Any) -> None:
+        for told in context.get("told") or ():
+            try:
+                await self._whispers.send(told.place, Content(text=told.text))
+            except ChatError as error:
+                log.info("a person was not told: %s", error)
+
+
+def _authorizing(own: Identity, token: str | None) -> Callable[[], Awaitable[AuthorizeResult]]:
+    """Answer Bolt's question whose event it is, without asking Slack for each."""
+
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=None, team_id=own.team, bot_token=token, bot_id=own.bot, bot_user_id=own.user
+        )
+
+    return authorize

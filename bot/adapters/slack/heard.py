@@ -1,0 +1,75 @@
+"""What people do in Slack that concerns citebot, and where they do it: values, and how Slack's fields become them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.adapters.slack.client import Identity
+from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place, Press
+
+PLATFORM = "slack"
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """Somebody wrote; `team` is the organisation of who did."""
+
+    message: IncomingMessage
+    team: str
+    answer_to: str = ""  # a response URL, where there is one
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edited:
+    """Somebody changed what they wrote."""
+
+    message: IncomingMessage
+    team: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deleted:
+    """Somebody deleted what they wrote."""
+
+    key: MessageKey
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pressed:
+    """Somebody pressed a button, or did what means the same; `place` is where."""
+
+    press: Press
+    place: Place
+    answer_to: str = ""
+
+
+Heard = Asked | Edited | Deleted | Pressed
+
+
+def place_in(channel: object, own: Identity, *, thread: str = "") -> Place:
+    """A place in the workspace."""
+    return Place(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), thread=thread)
+
+
+def key_of(channel: object, ts: str, own: Identity) -> MessageKey:
+    """What tells a message from all others."""
+    return MessageKey(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), message=ts)
+
+
+def handle_of(place: Place, ts: str) -> MessageHandle:
+    """A message that citebot has sent."""
+    return MessageHandle(
+        platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
+    )
+
+
+def seconds(ts: str) -> float:
+    """Read the time that a timestamp or a trigger begins with."""
+    try:
+        return float(ts.partition(".")[0])
+    except ValueError:
+        return 0.0

@@ -1,0 +1,64 @@
+"""What people see when they open the app: repositories and how fresh they are, and questions to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.access import AccessPolicy
+from bot.adapters.slack.blocks import Block
+from bot.adapters.slack.text import mrkdwn
+from bot.clock import Clock
+from bot.command_line import help_text
+from bot.descriptions import freshness
+from bot.messages import IncomingMessage, Place
+from bot.ports import Repositories
+from indexer.errors import IndexerError
+
+MOST_SHOWN = 40
+PROMPTS: Sequence[Mapping[str, str]] = (
+    {"title": "Where is something done?", "message": "Where are settings read?"},
+    {"title": "Who calls it?", "message": "Who calls the main entry point?"},
+    {"title": "What is indexed?", "message": "status"},
+    {"title": "What can I ask?", "message": "help"},
+)
+_ASK = "Mention me in a channel, or write to me here. Every answer links to the lines it was read from."
+
+
+class Home:
+    """Writes the Home tab for one person, who reads there of the repositories that they may ask about in a DM."""
+
+    def __init__(self, repositories: Repositories, access: AccessPolicy, clock: Clock) -> None:
+        self._repositories = repositories
+        self._access = access
+        self._clock = clock
+
+    async def view(self, place: Place, person: str, *, external: bool) -> Mapping[str, Any]:
+        """Return the view."""
+        lines = [] if external else [await self._line(name) for name in self._names(place, person)]
+        shown = [_section(mrkdwn(line)) for line in lines[:MOST_SHOWN]]
+        if len(lines) > MOST_SHOWN:
+            shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; write me `repos`."))
+        none = _section("There is no repository that you may ask about.")
+        blocks = [_header("Repositories"), *(shown or [none]), {"type": "divider"}, _section(_ASK)]
+        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": help_text()}]}
+
+    def _names(self, place: Place, person: str) -> Sequence[str]:
+        asking = IncomingMessage(
+            place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
+        )
+        return self._access.visible(asking, self._repositories.names())
+
+    async def _line(self, name: str) -> str:
+        try:
+            return freshness(await self._repositories.status(name), self._clock.now())
+        except IndexerError as error:
+            return f"{name}: {error}"
+
+
+def _header(words: str) -> Block:
+    return {"type": "header", "text": {"type": "plain_text", "text": words}}
+
+
+def _section(words: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": words[:3000]}}

@@ -1,0 +1,212 @@
+"""Slack as a chat platform: posts, edits, streams, and finds again what was sent before a crash."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from bot.adapters.slack import refusals
+from bot.adapters.slack.blocks import Block, blocks_of
+from bot.adapters.slack.client import Calls, Identity
+from bot.adapters.slack.files import attach
+from bot.adapters.slack.streams import SlackStream, step
+from bot.adapters.slack.text import fallback
+from bot.adapters.slack.threads import find_reply, last_person, read_thread
+from bot.adapters.slack.whispers import MARK, Whispered, Whispers, is_whispered
+from bot.errors import ChatError, EditRefused, StreamRefused
+from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.ports import LiveStream
+
+Streaming = Literal["auto", "off"]
+EVENT_TYPE = "citebot_reply"
+_REMEMBERED = 2_000
+
+# https://docs.slack.dev/apis/web-api/rate-limits: per method and workspace, posts per channel.
+RATES: Mapping[SendMethod, Rate] = {
+    "post": Rate(calls=1, seconds=1.0, per="channel"),
+    "edit": Rate(calls=50),
+    "withdraw": Rate(calls=50),
+    "stream_start": Rate(calls=20),
+    "stream_append": Rate(calls=100),
+    "stream_stop": Rate(calls=20),
+}
+MAX_UNITS = 11_000  # of all blocks together; Slack refuses a little above 12,000
+
+log = logging.getLogger(__name__)
+
+
+class SlackPlatform:
+    """A `ChatPlatform` over the Web API of one workspace."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        identity: Identity,
+        whispers: Whispers,
+        *,
+        streaming: Streaming = "auto",
+        rates: Mapping[SendMethod, Rate] = RATES,
+    ) -> None:
+        self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=False, rates=rates, streams=streaming == "auto")
+        self._calls = calls
+        self._client = calls.client
+        self._identity = identity
+        self._whispers = whispers
+        self._askers: OrderedDict[Place, tuple[str, str]] = OrderedDict()
+        self._attached: set[tuple[str, str]] = set()
+
+    def remember_asker(self, place: Place, user: str, team: str) -> None:
+        """Note who asked last in a thread: Slack wants to know for whom a stream is."""
+        self._askers[place] = user, team
+        while len(self._askers) > _REMEMBERED:
+            self._askers.popitem(last=False)
+
+    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+        """Send a message, marked with the nonce; a file follows it in the thread."""
+        if is_whispered(place):
+            return await self._whispered(place, content, nonce)
+        answer = await self._calls.send(
+            lambda: self._client.chat_postMessage(
+                channel=place.channel,
+                thread_ts=place.thread or None,
+                text=fallback(content.text or content.status),
+                blocks=blocks_of(content),
+                metadata=marked(nonce),
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+        )
+        handle = _handle(place, str(answer["ts"]))
+        await self._attach(handle, content)
+        return handle
+
+    async def edit(self, handle: MessageHandle, content: Content) -> None:
+        """Change all of a message; a stream that was left open in it is ended first."""
+        if is_whispered(handle):
+            if not content.status:
+                await self._whispers.send(handle, content)
+            return
+        try:
+            await self._update(handle, content)
+        except EditRefused as refused:
+            if "streaming_state_conflict" not in str(refused):
+                raise
+            await self._end_stream(handle)
+            await self._update(handle, content)
+        await self._attach(handle, content)
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        """Delete a message; one that is gone already is no error."""
+        if is_whispered(handle):
+            raise EditRefused("What only one person sees cannot be taken back.")
+        try:
+            await self._calls.send(
+                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), refusals.of_edit
+            )
+        except EditRefused as refused:
+            if "message_not_found" not in str(refused):
+                raise
+
+    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+        """Find the message that was sent with a nonce, or the stream that was begun and never noted."""
+        if is_whispered(place):
+            return None
+        ts = await find_reply(self._calls, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
+        return _handle(place, ts) if ts else None
+
+    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:
+        """Begin a stream; `StreamRefused` where the workspace has none."""
+        if is_whispered(place):
+            return Whispered(self._whispers, await self._whispered(place, content, nonce))
+        user, team = await self._asker(place)
+        answer = await self._calls.send(
+            lambda: self._client.chat_startStream(
+                channel=place.channel,
+                thread_ts=place.thread,
+                recipient_user_id=user,
+                recipient_team_id=team,
+                chunks=step(nonce, content.status) or None,
+            ),
+            refusals.of_start,
+        )
+        handle = _handle(place, str(answer["ts"]))
+        return SlackStream(self._calls, handle, nonce=nonce, metadata=marked(nonce), status=content.status)
+
+    async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
+        """Read the newest messages of a thread before the one named, oldest first."""
+        if not place.thread or is_whispered(place):
+            return ()
+        return await read_thread(self._calls, place, own=self._identity, before=before, limit=limit)
+
+    async def hint(self, place: Place, status: str) -> None:
+        """Show a status below the thread where Slack has such a thing; that it cannot be shown is no error."""
+        if not place.thread or is_whispered(place):
+            return
+        try:
+            await self._calls.send(
+                lambda: self._client.assistant_threads_setStatus(
+                    channel_id=place.channel, thread_ts=place.thread, status=status
+                )
+            )
+        except ChatError as error:
+            log.debug("no status is shown: %s", error)
+
+    async def _whispered(self, place: Place, content: Content, nonce: str) -> MessageHandle:
+        await self._whispers.send(place, content)
+        return _handle(place, f"{MARK}{nonce}")
+
+    async def _update(self, handle: MessageHandle, content: Content) -> None:
+        # Blocks are always sent: whether Slack keeps the old ones without is told in two ways.
+        await self._calls.send(
+            lambda: self._client.chat_update(
+                channel=handle.channel,
+                ts=handle.id,
+                text=fallback(content.text or content.status),
+                blocks=blocks_of(content),
+                metadata=marked(""),
+            ),
+            refusals.of_edit,
+        )
+
+    async def _end_stream(self, handle: MessageHandle) -> None:
+        try:
+            await self._calls.send(
+                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), refusals.of_stream
+            )
+        except ChatError as error:
+            log.info("a stream was not ended: %s", error)
+
+    async def _asker(self, place: Place) -> tuple[str, str]:
+        """Who asked last in a thread; after a restart the thread knows."""
+        if place not in self._askers:
+            found = await last_person(self._calls, place, own=self._identity)
+            if found is None:
+                raise StreamRefused("It is not known for whom the stream would be.")
+            self.remember_asker(place, *found)
+        return self._askers[place]
+
+    async def _attach(self, handle: MessageHandle, content: Content) -> None:
+        """Send the file of a content after its message, once."""
+        if content.file is None or (handle.channel, handle.id) in self._attached:
+            return
+        self._attached.add((handle.channel, handle.id))
+        try:
+            await attach(self._calls, handle, content.file)
+        except ChatError as error:
+            log.warning("a file was not attached: %s", error)
+            said = f"{content.text}\n\nThe file could not be attached: {error}"
+            await self._update(handle, dataclasses.replace(content, text=said, file=None))
+
+
+def marked(nonce: str) -> Block:
+    """The metadata by which a message is known to be a reply, and by its nonce which one."""
+    return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
+
+
+def _handle(place: Place, ts: str) -> MessageHandle:
+    return MessageHandle(
+        platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
+    )

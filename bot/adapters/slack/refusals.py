@@ -1,0 +1,86 @@
+"""What Slack's refusals mean, by their names: the errors of chat platforms."""
+
+from __future__ import annotations
+
+from bot.errors import (
+    ChatError,
+    EditRefused,
+    PostRefused,
+    RateLimited,
+    StreamGone,
+    StreamRefused,
+    StreamStopped,
+    TooLong,
+    Unreachable,
+)
+
+# Slack failed, or did not say whether it did anything.
+UNSURE = frozenset({
+    "fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org",
+})  # fmt: skip
+TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long", "msg_blocks_too_many"})
+CLOSED = frozenset({
+    "account_inactive", "as_user_not_supported", "cannot_reply_to_message", "channel_not_found", "ekm_access_denied",
+    "invalid_auth", "is_archived", "is_inactive", "messages_tab_disabled", "no_permission", "not_authed",
+    "not_in_channel", "restricted_action", "restricted_action_non_threadable_channel",
+    "restricted_action_read_only_channel", "restricted_action_thread_locked", "team_access_not_granted",
+    "thread_not_found", "token_expired", "token_revoked", "user_not_in_channel",
+})  # fmt: skip
+STREAM_ENDED = frozenset({
+    "message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app", "method_deprecated",
+    "feature_not_enabled", "unknown_method",
+})  # fmt: skip
+
+# Where to look, for whoever reads the log.
+_ADVICE = {
+    "missing_scope": "Add the scope under OAuth & Permissions and install the app again.",
+    "not_in_channel": "Invite the app to the channel.",
+    "channel_not_found": "Invite the app to the channel.",
+    "invalid_auth": "Copy the bot token anew from OAuth & Permissions.",
+    "token_revoked": "Install the app again and copy the new bot token.",
+    "account_inactive": "Install the app again and copy the new bot token.",
+}
+
+
+def general(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for calls that send or read messages."""
+    said = sentence(name, method, needed=needed)
+    if name in UNSURE:
+        return Unreachable(said)
+    if name in TOO_LONG:
+        return TooLong(said)
+    return PostRefused(said)
+
+
+def of_edit(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for changing or deleting a message."""
+    error = general(name, method, needed=needed)
+    return EditRefused(str(error)) if isinstance(error, PostRefused) else error
+
+
+def of_start(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for beginning a stream: the place is closed to all messages, or there are no streams."""
+    error = general(name, method, needed=needed)
+    return StreamRefused(str(error)) if isinstance(error, PostRefused) and name not in CLOSED else error
+
+
+def of_stream(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for a stream that is open."""
+    error = general(name, method, needed=needed)
+    if name == "stopped_by_user":
+        return StreamStopped(str(error))
+    return StreamGone(str(error)) if name in STREAM_ENDED or isinstance(error, PostRefused) else error
+
+
+def sentence(name: str, method: str, *, needed: str = "") -> str:
+    """Say what Slack refused, and what helps."""
+    scope = f" ({needed})" if needed else ""
+    return " ".join(filter(None, (f"Slack refused {method}: {name}{scope}.", _ADVICE.get(name, ""))))
+
+
+def slow_down(retry_after: str | None) -> RateLimited:
+    """Read a Retry-After; without one a second is what Slack means at least."""
+    try:
+        return RateLimited(max(0.1, float(retry_after or 1)))
+    except ValueError:
+        return RateLimited(1.0)

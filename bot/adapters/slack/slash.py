@@ -1,0 +1,33 @@
+"""Reads slash commands: `/reindex x` is `/citebot reindex x`, and only who wrote it sees the answer. Pure functions."""
+
+from __future__ import annotations
+
+from bot.adapters.slack.client import Identity
+from bot.adapters.slack.heard import Asked, Body, place_in, seconds
+from bot.adapters.slack.text import plain
+from bot.adapters.slack.whispers import place_of
+from bot.messages import IncomingMessage
+
+COMMANDS = ("/citebot", "/reindex")
+
+
+def command(body: Body, own: Identity) -> Asked:
+    """Read the form of a slash command."""
+    name, rest = str(body["command"]).removeprefix("/"), plain(str(body.get("text", "")), own=own.user)
+    user, trigger = str(body["user_id"]), str(body.get("trigger_id", ""))
+    team = str(body.get("team_id") or own.team)
+    return Asked(
+        message=IncomingMessage(
+            place=place_of(place_in(body.get("channel_id"), own), user),
+            id=trigger,
+            author=user,
+            author_name=str(body.get("user_name", "")),
+            text=f"reindex {rest}".strip() if name == "reindex" else rest,
+            kind="command",
+            sent_at=seconds(trigger),
+            private=True,
+            external=team != own.team,
+        ),
+        team=team,
+        answer_to=str(body.get("response_url", "")),
+    )

@@ -1,0 +1,94 @@
+"""Reads threads, page by page: what was said before, what was sent before a crash, and who asked."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from bot.adapters.slack.client import Calls, Fields, Identity
+from bot.adapters.slack.text import plain
+from bot.messages import Place, ThreadMessage
+
+PAGE = 200
+MOST_PAGES = 25
+
+
+async def read_thread(calls: Calls, place: Place, *, own: Identity, before: str, limit: int) -> Sequence[ThreadMessage]:
+    """Read the newest messages of a thread before a timestamp, oldest first."""
+    newest: deque[ThreadMessage] = deque(maxlen=limit)
+    async for message in messages(calls, place, latest=before):
+        if message.get("subtype") != "tombstone":
+            newest.append(_read(message, own))
+    return tuple(newest)
+
+
+async def find_reply(calls: Calls, place: Place, *, own: Identity, event_type: str, nonce: str) -> str:
+    """Return the timestamp of the reply that bears a nonce; empty without one.
+
+    Slack takes no metadata for a stream before its end: until then the nonce is the name of its step. A message of
+    one's own that has neither a mark nor any text is a stream that was begun and that nobody noted.
+    """
+    begun = ""
+    async for message in messages(calls, place):
+        if not is_own(message, own):
+            continue
+        metadata = message.get("metadata") or {}
+        marked = metadata.get("event_type") == event_type
+        if metadata.get("event_payload", {}).get("nonce") == nonce or nonce in json.dumps(message.get("blocks", [])):
+            return str(message["ts"])
+        if place.thread and not marked and not message.get("text") and not message.get("subtype"):
+            begun = str(message["ts"])
+    return begun
+
+
+async def last_person(calls: Calls, place: Place, *, own: Identity) -> tuple[str, str] | None:
+    """Return who wrote last in a thread, and their team."""
+    found = None
+    async for message in messages(calls, place):
+        if message.get("user") and not message.get("bot_id") and not message.get("subtype"):
+            found = str(message["user"]), str(message.get("team") or own.team)
+    return found
+
+
+async def messages(calls: Calls, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
+    """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
+    seen: set[str] = set()
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await _page(calls, place, latest, cursor)
+        for message in page.get("messages", ()):
+            if message["ts"] not in seen:
+                seen.add(message["ts"])
+                yield message
+        cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
+        if cursor is None or not place.thread:
+            return
+
+
+def is_own(message: Fields, own: Identity) -> bool:
+    """Whether the app wrote a message."""
+    return message.get("user") == own.user or (bool(own.bot) and message.get("bot_id") == own.bot)
+
+
+async def _page(calls: Calls, place: Place, latest: str, cursor: str | None) -> Fields:
+    wanted: dict[str, Any] = {
+        "channel": place.channel,
+        "limit": PAGE,
+        "latest": latest or None,
+        "cursor": cursor,
+        "include_all_metadata": True,
+    }
+    if place.thread:
+        return await calls.read(lambda: calls.client.conversations_replies(ts=place.thread, **wanted))
+    return await calls.read(lambda: calls.client.conversations_history(**wanted))
+
+
+def _read(message: Fields, own: Identity) -> ThreadMessage:
+    return ThreadMessage(
+        id=str(message["ts"]),
+        author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
+        text=plain(str(message.get("text", "")), own=own.user),
+        own=is_own(message, own),
+    )

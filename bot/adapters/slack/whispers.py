@@ -1,0 +1,116 @@
+"""Answers that only the person who asked can see, as slash commands get them. Slack lets nobody change or find them."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import aiohttp
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.adapters.slack.blocks import blocks_of
+from bot.adapters.slack.client import SECONDS, Calls, is_local
+from bot.adapters.slack.text import fallback
+from bot.clock import Clock
+from bot.errors import Unreachable
+from bot.messages import Content, MessageHandle, Place
+
+MARK = "@"  # before the person in `Place.thread`, and before the number of the answer in `MessageHandle.id`
+_LIFETIME = 1_700.0  # seconds; Slack takes answers for half an hour
+_USES = 5
+_KEPT = 200
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Line:
+    url: str
+    opened: float
+    uses: int = 0
+
+
+def place_of(place: Place, user: str) -> Place:
+    """The place in which only one person of a channel reads."""
+    return Place(platform=place.platform, workspace=place.workspace, channel=place.channel, thread=f"{MARK}{user}")
+
+
+def is_whispered(place: Place | MessageHandle) -> bool:
+    """Whether it is for one person alone."""
+    return place.thread.startswith(MARK)
+
+
+class Whispers:
+    """Sends them by the response URL of the command while that is good, else as ephemeral messages."""
+
+    def __init__(self, calls: Calls, clock: Clock) -> None:
+        self._calls = calls
+        self._clock = clock
+        self._lines: OrderedDict[tuple[str, str], _Line] = OrderedDict()
+
+    def heard(self, channel: str, user: str, url: str) -> None:
+        """Remember where answers to a person in a channel go."""
+        self._lines[channel, user] = _Line(url, self._clock.now())
+        while len(self._lines) > _KEPT:
+            self._lines.popitem(last=False)
+
+    async def send(self, place: Place | MessageHandle, content: Content) -> None:
+        """Show a content to the person of the place."""
+        line = self._lines.get((place.channel, place.thread.removeprefix(MARK)))
+        if line is None or not await self._by_line(line, content):
+            await self._ephemerally(place, content)
+
+    async def _by_line(self, line: _Line, content: Content) -> bool:
+        """Answer by the response URL; False where it takes no more."""
+        if line.uses >= _USES or self._clock.now() - line.opened > _LIFETIME:
+            return False
+        line.uses += 1
+        session = self._calls.client.session
+        hook = AsyncWebhookClient(line.url, timeout=int(SECONDS), session=session, retry_handlers=[])
+        if is_local(line.url):
+            hook.proxy = None
+        try:
+            answer = await hook.send(
+                text=fallback(content.text or content.status),
+                blocks=blocks_of(content),
+                response_type="ephemeral",
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"Slack does not answer ({type(error).__name__}).") from error
+        if answer.status_code != 200:
+            log.info("a response URL was refused with %s", answer.status_code)
+        return answer.status_code == 200
+
+    async def _ephemerally(self, place: Place | MessageHandle, content: Content) -> None:
+        await self._calls.send(
+            lambda: self._calls.client.chat_postEphemeral(
+                channel=place.channel,
+                user=place.thread.removeprefix(MARK),
+                text=fallback(content.text or content.status),
+                blocks=blocks_of(content),
+            )
+        )
+
+
+class Whispered:
+    """What stands for a stream where only one person reads: the answer is shown when it is finished."""
+
+    def __init__(self, whispers: Whispers, handle: MessageHandle) -> None:
+        self._whispers = whispers
+        self._handle = handle
+
+    @property
+    def handle(self) -> MessageHandle:
+        """The message."""
+        return self._handle
+
+    async def append(self, text: str, *, status: str) -> None:
+        """Show nothing of it: what was shown could not be taken back."""
+
+    async def finish(self, text: str, content: Content) -> None:  # noqa: ARG002 - the content holds all of the text
+        """Show the answer, unless the stream is only left for another way."""
+        if content != Content():
+            await self._whispers.send(self._handle, content)

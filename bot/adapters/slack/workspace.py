@@ -1,0 +1,99 @@
+"""Opens Slack: the platform for replies first, and the front for what people do once there is somebody to hear it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+from aiohttp import web
+
+from bot.access import AccessPolicy
+from bot.adapters.slack.channels import Channels
+from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
+from bot.adapters.slack.connections import CONNECTIONS, by_requests, by_socket
+from bot.adapters.slack.front import Conversations, Front
+from bot.adapters.slack.home import Home
+from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
+from bot.adapters.slack.whispers import Whispers
+from bot.clock import Clock
+from bot.errors import SettingsError
+from bot.messages import Rate, SendMethod
+from bot.ports import Repositories
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlackOptions:
+    """How Slack is reached. Socket Mode needs the app token, HTTP mode the signing secret."""
+
+    bot_token: str
+    app_token: str = ""
+    signing_secret: str = ""
+    mode: Literal["socket", "http"] = "socket"
+    streaming: Streaming = "auto"
+    api_url: str = API_URL
+    connections: int = CONNECTIONS
+    ping_interval: float = 10.0
+    rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
+
+    def __post_init__(self) -> None:
+        if self.mode == "http" and not self.signing_secret:
+            raise SettingsError("HTTP mode needs SLACK_SIGNING_SECRET: without it anybody could speak as Slack.")
+        if self.mode == "socket" and not self.app_token:
+            raise SettingsError("Socket Mode needs SLACK_APP_TOKEN, or set SLACK_MODE=http.")
+
+    def __repr__(self) -> str:
+        return f"SlackOptions(mode={self.mode!r}, streaming={self.streaming!r}, api_url={self.api_url!r})"
+
+
+class Slack:
+    """One workspace that citebot is in."""
+
+    def __init__(self, options: SlackOptions, calls: Calls, identity: Identity, clock: Clock) -> None:
+        self.identity = identity
+        self._options = options
+        self._calls = calls
+        self._clock = clock
+        self._whispers = Whispers(calls, clock)
+        self._channels = Channels(calls, clock)
+        self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, options: SlackOptions, clock: Clock) -> AsyncIterator[Self]:
+        """Find out who the bot token belongs to; raises a `ChatError` where it is good for nothing."""
+        async with open_calls(options.bot_token, clock, base_url=options.api_url) as calls:
+            yield cls(options, calls, await calls.identity(), clock)
+
+    @asynccontextmanager
+    async def listening(
+        self,
+        conversations: Conversations,
+        repositories: Repositories,
+        access: AccessPolicy,
+        server: web.Application | None = None,
+    ) -> AsyncIterator[None]:
+        """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
+        front = Front(
+            calls=self._calls,
+            identity=self.identity,
+            platform=self.platform,
+            whispers=self._whispers,
+            channels=self._channels,
+            conversations=conversations,
+            home=Home(repositories, access, self._clock),
+        )
+        app = front.app(signing_secret=self._options.signing_secret)
+        if self._options.mode == "http":
+            if server is None:
+                raise ValueError("HTTP mode needs a server to listen at.")
+            by_requests(app, server)
+            yield
+            return
+        options = self._options
+        async with by_socket(
+            app, self._calls, options.app_token,
+            connections=options.connections, ping_interval=options.ping_interval,
+        ):  # fmt: skip
+            yield
