@@ -35,9 +35,8 @@ def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
         return f"\x00{len(masks) - 1}\x00"
 
     bare = _outside_code(visible(text), masked, growing=growing).replace("`", _NO_TICK)
-    bare = _LINK.sub(lambda found: masked(_link(found, hosts, masked)), bare)
-    bare = _ANGLE.sub(lambda found: masked(_angle(found, hosts)), bare)
-    bare = _BARE.sub(lambda found: masked(_address(found.group(), hosts)), bare)
+    bare = _without_links(bare, hosts, masked)
+    bare = _BARE.sub(lambda found: _address(found, hosts, masked), bare)
     return _unmasked(unpinged(bare), masks)
 
 
@@ -94,6 +93,16 @@ def _without_spans(line: str, masked: Callable[[str], str]) -> str:
     return "".join([*kept, line[at:]])
 
 
+def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:
+    """Mask the links that may stay, and leave the words of the others, until those make up no further link."""
+    while True:
+        shorter = _LINK.sub(lambda found: _link(found, hosts, masked), text)
+        shorter = _ANGLE.sub(lambda found: _angle(found, hosts, masked), shorter)
+        if shorter == text:
+            return text
+        text = shorter
+
+
 def _unmasked(text: str, masks: list[str]) -> str:
     """Put everything back; the label of a link may hold masks of its own."""
     while "\x00" in text:
@@ -110,24 +119,27 @@ def _between(found: re.Match[str], masks: list[str]) -> str:
 
 
 def _link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
-    label = unpinged(found["label"])
-    allowed = leads_to(found["target"], hosts) and not found.group().startswith("!")
+    label, target = found["label"], found["target"]
+    if found.group().startswith("!") or not label.strip() or not leads_to(target, hosts):
+        return label
     # A label that is an address itself could say one place and lead to another.
-    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), label)
-    return f"[{shown}]({found['target']})" if allowed and shown.strip() else shown
+    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), unpinged(label))
+    return masked(f"[{shown}]({target})")
 
 
-def _angle(found: re.Match[str], hosts: Collection[str]) -> str:
-    if leads_to(found["target"], hosts) and found["label"] is None:
-        return found.group()
-    if leads_to(found["target"], hosts):
-        return f"[{unpinged(found['label'])}]({found['target']})"
-    return unpinged(found["label"]) if found["label"] else _code(found["target"])
+def _angle(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+    label, target = found["label"], found["target"]
+    if not leads_to(target, hosts):
+        return label or masked(_code(target))
+    return masked(f"[{unpinged(label)}]({target})" if label else found.group())
 
 
-def _address(address: str, hosts: Collection[str]) -> str:
+def _address(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+    address = found.group()
     core = address.rstrip(_TRAILING)
-    return address if leads_to(core, hosts) else _code(core) + address[len(core) :]
+    kept = masked(core if leads_to(core, hosts) else _code(core)) + address[len(core) :]
+    # What follows without a space would be read as a part of the address.
+    return f"{kept} " if found.string[found.end() : found.end() + 1] == "\x00" else kept
 
 
 def _code(address: str) -> str:

@@ -57,10 +57,31 @@ def test_every_address_outside_code_leads_to_an_allowed_host(text: str) -> None:
 
 
 @given(MARKDOWN)
+@example("[https://git.example.com](https://evil.example)``[x](https://evil.example)``")
 def test_no_target_of_a_link_leads_elsewhere(text: str) -> None:
     targets = LINK.findall(outside_code(safe(text, HOSTS)))
 
     assert [target for target in targets if not leads_to(target, HOSTS)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[https](x)://evil.example",
+        "https://git.example.com[.evil.example](x)",
+        "[www](x).evil.example",
+        "[[x](y)](https://evil.example)",
+        "<https://evil.example|https://evil.example/a>",
+    ],
+)
+def test_what_is_left_of_links_makes_up_no_address(text: str) -> None:
+    found = URL.findall(outside_code(safe(text, HOSTS)))
+
+    assert [url for url in found if not leads_to(url, HOSTS)] == []
+
+
+def test_what_is_left_of_links_makes_up_no_ping() -> None:
+    assert not PING.search(safe("@[everyone](x) <[@U1](y)> [<](z)!channel>", HOSTS))
 
 
 @given(st.text("abc .,\n*_#-|üé🎉", max_size=300))

@@ -29,7 +29,8 @@ class SlackStream:
         return self._handle
 
     async def append(self, text: str, *, status: str) -> None:
-        """Add text and show the step; where both are as before, nothing is sent."""
+        """Add text and show the step; where both are as before, nothing is sent. The step named last stays."""
+        status = status or self._status
         chunks = [*said(text), *(step(self._nonce, status) if status != self._status else ())]
         if chunks:
             await self._calls.send(
