@@ -107,7 +107,7 @@ class Answering:
         message = turn.entry.message
         self._desk.access.check_place(message)
         repository = await self._desk.commands.repository(message)
-        if not turn.is_recovered:
+        if turn.entry.tries == 1:
             await self._desk.usage.count(message)
         lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
         turn.draft.wait(self._slots.before or int(lock.locked()))

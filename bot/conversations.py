@@ -51,7 +51,7 @@ class Conversations:
         self._ways = {name: Ways.of(platform, desk.clock) for name, platform in platforms.items()}
         self._answering = Answering(desk, Slots(max_concurrent))
         self._turns: dict[int, Turn] = {}
-        self._starting: set[int] = set()
+        self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._shareable: dict[str, Content] = {}
         self._group: asyncio.TaskGroup | None = None
         self._draining = False
@@ -163,8 +163,8 @@ class Conversations:
     def _begin(self, entry: Entry) -> None:
         if self._group is None:
             raise BotError("The conversations are not open. Use `async with conversations.open():`.")
-        if not self._draining and entry.id not in self._starting:
-            self._starting.add(entry.id)
+        if not self._draining and entry.id not in self._starting and entry.id not in self._turns:
+            self._starting[entry.id] = asyncio.Event()
             self._group.create_task(self._take(entry))
 
     async def _take(self, entry: Entry) -> None:
@@ -177,11 +177,17 @@ class Conversations:
         except InboxError as error:
             log.warning("a message waits for the database: %s", error)
         finally:
-            self._starting.discard(entry.id)
+            self._started(entry.id)
+
+    def _started(self, entry_id: int) -> None:
+        starting = self._starting.pop(entry_id, None)
+        if starting is not None:
+            starting.set()
 
     async def _run(self, turn: Turn) -> None:
         self._turns[turn.entry.id] = turn
         turn.task = asyncio.current_task()
+        self._started(turn.entry.id)
         try:
             await self._answering.handle(turn, self._platforms[turn.entry.message.place.platform])
         except asyncio.CancelledError:
@@ -191,7 +197,6 @@ class Conversations:
                 raise
         finally:
             del self._turns[turn.entry.id]
-            self._starting.discard(turn.entry.id)
             self._keep_shareable(turn)
             turn.ended.set()
 
@@ -211,7 +216,7 @@ class Conversations:
             nonce=entry.run_id,
             note=partial(self._desk.inbox.note_handles, entry),
             handles=entry.handles,
-            recovered=entry.claims > 1,
+            recovered=entry.claims > (entry.state == "running"),  # somebody was at it before
             on_stop=partial(self._stop_soon, entry),
         )
 
@@ -222,6 +227,9 @@ class Conversations:
             self._group.create_task(self._answering.break_off(turn, "stopped"))
 
     async def _supersede(self, entry_id: int) -> None:
+        """End the answer to a message, also one that is only about to begin."""
+        if entry_id in self._starting:
+            await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
         if turn is not None:
             await self._break(turn, "superseded")

@@ -45,7 +45,7 @@ class Entry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
     `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
-    its end. An entry that is over keeps no text.
+    its end, or was for what the message said before it was edited. An entry that is over keeps no text.
     """
 
     id: int
@@ -86,12 +86,13 @@ class Inbox:
     async def revise(self, message: IncomingMessage) -> Entry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
-        None where the message is not known or was withdrawn.
+        Runs of one message begin alike, so that its reply is known by the same nonce. None where the message is not
+        known or was withdrawn.
         """
         row = await self._database.row(
-            "UPDATE inbox SET body = ?, state = 'received', run_id = ?, tries = 0, claims = 0, owner = '', stop = 0, "
-            f"received_at = ?, updated_at = ? WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
-            (_body(message), uuid.uuid4().hex, self._clock.now(), self._clock.now(), *_values(message.key)),
+            "UPDATE inbox SET body = ?, state = 'received', run_id = substr(run_id, 1, 20) || ?, tries = 0, "
+            f"owner = '', stop = 0, received_at = ?, updated_at = ? WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
+            (_body(message), uuid.uuid4().hex[20:], self._clock.now(), self._clock.now(), *_values(message.key)),
         )
         return _entry(row) if row else None
 

@@ -132,6 +132,8 @@ class Reply:
         """Take the whole reply back."""
         async with self._sending:
             await self._leave_stream()
+            while await self._recovered():
+                pass
             await self._drop_parts(0)
 
     async def _grow(self) -> None:

@@ -21,7 +21,7 @@ from bot.adapters.slack.heard import PLATFORM, Asked, Deleted, Edited, Pressed
 from bot.adapters.slack.home import PROMPTS, Home
 from bot.adapters.slack.platform import SlackPlatform
 from bot.adapters.slack.whispers import Whispers, is_whispered, place_of
-from bot.errors import BotError, ChatError
+from bot.errors import ChatError
 from bot.messages import Content, IncomingMessage, MessageKey, Place, Press
 
 # The events that are handled here; the manifest subscribes to these and no others.
@@ -114,15 +114,16 @@ class Front:
         return told
 
     async def _hear(self, heard: Asked | Edited | Deleted, event: str) -> None:
-        match heard:
-            case Asked():
-                # A channel is heard in the order of its messages: who has joined a thread decides what comes after.
-                async with self._turns.setdefault(heard.message.place.channel, asyncio.Lock()):
+        # A channel is heard in the order in which things happen: what was deleted at once must not be answered, and who
+        # has joined a thread decides what comes after.
+        async with self._turns.setdefault(_channel_of(heard), asyncio.Lock()):
+            match heard:
+                case Asked():
                     await self._ask(heard)
-            case Edited():
-                await self._edit(heard, event)
-            case Deleted():
-                await self._conversations.deleted(heard.key)
+                case Edited():
+                    await self._edit(heard, event)
+                case Deleted():
+                    await self._conversations.deleted(heard.key)
 
     async def _ask(self, heard: Asked) -> None:
         message = await self._judged(heard.message)
@@ -135,14 +136,10 @@ class Front:
         """Messages are known by the inbox; edits look alike, so that their deliveries are told apart here."""
         if event in self._edits:
             return
+        await self._conversations.edited(await self._judged(heard.message))
         self._edits[event] = None
         while len(self._edits) > _MOST_EDITS:
             self._edits.popitem(last=False)
-        try:
-            await self._conversations.edited(await self._judged(heard.message))
-        except BotError:
-            self._edits.pop(event, None)
-            raise
 
     async def _press(self, heard: Pressed) -> list[Told]:
         press = heard.press
@@ -202,6 +199,10 @@ class Front:
                 await self._whispers.send(told.place, Content(text=told.text))
             except ChatError as error:
                 log.info("a person was not told: %s", error)
+
+
+def _channel_of(heard: Asked | Edited | Deleted) -> str:
+    return heard.key.channel if isinstance(heard, Deleted) else heard.message.place.channel
 
 
 def _authorizing(own: Identity, token: str | None) -> Callable[[], Awaitable[AuthorizeResult]]:
