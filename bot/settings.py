@@ -72,7 +72,7 @@ Folder = Annotated[Path, BeforeValidator(_absolute)]
 class Settings(BaseSettings):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
-    The Google key and the addresses are read from the environment alone: a citebot.toml is found in whatever
+    Keys, tokens, addresses and all of Slack are read from the environment alone: a citebot.toml is found in whatever
     directory citebot is started in, and must not be able to send a key or a question to an address of its choice.
     """
 
@@ -99,6 +99,18 @@ class Settings(BaseSettings):
     )
     web_search_url: str | None = Field(
         default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=r"^https?://[^\s/]+"
+    )
+    slack_bot_token: SecretStr | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
+    slack_app_token: SecretStr | None = Field(default=None, validation_alias="SLACK_APP_TOKEN")
+    slack_signing_secret: SecretStr | None = Field(default=None, validation_alias="SLACK_SIGNING_SECRET")
+    slack_api_base_url: str | None = Field(
+        default=None, validation_alias="SLACK_API_BASE_URL", pattern=r"^https?://[^\s/]+"
+    )
+    slack_mode: Annotated[Literal["socket", "http"], BeforeValidator(_lower)] = Field(
+        default="socket", validation_alias="SLACK_MODE"
+    )
+    slack_streaming: Annotated[Literal["auto", "off"], BeforeValidator(_lower)] = Field(
+        default="auto", validation_alias="SLACK_STREAMING"
     )
 
     @classmethod

@@ -86,6 +86,37 @@ def test_the_key_shows_in_no_message_and_no_repr(tmp_path: Path) -> None:
     assert "very-secret" not in str(caught.value)
 
 
+def test_slack_is_read_from_variables_alone(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('slack_mode = "http"\n')
+
+    with pytest.raises(SettingsError, match="slack_mode may only be set as the variable SLACK_MODE"):
+        Settings.load({"SLACK_BOT_TOKEN": "xoxb-1"}, tmp_path)
+
+
+def test_slack_speaks_by_sockets_and_streams_unless_told_otherwise(tmp_path: Path) -> None:
+    usual = Settings.load({}, tmp_path)
+    other = Settings.load({"SLACK_MODE": "HTTP", "SLACK_STREAMING": "Off"}, tmp_path)
+
+    assert (usual.slack_mode, usual.slack_streaming, usual.slack_bot_token) == ("socket", "auto", None)
+    assert (other.slack_mode, other.slack_streaming) == ("http", "off")
+
+
+@pytest.mark.parametrize("variable", ["SLACK_MODE", "SLACK_STREAMING", "SLACK_API_BASE_URL"])
+def test_a_slack_setting_that_is_none_is_refused_by_name(tmp_path: Path, variable: str) -> None:
+    with pytest.raises(SettingsError, match=variable):
+        Settings.load({variable: "carrier pigeon"}, tmp_path)
+
+
+@pytest.mark.parametrize("variable", ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"])
+def test_slack_secrets_show_in_no_message_and_no_repr(tmp_path: Path, variable: str) -> None:
+    settings = Settings.load({variable: "very-secret"}, tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({variable: "very-secret", "SLACK_MODE": "sum"}, tmp_path)
+
+    assert "very-secret" not in repr(settings)
+    assert "very-secret" not in str(caught.value)
+
+
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     settings = Settings.load({}, tmp_path)
 
