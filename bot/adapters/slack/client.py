@@ -39,6 +39,8 @@ class Identity:
     team: str
     user: str
     bot: str
+    name: str = ""
+    workspace: str = ""
     scopes: frozenset[str] = frozenset()
 
 
@@ -65,14 +67,16 @@ class Calls:
                 await self._clock.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def identity(self) -> Identity:
+    async def identity(self, meaning: Meaning = refusals.general) -> Identity:
         """Ask whose token it is, and what it allows."""
-        answer = await _answered(self.client.auth_test, refusals.general)
+        answer = await _answered(self.client.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
         return Identity(
             team=answer["team_id"],
             user=answer["user_id"],
             bot=answer.get("bot_id", ""),
+            name=answer.get("user", ""),
+            workspace=answer.get("team", ""),
             scopes=frozenset(filter(None, (scope.strip() for scope in scopes.split(",")))),
         )
 

@@ -22,6 +22,7 @@ FORM_ONLY = frozenset({
     "files.completeUploadExternal",
     "files.getUploadURLExternal",
     "team.info",
+    "users.conversations",
     "users.info",
 })  # fmt: skip
 

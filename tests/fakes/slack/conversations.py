@@ -1,16 +1,16 @@
-"""The methods that read: conversations.*, users.info, bots.info, team.info."""
+"""The methods that read: conversations.*, users.*, bots.info, team.info."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.errors import SlackError, invalid
 from tests.fakes.slack.messages import Message
 from tests.fakes.slack.wire import JSON
-from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Person, Workspace
+from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Channel, Person, Workspace
 
 T = TypeVar("T")
 MOST_ITEMS = 1000
@@ -22,6 +22,11 @@ def page(items: Sequence[T], args: Args, *, default: int) -> tuple[list[T], str]
     start = _offset(args.text("cursor"))
     following = start + limit
     return list(items[start:following]), _cursor(following) if following < len(items) else ""
+
+
+def kind_of(listed: str) -> str:
+    """The kind of channel that a list is asked for by another name."""
+    return {"public_channel": "channel", "private_channel": "group"}.get(listed, listed)
 
 
 def _cursor(offset: int) -> str:
@@ -81,13 +86,15 @@ class Conversations:
 
     def channels(self, args: Args) -> JSON:
         """List the channels that the app may see."""
-        names = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
-        wanted = {names.get(each, each) for each in args.text("types", "public_channel").split(",")}
-        channels = [
-            each
-            for each in self._workspace.channels.values()
-            if each.kind in wanted and (each.kind == "channel" or BOT_USER in each.members)
-        ]
+        return self._channels(args, lambda each: each.kind == "channel" or BOT_USER in each.members)
+
+    def memberships(self, args: Args) -> JSON:
+        """List the channels that the app is in."""
+        return self._channels(args, lambda each: BOT_USER in each.members)
+
+    def _channels(self, args: Args, which: Callable[[Channel], bool]) -> JSON:
+        wanted = {kind_of(each) for each in args.text("types", "public_channel").split(",")}
+        channels = [each for each in self._workspace.channels.values() if each.kind in wanted and which(each)]
         found, cursor = page(channels, args, default=100)
         return {"channels": [each.wire() for each in found], "response_metadata": {"next_cursor": cursor}}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.slack.arguments import Args
+from tests.fakes.slack.conversations import kind_of
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.workspace import Workspace
 
@@ -65,6 +66,9 @@ class Access:
             return NEEDED[method]
         if method.startswith("chat.") and method != "chat.getPermalink":
             return "chat:write"
+        if method == "users.conversations":
+            kinds = [kind_of(each) for each in args.text("types", "public_channel").split(",")]
+            return next((scope for kind in kinds if (scope := f"{KINDS[kind]}:read") not in self.scopes), None)
         channel = self._workspace.channels.get(args.text("channel"))
         if channel is None:
             return None

@@ -236,6 +236,7 @@ class FakeSlack(People):
             "reactions.add": chat.add_reaction,
             "reactions.remove": chat.remove_reaction,
             "team.info": talks.team,
+            "users.conversations": talks.memberships,
             "users.info": talks.user,
             "views.open": apps.open_view,
             "views.publish": apps.publish_home,

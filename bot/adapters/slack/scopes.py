@@ -1,0 +1,76 @@
+"""What citebot has to be allowed in Slack: the scopes of what it calls and hears, and what is missing without each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+APP_SCOPE = "connections:write"  # of the app token, for Socket Mode; all others are the bot's
+
+_WRITE = frozenset({"chat:write"})
+_INFO = frozenset({"channels:read", "groups:read", "im:read", "mpim:read"})
+_HISTORY = frozenset({"channels:history", "groups:history", "im:history", "mpim:history"})
+_FILES = frozenset({"files:write"})
+
+# Every method of the Web API that is called. Where a method has several scopes, each stands for a kind of channel.
+METHODS: Mapping[str, frozenset[str]] = {
+    "apps.connections.open": frozenset({APP_SCOPE}),
+    "assistant.threads.setStatus": _WRITE,
+    "assistant.threads.setSuggestedPrompts": frozenset({"assistant:write"}),
+    "auth.test": frozenset(),
+    "chat.appendStream": _WRITE,
+    "chat.delete": _WRITE,
+    "chat.postEphemeral": _WRITE,
+    "chat.postMessage": _WRITE,
+    "chat.startStream": _WRITE,
+    "chat.stopStream": _WRITE,
+    "chat.update": _WRITE,
+    "conversations.history": _HISTORY,
+    "conversations.info": _INFO,
+    "conversations.replies": _HISTORY,
+    "files.completeUploadExternal": _FILES,
+    "files.getUploadURLExternal": _FILES,
+    "users.conversations": frozenset({"channels:read", "groups:read"}),
+    "views.publish": frozenset(),
+}
+
+# Every event that is handled, and the scope without which Slack does not send it.
+EVENTS: Mapping[str, str | None] = {
+    "agent_session_stopped": None,
+    "app_home_opened": None,
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+    "reaction_added": "reactions:read",
+}
+SLASH_COMMANDS = "commands"
+
+# Without these nobody is answered in a public channel; each of the others is for something that can be done without.
+ESSENTIAL = frozenset({"app_mentions:read", "channels:read", "chat:write"})
+WITHOUT: Mapping[str, str] = {
+    "app_mentions:read": "citebot does not hear that it is mentioned",
+    "channels:read": "it cannot tell who reads along in public channels, and treats them as shared with outsiders",
+    "chat:write": "citebot cannot answer",
+    "assistant:write": "no questions are suggested when somebody opens a conversation with citebot",
+    "channels:history": "in public channels it hears only mentions, does not read the thread around them, does not "
+    "notice edits, and cannot find an answer again that a crash cut short",
+    "commands": "there are no slash commands, but the same words after a mention",
+    "files:write": "the longest answers come without their file",
+    "groups:history": "in private channels it hears only mentions, does not read the thread around them, does not "
+    "notice edits, and cannot find an answer again that a crash cut short",
+    "groups:read": "it cannot tell who reads along in private channels, and treats them as shared with outsiders",
+    "im:history": "it does not hear direct messages",
+    "im:read": "the Home tab lists no repositories, and plans cannot be approved in direct messages",
+    "mpim:history": "in group conversations it hears only mentions, does not read the thread around them, does not "
+    "notice edits, and cannot find an answer again that a crash cut short",
+    "mpim:read": "it cannot tell who reads along in group conversations, and treats them as shared with outsiders",
+    "reactions:read": "an :x: reaction does not stop an answer; the button and the word do",
+}
+
+
+def bot_scopes() -> frozenset[str]:
+    """All scopes that the bot token needs for everything that citebot does."""
+    called = frozenset().union(*METHODS.values())
+    heard = frozenset(filter(None, EVENTS.values()))
+    return (called | heard | {SLASH_COMMANDS}) - {APP_SCOPE}
