@@ -66,7 +66,7 @@ async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[As
     from indexer.secrets import redact
 
     async with AsyncExitStack() as stack:
-        models = await stack.enter_async_context(_open_models(settings))
+        models = await stack.enter_async_context(open_models(settings))
         saver = await stack.enter_async_context(open_saver(settings.home / "conversations.sqlite"))
         web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
         if web is not None:
@@ -76,7 +76,7 @@ async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[As
         )
 
 
-def _open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
+def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     """Open the chat models; each of them is built when it is first asked."""
     from agent.budget import Ceilings
     from agent.llm.metered import Patience

@@ -195,6 +195,29 @@ def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
 
 
 @cli.command()
+@click.option("--call-model", is_flag=True, help="Ask the language model for one word, too.")
+@json_option
+@repo_option
+@click.pass_obj
+def doctor(invocation: Invocation, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
+    """Check that everything is set up, and say what to do about what is not."""
+
+    async def work() -> Outcome:
+        from bot import doctor, examination
+        from bot.errors import SettingsError
+
+        try:
+            settings = invocation.settings()
+        except SettingsError as error:
+            return doctor.outcome(examination.unusable(error), as_json=as_json)
+        where = invocation.repository(repo, settings)
+        found = await examination.examine(settings, where, open_app=invocation.open_app, call_model=call_model)
+        return doctor.outcome(found, as_json=as_json)
+
+    return invocation.conclude(work())
+
+
+@cli.command()
 @click.option("--mermaid", "form", flag_value="mermaid", help="As Mermaid, for documents [default].")
 @click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
 @click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")

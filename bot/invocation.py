@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,22 +35,35 @@ class Invocation:
 
     def perform(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> int:
         """Open the application, do the task, print its outcome; return the exit code."""
-        outcome = asyncio.run(until_ended(self._opened(repo, task)))
+        return self.conclude(self._opened(repo, task))
+
+    def conclude(self, work: Coroutine[Any, Any, Outcome]) -> int:
+        """Do the work, print its outcome; return the exit code."""
+        outcome = asyncio.run(until_ended(work))
         if outcome.note:
             complain(outcome.note)
         if outcome.output:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
 
-    async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
-        from bot.adapters.terminal import Terminal
-        from bot.app import App
+    def settings(self) -> Settings:
+        """Read the settings, and log as they say."""
         from bot.settings import Settings
 
         settings = Settings.load()
         _log_to_stderr("debug" if self.debug else settings.log_level)
-        where = repo or self.repo or settings.repo or Path.cwd()
-        async with (self.open_app or App.open)(settings, where) as app:
+        return settings
+
+    def repository(self, repo: Path | None, settings: Settings) -> Path:
+        """Which repository is meant."""
+        return repo or self.repo or settings.repo or Path.cwd()
+
+    async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
+        from bot.adapters.terminal import Terminal
+        from bot.app import App
+
+        settings = self.settings()
+        async with (self.open_app or App.open)(settings, self.repository(repo, settings)) as app:
             return await task(app, Terminal.standard())
 
 

@@ -1,0 +1,120 @@
+"""The checks of `citebot doctor` that no chat platform is needed for: git, the data folder, the model, the indexes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from agent.ports import ChatModel, ModelSource
+from bot.descriptions import freshness
+from bot.doctor import Finding, note, ok, problem, warning
+from bot.markdown.showing import one_line
+from bot.ports import Repositories
+from indexer.errors import IndexerError
+from indexer.models import IndexStatus
+
+GIGABYTE = 1_000_000_000
+LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
+_NO_MODEL = (
+    "For written answers set GOOGLE_API_KEY, or CITEBOT_MODEL to provider:model and the key variable of that provider."
+)
+
+
+async def git() -> Sequence[Finding]:
+    """Whether git can be run."""
+    try:
+        process = await asyncio.create_subprocess_exec("git", "--version", stdout=asyncio.subprocess.PIPE)
+    except OSError as error:
+        return [problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
+    told, _ = await process.communicate()
+    if process.returncode:
+        return [problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
+    return [ok(f"git is there: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
+
+
+async def data_folder(home: Path) -> Sequence[Finding]:
+    """Whether there is room for indexes and conversations, and whether they can be written."""
+    return await asyncio.to_thread(_data_folder, home)
+
+
+def _data_folder(home: Path) -> Sequence[Finding]:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            free = shutil.disk_usage(home).free
+    except OSError as error:
+        what = f"The data folder {home} cannot be written ({error.strerror or error})."
+        return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
+    return [room(home, free)]
+
+
+def room(home: Path, free: int) -> Finding:
+    """Whether so many bytes are enough."""
+    told = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
+    advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
+    if free < TOO_LITTLE:
+        return problem(told, advice)
+    return warning(told, advice) if free < LITTLE else ok(told)
+
+
+async def language_model(
+    open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], *, call: bool
+) -> Sequence[Finding]:
+    """Whether the models that are named can be used; only a call shows whether their keys are accepted."""
+    async with open_models() as models:
+        turn = models.for_turn(models.budget(), _ignore)
+        if turn.main is None:
+            return [note("There is no language model: answers quote the code.", _NO_MODEL)]
+        different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
+        return [await _called(model) if call else _set_up(model) for model in different if model is not None]
+
+
+def _set_up(model: ChatModel) -> Finding:
+    return ok(f"The language model {model.name} is set up; with --call-model it is asked for a word as well.")
+
+
+async def _called(model: ChatModel) -> Finding:
+    from agent.llm.trial import try_out
+
+    wanted = model.name
+    await try_out(model)
+    if model.name != wanted:
+        return warning(
+            f"The language model {wanted} does not answer; {model.name} takes its place.",
+            "Check its key and CITEBOT_MODEL; --debug shows the reason.",
+        )
+    return ok(f"The language model {wanted} answers.")
+
+
+async def indexes(repositories: Repositories, now: float) -> Sequence[Finding]:
+    """How fresh the index of each repository is."""
+    return [finding for name in repositories.names() for finding in await _index(repositories, name, now)]
+
+
+async def _index(repositories: Repositories, name: str, now: float) -> Sequence[Finding]:
+    try:
+        status = await repositories.status(name)
+    except IndexerError as error:
+        return [problem(f"{one_line(name)}: {error}")]
+    told = [warning(f"{one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings]
+    return [_freshness(status, now), *told]
+
+
+def _freshness(status: IndexStatus, now: float) -> Finding:
+    line = f"{freshness(status, now)}."
+    if status.commit is None:
+        return warning(line, "Run `citebot index`, or wait longer for the first question.")
+    if status.commits_behind:
+        return warning(line, "Run `citebot index`; where citebot serves, the next question does.")
+    if status.commits_behind is None:
+        return warning(f"{line} How far HEAD is from there cannot be told.", "Run `citebot index`.")
+    return ok(line)
+
+
+def _ignore(kind: str, /, **payload: Any) -> None:
+    """Nobody follows what a check does."""

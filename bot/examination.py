@@ -1,0 +1,72 @@
+"""Brings the checks of `citebot doctor` together for one set of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bot import checks, doctor
+from bot.adapters.slack import checkup
+from bot.adapters.slack.client import API_URL
+from bot.adapters.terminal import Terminal
+from bot.app import App, open_models
+from bot.clock import SystemClock
+from bot.doctor import Finding
+from bot.errors import SettingsError
+from bot.library import Library
+from bot.settings import Settings
+
+OpenApp = Callable[[Settings, Path], AbstractAsyncContextManager[App]]
+
+
+async def examine(
+    settings: Settings, repository: Path, *, open_app: OpenApp | None, call_model: bool
+) -> Sequence[Finding]:
+    """Make all checks for the repository at a path."""
+    clock = SystemClock()
+
+    async def indexes() -> Sequence[Finding]:
+        async with (open_app or App.open)(settings, repository) as app:
+            name = (await app.index.status()).repository
+            return await checks.indexes(Library({name: app.index}, Terminal.standard()), clock.now())
+
+    return await doctor.examined(
+        [
+            checks.git,
+            partial(checks.data_folder, settings.home),
+            indexes,
+            partial(checks.language_model, partial(open_models, settings), call=call_model),
+            partial(checkup.findings, slack_credentials(settings), clock),
+        ],
+        secrets=_secrets(settings),
+    )
+
+
+def unusable(error: SettingsError) -> Sequence[Finding]:
+    """Settings that cannot be read leave nothing else to look at."""
+    first, *others = str(error).splitlines()
+    return [doctor.problem(line.strip()) for line in others or [first]]
+
+
+def slack_credentials(settings: Settings) -> checkup.Credentials:
+    """What the settings hold for Slack."""
+    return checkup.Credentials(
+        bot_token=_text(settings.slack_bot_token),
+        app_token=_text(settings.slack_app_token),
+        signing_secret=_text(settings.slack_signing_secret),
+        mode=settings.slack_mode,
+        api_url=settings.slack_api_base_url or API_URL,
+    )
+
+
+def _secrets(settings: Settings) -> Sequence[str]:
+    values = [getattr(settings, name) for name in type(settings).model_fields]
+    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+
+
+def _text(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret is not None else ""

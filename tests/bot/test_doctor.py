@@ -1,0 +1,341 @@
+"""What `citebot doctor` says about git, the data folder, the model, the indexes and Slack, and how it says it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot import checks
+from bot.app import open_models
+from bot.cli import run
+from bot.doctor import Finding, examined, note, ok, outcome, problem, warning
+from bot.errors import InboxError
+from bot.examination import examine, slack_credentials
+from bot.settings import Settings
+from indexer.errors import StorageLocked
+from indexer.models import IndexStatus
+from tests.fakes.answerer import FakeRepositories
+from tests.fakes.citebot import Citebot
+from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
+from tests.fakes.parts import FakeIndex, FakeOpening
+from tests.fakes.slack import FakeSlack
+
+KEY = "AIza-a-very-secret-key"
+
+
+# How findings are told
+
+
+def test_findings_are_lines_with_what_to_do_below() -> None:
+    told = outcome([ok("All is well."), warning("It is slow.", "Wait."), note("Not seen.")], as_json=False)
+
+    assert told.ok
+    assert told.output.splitlines() == [
+        "ok       All is well.",
+        "warning  It is slow.",
+        "         -> Wait.",
+        "note     Not seen.",
+        "",
+        "no problems, 1 warning.",
+    ]
+
+
+def test_a_problem_makes_it_fail() -> None:
+    told = outcome([problem("It is gone."), problem("This too.")], as_json=False)
+
+    assert not told.ok
+    assert told.output.endswith("2 problems, no warnings.")
+
+
+def test_findings_as_json_are_one_object() -> None:
+    told = outcome([problem("It is gone.", "Bring it back.")], as_json=True)
+
+    finding = {"level": "problem", "what": "It is gone.", "advice": "Bring it back."}
+    assert json.loads(told.output) == {"ok": False, "findings": [finding]}
+
+
+def test_a_finding_cannot_steer_the_terminal_or_begin_a_line() -> None:
+    told = outcome([problem("a\x1b[31mb\nok       c")], as_json=False)
+
+    assert told.output.splitlines()[0] == "problem  a\N{REPLACEMENT CHARACTER}[31mb ok c"
+
+
+async def test_a_check_that_cannot_be_made_is_a_problem_beside_the_others() -> None:
+    async def broken() -> Sequence[Finding]:
+        raise InboxError("The disk is full.")
+
+    async def denied() -> Sequence[Finding]:
+        raise PermissionError(13, "Permission denied")
+
+    async def well() -> Sequence[Finding]:
+        return [ok("All is well.")]
+
+    found = await examined([broken, well, denied])
+
+    assert [each.level for each in found] == ["problem", "ok", "problem"]
+    assert found[0].what == "The disk is full."
+    assert "Permission denied" in found[2].what
+
+
+@given(st.text("0123456789abcdef", min_size=6), st.text("XYZ .:/"), st.text("XYZ .:/"))
+async def test_no_finding_quotes_a_secret(secret: str, before: str, after: str) -> None:
+    async def careless() -> Sequence[Finding]:
+        return [problem(f"{before}{secret}{after}", f"Use {secret}.")]
+
+    (found,) = await examined([careless], secrets=["", secret])
+
+    assert (found.what, found.advice) == (f"{before}***{after}", "Use ***.")
+
+
+# Git and the data folder
+
+
+async def test_git_is_there_with_its_version() -> None:
+    (found,) = await checks.git()
+
+    assert found.level == "ok"
+    assert found.what.startswith("git is there: 2.")
+
+
+async def test_a_git_that_is_missing_is_to_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    (found,) = await checks.git()
+
+    assert (found.level, found.what) == ("problem", "git cannot be run (No such file or directory).")
+
+
+async def test_a_data_folder_is_made_and_left_empty(tmp_path: Path) -> None:
+    (found,) = await checks.data_folder(tmp_path / "a" / "b")
+
+    assert found.level in {"ok", "warning"}
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+async def test_a_data_folder_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    (found,) = await checks.data_folder(tmp_path / "file" / "home")
+
+    assert found.level == "problem"
+    assert "cannot be written (Not a directory)" in found.what
+    assert "CITEBOT_HOME" in found.advice
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**9, "ok"), (10**9 - 1, "warning"), (10**8 - 1, "problem")])
+def test_little_room_is_a_warning_and_hardly_any_a_problem(free: int, level: str) -> None:
+    assert checks.room(Path("/data"), free).level == level
+
+
+# Indexes
+
+
+class Index(FakeIndex):
+    """An index of which this much is different."""
+
+    def __init__(self, **different: Any) -> None:
+        super().__init__()
+        self._different = different
+
+    async def status(self) -> IndexStatus:
+        return dataclasses.replace(await super().status(), **self._different)
+
+
+async def looked_at(**different: Any) -> Sequence[Finding]:
+    repositories = FakeRepositories("demo")
+    repositories.indexes["demo"] = Index(**different)
+    return await checks.indexes(repositories, now=7_200.0)
+
+
+async def test_an_index_of_head_is_fine() -> None:
+    assert await looked_at() == [ok("demo at 0123456 on main, indexed 2 hours ago.")]
+
+
+@pytest.mark.parametrize(
+    ("different", "says"),
+    [
+        ({"commits_behind": 3}, "demo at 0123456 on main, indexed 2 hours ago, 3 commits behind."),
+        ({"commits_behind": None}, "How far HEAD is from there cannot be told."),
+        ({"commit": None, "indexed_at": None}, "demo is not indexed yet."),
+    ],
+)
+async def test_an_index_that_is_not_of_head_is_to_be_refreshed(different: dict[str, Any], says: str) -> None:
+    (found,) = await looked_at(**different)
+
+    assert found.level == "warning"
+    assert found.what.endswith(says)
+    assert "citebot index" in found.advice
+
+
+async def test_warnings_of_an_index_are_passed_on() -> None:
+    found = await looked_at(warnings=("The clone is shallow.",))
+
+    assert [each.level for each in found] == ["ok", "warning"]
+    assert found[1].what == "demo: The clone is shallow."
+
+
+async def test_a_repository_that_fails_does_not_hide_the_others() -> None:
+    class Broken(FakeIndex):
+        async def status(self) -> IndexStatus:
+            raise StorageLocked("Another citebot has it.")
+
+    repositories = FakeRepositories("a", "b")
+    repositories.indexes["a"] = Broken()
+
+    found = await checks.indexes(repositories, now=0.0)
+
+    assert [(each.level, each.what.split()[0]) for each in found] == [("problem", "a:"), ("ok", "b")]
+
+
+# The language model
+
+
+@pytest.fixture
+def gemini() -> Iterator[FakeGemini]:
+    with running_gemini() as fake:
+        fake.script = lambda _: says("ready")
+        yield fake
+
+
+async def asked(gemini: FakeGemini, *, call: bool = True, **given: str) -> Sequence[Finding]:
+    """What is found about the model, with the answer to a call where one is made."""
+    settings = Settings.load({"GOOGLE_API_KEY": KEY, "GOOGLE_API_BASE_URL": gemini.url, **given})
+    return await examined([partial(checks.language_model, partial(open_models, settings), call=call)], secrets=[KEY])
+
+
+async def test_without_a_model_answers_quote_the_code(gemini: FakeGemini) -> None:
+    (found,) = await asked(gemini, GOOGLE_API_KEY="")
+
+    assert found.level == "note"
+    assert "GOOGLE_API_KEY" in found.advice
+
+
+async def test_a_model_is_not_called_unless_that_is_wanted(gemini: FakeGemini) -> None:
+    (found,) = await asked(gemini, call=False)
+
+    assert found.what.startswith("The language model google_genai:gemini-flash-latest is set up")
+    assert gemini.received == []
+
+
+async def test_a_model_that_answers_is_fine(gemini: FakeGemini) -> None:
+    assert await asked(gemini) == [ok("The language model google_genai:gemini-flash-latest answers.")]
+
+
+async def test_the_small_model_is_called_as_well(gemini: FakeGemini) -> None:
+    found = await asked(gemini, CITEBOT_SMALL_MODEL="google_genai:small")
+
+    assert [each.what.split()[3] for each in found] == ["google_genai:gemini-flash-latest", "google_genai:small"]
+
+
+async def test_a_key_that_is_refused_is_named_and_not_shown(gemini: FakeGemini) -> None:
+    gemini.script = lambda _: Failure(status=400, message=f"API key {KEY} not valid", reason="API_KEY_INVALID")
+
+    (found,) = await asked(gemini)
+
+    assert found.level == "problem"
+    assert "set the variable GOOGLE_API_KEY to a valid one" in found.what
+    assert KEY not in found.what
+
+
+async def test_a_key_that_is_missing_is_named(gemini: FakeGemini) -> None:
+    (found,) = await asked(gemini, GOOGLE_API_KEY="", CITEBOT_MODEL="google_genai:some")
+
+    assert found.level == "problem"
+    assert "needs a key: set the variable GOOGLE_API_KEY" in found.what
+
+
+async def test_a_model_that_another_stands_in_for_is_a_warning(gemini: FakeGemini) -> None:
+    gemini.script = lambda request: says("ready") if request.model == "other" else Failure(status=404)
+
+    (found,) = await asked(gemini, CITEBOT_FALLBACK_MODEL="google_genai:other")
+
+    assert found.level == "warning"
+    assert "google_genai:other takes its place" in found.what
+
+
+# All together
+
+
+@pytest_asyncio.fixture
+async def fake() -> AsyncIterator[FakeSlack]:
+    async with FakeSlack() as made:
+        yield made
+
+
+async def test_slack_is_looked_at_as_the_settings_say(fake: FakeSlack, tmp_path: Path) -> None:
+    variables = {
+        "CITEBOT_HOME": str(tmp_path),
+        "SLACK_BOT_TOKEN": fake.bot_token,
+        "SLACK_SIGNING_SECRET": fake.signing_secret,
+        "SLACK_API_BASE_URL": fake.api_url,
+        "SLACK_MODE": "http",
+    }
+
+    found = await examine(Settings.load(variables), tmp_path, open_app=FakeOpening(), call_model=False)
+
+    told = [each.what for each in found]
+    assert "SLACK_BOT_TOKEN is good: @citebot in Home." in told
+    assert any(each.startswith("SLACK_SIGNING_SECRET is set.") for each in told)
+    assert {each.level for each in found} == {"ok", "note", "warning"}  # it is in no channel
+
+
+def test_slack_is_reached_at_its_own_address_unless_another_is_given() -> None:
+    assert slack_credentials(Settings.load({})).api_url == "https://slack.com/api/"
+
+
+def test_with_nothing_configured_only_the_terminal_is_there(citebot: Citebot) -> None:
+    told = citebot("doctor", "--json").answer
+
+    assert told["ok"] is True
+    levels = {each["what"].split(";")[0]: each["level"] for each in told["findings"]}
+    assert levels["Slack is not set up"] == "note"
+    assert levels["There is no language model: answers quote the code."] == "note"
+    assert any(what.startswith("shop0 at ") and level == "ok" for what, level in levels.items())
+
+
+def test_outside_a_repository_everything_else_is_told_still(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["doctor"]) == 1
+
+    told = capsys.readouterr().out
+    assert "is not in a git repository" in told
+    assert "Slack is not set up" in told
+    assert told.endswith("1 problem, no warnings.\n")
+
+
+def test_settings_that_are_wrong_are_problems(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLACK_MODE", "pigeon")
+    monkeypatch.setenv("CITEBOT_FUSION", "sum")
+
+    assert run(["doctor", "--json"]) == 1
+
+    told = json.loads(capsys.readouterr().out)
+    assert sorted(each["what"].split(":")[0] for each in told["findings"]) == ["CITEBOT_FUSION", "SLACK_MODE"]
+
+
+def test_tokens_in_the_wrong_places_are_never_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = {
+        "SLACK_BOT_TOKEN": "xapp-1-very-secret",
+        "SLACK_APP_TOKEN": "xoxb-very-secret two",
+        "GOOGLE_API_KEY": KEY,
+    }
+    for variable, value in secrets.items():
+        monkeypatch.setenv(variable, value)
+
+    assert run(["--debug", "doctor"], open_app=FakeOpening()) == 1
+
+    captured = capsys.readouterr()
+    assert "SLACK_BOT_TOKEN holds an app-level token" in captured.out
+    assert not any(value in captured.out + captured.err for value in secrets.values())
