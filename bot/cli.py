@@ -218,6 +218,24 @@ def doctor(invocation: Invocation, repo: Path | None, *, call_model: bool, as_js
 
 
 @cli.command()
+@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only of late.")
+@json_option
+@click.pass_obj
+def feedback(invocation: Invocation, *, days: int | None, as_json: bool) -> int:
+    """List how people rated answers, and how those came about."""
+
+    async def work() -> Outcome:
+        from bot import feedback
+        from bot.chat import FILE
+        from bot.clock import SystemClock
+
+        path = invocation.settings().home / FILE
+        return await feedback.export(path, SystemClock(), days=days, as_json=as_json)
+
+    return invocation.conclude(work())
+
+
+@cli.command()
 @click.option("--mermaid", "form", flag_value="mermaid", help="As Mermaid, for documents [default].")
 @click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
 @click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")

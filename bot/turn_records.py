@@ -121,11 +121,12 @@ class TurnRecords:
             (run_id, person, opinion, self._clock.now()),
         )
 
-    async def feedback(self) -> Sequence[Feedback]:
-        """Return all opinions, oldest first."""
+    async def feedback(self, *, since: float = 0.0) -> Sequence[Feedback]:
+        """Return the opinions given since a time, oldest first."""
         rows = await self._database.rows(
             "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
-            "ORDER BY f.at, f.rowid"
+            "WHERE f.at >= ? ORDER BY f.at, f.rowid",
+            (since,),
         )
         return [
             Feedback(run_id=run_id, person=person, opinion=opinion, at=at, record=_record(record) if record else None)
