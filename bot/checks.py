@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.ports import ChatModel, ModelSource
+from bot.database import open_database
 from bot.descriptions import freshness
 from bot.doctor import Finding, note, ok, problem, warning
 from bot.markdown.showing import one_line
@@ -60,6 +61,14 @@ def room(home: Path, free: int) -> Finding:
     if free < TOO_LITTLE:
         return problem(told, advice)
     return warning(told, advice) if free < LITTLE else ok(told)
+
+
+async def message_database(path: Path) -> Sequence[Finding]:
+    """Whether the database of chat platforms can be used, where there is one; raises `InboxError` where it cannot."""
+    if not await asyncio.to_thread(path.is_file):
+        return []
+    async with open_database(path):
+        return [ok(f"The message database {path} can be used.")]
 
 
 async def language_model(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +13,13 @@ from bot.adapters.slack import checkup
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal import Terminal
 from bot.app import App, open_models
+from bot.chat import FILE
 from bot.clock import SystemClock
 from bot.doctor import Finding
 from bot.errors import SettingsError
+from bot.invocation import OpenApp
 from bot.library import Library
 from bot.settings import Settings
-
-OpenApp = Callable[[Settings, Path], AbstractAsyncContextManager[App]]
 
 
 async def examine(
@@ -38,6 +37,7 @@ async def examine(
         [
             checks.git,
             partial(checks.data_folder, settings.home),
+            partial(checks.message_database, settings.home / FILE),
             indexes,
             partial(checks.language_model, partial(open_models, settings), call=call_model),
             partial(checkup.findings, slack_credentials(settings), clock),

@@ -136,6 +136,16 @@ def test_little_room_is_a_warning_and_hardly_any_a_problem(free: int, level: str
     assert checks.room(Path("/data"), free).level == level
 
 
+async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "damaged.sqlite").write_text("no database at all, whatever its name says")
+
+    assert await checks.message_database(tmp_path / "missing.sqlite") == []
+    (found,) = await examined([partial(checks.message_database, tmp_path / "damaged.sqlite")])
+
+    assert found.level == "problem"
+    assert "is damaged. Move it away" in found.what
+
+
 # Indexes
 
 

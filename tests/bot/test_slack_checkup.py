@@ -103,6 +103,13 @@ async def test_a_bot_token_that_is_no_good_is_named(fake: FakeSlack, refusal: st
     assert helps in found.advice
 
 
+async def test_a_token_of_a_person_is_not_taken_for_a_bots(fake: FakeSlack) -> None:
+    person = {"user": "ann", "user_id": "U1ANN", "team": "Home", "team_id": "T0HOME"}
+    fake._api._methods = {**fake._api._methods, "auth.test": lambda _: person}
+
+    assert bad(await looked(fake)).what == "SLACK_BOT_TOKEN belongs to a person, not to a bot."
+
+
 async def test_an_app_token_without_its_scope_is_named(fake: FakeSlack) -> None:
     fake.access.app_scopes = set()
 

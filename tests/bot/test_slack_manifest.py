@@ -6,7 +6,8 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from bot.adapters.slack.scopes import ESSENTIAL, EVENTS, METHODS, WITHOUT, bot_s
 from bot.adapters.slack.slash import COMMANDS
 from bot.messages import Attachment, Content, Place
 from tests.bot.slack_worlds import SlackWorld
-from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.slack import FakeSlack
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ OF_OLD_APPS = {"assistant_thread_started"}
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Any]:
-    loaded = importlib.import_module("yaml").safe_load(TEXT)  # langchain-core brings it, without type hints
+    loaded = importlib.import_module("yaml").safe_load(TEXT)  # it has no type hints
     assert isinstance(loaded, dict)
     return loaded
 
@@ -132,16 +132,23 @@ def test_the_remarks_for_http_mode_name_the_path_that_is_listened_at() -> None:
     assert "SLACK_MODE=http" in TEXT
 
 
-@pytest_asyncio.fixture
-async def world(manifest: dict[str, Any], tmp_path: Path) -> AsyncIterator[SlackWorld]:
-    """A workspace whose app was made from the manifest."""
-    subscriptions = frozenset(manifest["settings"]["event_subscriptions"]["bot_events"])
+@asynccontextmanager
+async def world_of(scopes: Collection[str], tmp_path: Path) -> AsyncIterator[SlackWorld]:
+    """A workspace whose app has these scopes, and the events of the manifest that need no others."""
+    subscriptions = frozenset(event for event, scope in EVENTS.items() if scope is None or scope in scopes)
     async with FakeSlack(subscriptions=subscriptions) as fake:
-        fake.access.scopes = set(manifest["oauth_config"]["scopes"]["bot"])
-        made = SlackWorld(fake, tmp_path / "inbox.sqlite", agent=FakeAnswerer())
+        fake.access.scopes = set(scopes)
+        made = SlackWorld(fake, tmp_path / "inbox.sqlite")
         await made.begin()
         yield made
         await made.end()
+
+
+@pytest_asyncio.fixture
+async def world(manifest: dict[str, Any], tmp_path: Path) -> AsyncIterator[SlackWorld]:
+    """A workspace whose app was made from the manifest."""
+    async with world_of(manifest["oauth_config"]["scopes"]["bot"], tmp_path) as made:
+        yield made
 
 
 async def test_an_app_made_from_the_manifest_is_refused_nothing(world: SlackWorld) -> None:
@@ -163,3 +170,37 @@ async def test_an_app_made_from_the_manifest_is_refused_nothing(world: SlackWorl
 
     assert {call.error for call in fake.calls if call.error} == set()
     assert {call.method for call in fake.calls} <= set(METHODS)
+    assert "demo" in fake.home(ann)
+
+
+async def test_the_least_scopes_answer_a_mention_in_a_public_channel(tmp_path: Path) -> None:
+    async with world_of(ESSENTIAL, tmp_path) as world:
+        await world.mention("where is send?")
+
+        await world.fake.until(lambda: "Answer to: where is send?" in " ".join(world.said()))
+        assert {call.error for call in world.fake.calls if call.error} == set()
+
+
+@pytest.mark.parametrize("scope", sorted(bot_scopes() - ESSENTIAL))
+async def test_without_any_other_scope_a_mention_is_answered(scope: str, tmp_path: Path) -> None:
+    async with world_of(bot_scopes() - {scope}, tmp_path) as world:
+        await world.mention("where is send?")
+
+        await world.fake.until(lambda: "Answer to: where is send?" in " ".join(world.said()))
+
+
+async def test_where_nobody_can_tell_who_reads_along_nothing_is_answered(tmp_path: Path) -> None:
+    async with world_of(bot_scopes() - {"channels:read"}, tmp_path) as world:
+        await world.mention("where is send?")
+
+        (said,) = await world.fake.until(world.said)
+        assert "external_channels" in said
+
+
+async def test_the_home_tab_needs_to_see_that_a_direct_message_is_one(tmp_path: Path) -> None:
+    async with world_of(bot_scopes() - {"im:read"}, tmp_path) as world:
+        ann = world.people["ann"]
+        await world.fake.open_home(ann)
+
+        await world.fake.until(lambda: world.fake.home(ann))
+        assert "demo" not in world.fake.home(ann)
