@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
-from agent.ports import CodeSearch, ModelSource
-from bot.ports import Assistant, Index
-from bot.settings import Settings
+from agent.ports import CodeLibrary, CodeSearch, ModelSource
+from bot.errors import SettingsError
+from bot.freshness import Display
+from bot.library import Library
+from bot.ports import Answerer, Assistant, Index
+from bot.settings import RepositoryTable, Settings
+
+if TYPE_CHECKING:
+    from agent.agent import Agent
+    from indexer.index import CodeIndex
 
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """What is open while citebot runs. The assistant is opened by those who ask: looking things up needs none."""
+    """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none."""
 
     settings: Settings
     index: Index
@@ -26,24 +34,31 @@ class App:
     @asynccontextmanager
     async def open(cls, settings: Settings, repository: Path) -> AsyncGenerator[Self]:
         """Open the index of the repository at (or around) a path."""
-        # `--help` and a wrong option must not wait for numpy.
-        from indexer.index import CodeIndex
-
-        # Another provider's embedder finds its own key; Google's must not be sent to it.
-        google = settings.embedder.startswith("google_genai:")
         async with AsyncExitStack() as stack:
-            index = await CodeIndex.open(
-                repository,
-                home=settings.home,
-                embedder=settings.embedder,
-                include=settings.include,
-                exclude=settings.exclude,
-                fusion=settings.fusion,
-                api_key=settings.google_api_key if google else None,
-                base_url=settings.google_api_base_url if google else None,
-            )
-            stack.push_async_callback(index.aclose)
-            yield cls(settings=settings, index=index, open_assistant=partial(_open_assistant, settings, index))
+            index = await _open_index(settings, _only(settings, repository), stack)
+            opening = partial(_open_agent, settings, OneRepository(index))
+            yield cls(settings=settings, index=index, open_assistant=opening)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """What is open while a team asks: its repositories, who answers about them, and the hosts that may be linked to."""
+
+    library: Library
+    agent: Answerer
+    hosts: frozenset[str]
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Self]:
+        """Open the repositories of the settings; where there are none, the one at (or around) a path."""
+        async with AsyncExitStack() as stack:
+            tables = settings.repositories or (_only(settings, repository),)
+            indexes = [await _open_index(settings, table, stack) for table in tables]
+            library = Library(_by_name(indexes), display)
+            stack.push_async_callback(library.aclose)
+            agent = await stack.enter_async_context(_open_agent(settings, library))
+            yield cls(library=library, agent=agent, hosts=_hosts(settings, indexes))
 
 
 class OneRepository:
@@ -57,8 +72,50 @@ class OneRepository:
         return await self._index.pin()
 
 
+def _only(settings: Settings, path: Path) -> RepositoryTable:
+    return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
+
+
+async def _open_index(settings: Settings, table: RepositoryTable, stack: AsyncExitStack) -> CodeIndex:
+    # `--help` and a wrong option must not wait for numpy.
+    from indexer.index import CodeIndex
+
+    # Another provider's embedder finds its own key; Google's must not be sent to it.
+    google = settings.embedder.startswith("google_genai:")
+    index = await CodeIndex.open(
+        table.path,
+        home=settings.home,
+        embedder=settings.embedder,
+        include=table.include,
+        exclude=table.exclude,
+        fusion=settings.fusion,
+        api_key=settings.google_api_key if google else None,
+        base_url=settings.google_api_base_url if google else None,
+        ref=table.branch,
+        name=table.name,
+        web_url=table.web_url,
+    )
+    stack.push_async_callback(index.aclose)
+    return index
+
+
+def _by_name(indexes: Sequence[CodeIndex]) -> dict[str, Index]:
+    named: dict[str, Index] = {}
+    for index in indexes:
+        if index.name in named:
+            raise SettingsError(f"Two repositories are called {index.name}. Give one of them another `name`.")
+        named[index.name] = index
+    return named
+
+
+def _hosts(settings: Settings, indexes: Sequence[CodeIndex]) -> frozenset[str]:
+    """The hosts of the repositories on the web, and those that the operator adds."""
+    own = (urlsplit(index.web_url).hostname for index in indexes if index.web_url)
+    return frozenset([*settings.link_hosts, *filter(None, own)])
+
+
 @asynccontextmanager
-async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[Assistant]:
+async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
     from agent.agent import Agent
     from agent.checkpoints import open_saver
@@ -71,9 +128,7 @@ async def _open_assistant(settings: Settings, index: Index) -> AsyncGenerator[As
         web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
         if web is not None:
             stack.push_async_callback(web.aclose)
-        yield Agent(
-            OneRepository(index), saver, redact=redact, models=models, web=web, approval_calls=settings.approval_calls
-        )
+        yield Agent(library, saver, redact=redact, models=models, web=web, approval_calls=settings.approval_calls)
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:

@@ -82,6 +82,17 @@ def ask(invocation: Invocation, *, question: str, repo: Path | None, trace: bool
 
 
 @cli.command()
+@repo_option
+@click.pass_obj
+def serve(invocation: Invocation, repo: Path | None) -> None:
+    """Answer a team in Slack, until Ctrl-C or SIGTERM.
+
+    The repositories are those of citebot.toml; without any there, one: --repo, or the current one.
+    """
+    invocation.serve(repo)
+
+
+@cli.command()
 @click.argument("path", type=Repository(), required=False)
 @click.option("--full", is_flag=True, help="Begin from nothing.")
 @json_option

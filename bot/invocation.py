@@ -46,6 +46,13 @@ class Invocation:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
 
+    def serve(self, repo: Path | None) -> None:
+        """Serve the platforms until the process is told to end."""
+        from bot import service
+
+        settings = self.settings()
+        asyncio.run(until_ended(service.serve(settings, self.repository(repo, settings), complain)))
+
     def settings(self) -> Settings:
         """Read the settings, and log as they say."""
         from bot.settings import Settings

@@ -6,13 +6,22 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import platformdirs
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    SkipValidation,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -22,6 +31,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from bot.access import AccessPolicy
 from bot.errors import SettingsError
 
 PREFIX = "CITEBOT_"
@@ -29,6 +39,9 @@ FILE_NAME = "citebot.toml"
 # These say where settings are read from, so they are not settings themselves.
 CONFIG_VARIABLE = "CITEBOT_CONFIG"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
+
+# Tables, which no variable can hold.
+TABLES = ("access", "repositories")
 
 NO_MODEL = "none"
 _MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
@@ -50,6 +63,14 @@ def _absolute(value: object) -> object:
         raise ValueError(f"the home folder in {value} is not known") from error
 
 
+def _access(value: object) -> object:
+    if isinstance(value, AccessPolicy):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("it is a table, written [access]")  # noqa: TRY004 - what pydantic takes for a wrong value
+    return AccessPolicy.read(value)
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -67,6 +88,23 @@ def _model_or_none(value: str) -> str:
 
 Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Folder = Annotated[Path, BeforeValidator(_absolute)]
+
+
+Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
+Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+
+
+class RepositoryTable(BaseModel):
+    """One table `[[repositories]]`: a repository that a team can ask about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Folder
+    name: Name | None = None
+    branch: str = Field(default="HEAD", min_length=1)
+    web_url: Address | None = None
+    include: Globs = ()
+    exclude: Globs = ()
 
 
 class Settings(BaseSettings):
@@ -92,6 +130,14 @@ class Settings(BaseSettings):
     max_tokens: int = Field(default=200_000, gt=0)
     max_model_calls: int = Field(default=40, gt=0)
     approval_calls: int = Field(default=30, ge=0)
+    max_concurrent_answers: int = Field(default=8, gt=0, validation_alias="MAX_CONCURRENT_ANSWERS")
+    questions_per_minute: int = Field(default=10, gt=0)
+    questions_per_day: int = Field(default=300, gt=0)
+    link_hosts: Globs = ()
+    web_host: str = Field(default="127.0.0.1", min_length=1)
+    web_port: int = Field(default=8080, ge=0, le=65_535)
+    access: Annotated[SkipValidation[AccessPolicy], BeforeValidator(_access)] = Field(default_factory=AccessPolicy)
+    repositories: tuple[RepositoryTable, ...] = ()
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(
@@ -148,7 +194,8 @@ class Settings(BaseSettings):
 
 def variable_names() -> tuple[str, ...]:
     """Every variable that citebot reads."""
-    names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in Settings.model_fields.items()]
+    fields = {name: field for name, field in Settings.model_fields.items() if name not in TABLES}
+    names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in fields.items()]
     return (*names, CONFIG_VARIABLE, DOTENV_VARIABLE)
 
 
@@ -190,7 +237,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> dict[str, Any]:
     source = EnvSettingsSource(settings)
-    source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip()}
+    known = variable_names()
+    source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip() and name in known}
     return source()
 
 
@@ -205,7 +253,13 @@ def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     key = str(detail["loc"][0])
     in_file = key in file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
-    return f"{f'{FILE_NAME}: {key}' if in_file else variable}: {detail['msg'].removeprefix('Value error, ')}."
+    where = f"{FILE_NAME}: {_place(detail['loc'])}" if in_file else variable
+    return f"{where}: {detail['msg'].removeprefix('Value error, ')}."
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """Name a key of the file; tables of which there are several are counted from one."""
+    return " ".join(str(part + 1) if isinstance(part, int) else part for part in loc)
 
 
 def _unknown_key(key: str) -> str:

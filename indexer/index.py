@@ -79,11 +79,14 @@ class CodeIndex:
         api_key: SecretStr | None = None,
         base_url: str | None = None,
         ref: str = "HEAD",
+        name: str | None = None,
+        web_url: str | None = None,
     ) -> CodeIndex:
         """Open the index of the repository that a path lies in; nothing is indexed yet.
 
-        `home` is the data folder that all repositories share, `ref` what is indexed. Raises `RepositoryError`,
-        `StorageError` or `EmbedderError`, each with a sentence.
+        `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` stand in
+        for what the repository's remotes tell. Raises `RepositoryError`, `StorageError` or `EmbedderError`, each
+        with a sentence.
         """
 
         def opened() -> CodeIndex:
@@ -91,6 +94,9 @@ class CodeIndex:
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
                 folder = DataFolder(_utf8(home) / "repositories" / _folder_name(repository))
+                # Only now: a folder is found again under the name that it was made with.
+                repository.name = name or repository.name
+                repository.web_url = web_url or repository.web_url
                 made_with = provenance(chosen, include, exclude)
                 return cls(repository, folder, chosen, provenance=made_with, recipe=Recipe(fusion=fusion), ref=ref)
             except BaseException:
@@ -98,6 +104,16 @@ class CodeIndex:
                 raise
 
         return await asyncio.to_thread(opened)
+
+    @property
+    def name(self) -> str:
+        """What people call the repository."""
+        return self._repository.name
+
+    @property
+    def web_url(self) -> str | None:
+        """The project's page, which links lead to."""
+        return self._repository.web_url
 
     async def aclose(self) -> None:
         """Close everything that was opened."""

@@ -24,6 +24,7 @@ JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.check
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
+    "aiohttp": ("bot/web.py", "bot/adapters/slack/"),
     "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/invocation.py"),
@@ -40,6 +41,8 @@ HOMES = {
     "rank_bm25": ("indexer/lexical.py",),
     "rich": ("bot/adapters/",),
     "scipy": ("indexer/",),
+    "slack_bolt": ("bot/adapters/slack/",),
+    "slack_sdk": ("bot/adapters/slack/",),
     "tokenizers": ("indexer/",),
     "tree_sitter": ("indexer/",),
 }

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import SettingsError
-from bot.settings import Settings, file_keys, variable_names
+from bot.settings import TABLES, Settings, file_keys, variable_names
 
 
 def test_defaults_need_no_variable_and_no_file(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_stray_environment_file_is_not_read(tmp_path: Path) -> None:
 def test_names_of_variables_and_keys_belong_together() -> None:
     variables = set(variable_names())
 
-    assert {f"CITEBOT_{key.upper()}" for key in file_keys()} <= variables
+    assert {f"CITEBOT_{key.upper()}" for key in file_keys() if key not in TABLES} <= variables
     assert {"GOOGLE_API_KEY", "GOOGLE_API_BASE_URL", "CITEBOT_CONFIG"} <= variables
 
 
@@ -197,3 +197,40 @@ def test_a_model_without_its_provider_is_refused_with_an_example(tmp_path: Path,
 def test_a_limit_that_is_no_amount_is_refused(tmp_path: Path, variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"CITEBOT_{variable}: Input should be"):
         Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
+
+
+def test_repositories_are_tables_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text(
+        '[[repositories]]\npath = "shop"\n[[repositories]]\npath = "web"\nname = "site"\nexclude = ["dist/**"]\n'
+    )
+
+    shop, site = Settings.load({}, tmp_path).repositories
+
+    assert (shop.path, shop.name, shop.branch) == (Path.cwd() / "shop", None, "HEAD")
+    assert (site.name, site.exclude) == ("site", ("dist/**",))
+
+
+def test_a_wrong_table_is_named_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text(
+        '[[repositories]]\npath = "shop"\n[[repositories]]\nname = "a b"\nbrunch = "main"\n'
+    )
+
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({}, tmp_path)
+
+    named = {line.strip().split(": ")[1] for line in str(caught.value).splitlines()[1:]}
+    assert named == {"repositories 2 path", "repositories 2 name", "repositories 2 brunch"}
+
+
+def test_access_is_read_from_the_file_alone(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('[access]\nreindex = ["slack:U1"]\n')
+
+    assert Settings.load({"CITEBOT_ACCESS": "{}"}, tmp_path).access.reindex == ("slack:U1",)
+
+
+@pytest.mark.parametrize("text", ['access = "all"', "[access]\nopne = true"])
+def test_access_that_is_misspelt_opens_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "citebot.toml").write_text(text)
+
+    with pytest.raises(SettingsError, match="access"):
+        Settings.load({}, tmp_path)
