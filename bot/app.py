@@ -52,13 +52,24 @@ class Team:
     @asynccontextmanager
     async def open(cls, settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Self]:
         """Open the repositories of the settings; where there are none, the one at (or around) a path."""
-        async with AsyncExitStack() as stack:
-            tables = settings.repositories or (_only(settings, repository),)
-            indexes = [await _open_index(settings, table, stack) for table in tables]
-            library = Library(_by_name(indexes), display)
-            stack.push_async_callback(library.aclose)
-            agent = await stack.enter_async_context(_open_agent(settings, library))
-            yield cls(library=library, agent=agent, hosts=_hosts(settings, indexes))
+        async with (
+            open_library(settings, repository, display) as (library, hosts),
+            _open_agent(settings, library) as agent,
+        ):
+            yield cls(library=library, agent=agent, hosts=hosts)
+
+
+@asynccontextmanager
+async def open_library(
+    settings: Settings, repository: Path, display: Display
+) -> AsyncGenerator[tuple[Library, frozenset[str]]]:
+    """Open the repositories of the settings, or the one at a path; yields them and the hosts they are at on the web."""
+    async with AsyncExitStack() as stack:
+        tables = settings.repositories or (_only(settings, repository),)
+        indexes = [await _open_index(settings, table, stack) for table in tables]
+        library = Library(_by_name(indexes), display)
+        stack.push_async_callback(library.aclose)
+        yield library, _hosts(settings, indexes)
 
 
 class OneRepository:

@@ -91,7 +91,8 @@ class Inbox:
         """
         row = await self._database.row(
             "UPDATE inbox SET body = ?, state = 'received', run_id = substr(run_id, 1, 20) || ?, tries = 0, "
-            f"owner = '', stop = 0, received_at = ?, updated_at = ? WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
+            "owner = '', stop = 0, received_at = ?, updated_at = ? "
+            f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
             (_body(message), uuid.uuid4().hex[20:], self._clock.now(), self._clock.now(), *_values(message.key)),
         )
         return _entry(row) if row else None

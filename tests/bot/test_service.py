@@ -6,8 +6,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.fakes.slack import FakeSlack, Seen
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 30
 MOST_CALLS = 12
+REDELIVERY = 60.0  # seconds until Slack delivers again what nobody acknowledged
 QUESTION = "where is parse_date defined?"
 # One turn without a model: its nodes, and its journal.
 NODES = ("security_gateway", "input_preprocessor", "router", "retrieval", "synthesis", "check_citations")
@@ -30,38 +32,54 @@ POINTS = (
 )  # fmt: skip
 
 
-class Processes:
-    """Starts and ends processes that serve."""
+class Forks:
+    """The program that starts processes and ends them, shared by all tests."""
 
-    def __init__(self, server: asyncio.subprocess.Process, variables: Mapping[str, str], directory: Path) -> None:
-        self._server = server
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "tests.fakes.serving"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    async def ask(self, *line: Any) -> int:
+        async with asyncio.timeout(LIMIT):
+            return await asyncio.to_thread(self._asked, line)
+
+    def _asked(self, line: Sequence[Any]) -> int:
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        print(json.dumps(line), file=self._program.stdin, flush=True)
+        return int(self._program.stdout.readline())
+
+    def close(self) -> None:
+        self._program.communicate(timeout=LIMIT)
+
+
+class Processes:
+    """The processes of one test."""
+
+    def __init__(self, forks: Forks, variables: Mapping[str, str], directory: Path) -> None:
+        self._forks = forks
         self._variables = variables
         self._directory = directory
         self._running: set[int] = set()
 
-    async def start(self, point: str = "", **variables: str) -> int:
-        pid = await self._ask("start", {**self._variables, **variables}, str(self._directory), point)
+    async def start(self, point: str = "") -> int:
+        pid = await self._forks.ask("start", self._variables, str(self._directory), point)
         self._running.add(pid)
         return pid
 
     async def end(self, pid: int, number: int = signal.SIGTERM) -> int:
-        code = await self._ask("end", pid, int(number))
+        code = await self._forks.ask("end", pid, int(number))
         self._running.discard(pid)
         return code
 
     async def close(self) -> None:
         for pid in list(self._running):
             await self.end(pid, signal.SIGKILL)
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        await self._server.wait()
-
-    async def _ask(self, *line: Any) -> int:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(line).encode() + b"\n")
-        async with asyncio.timeout(LIMIT):
-            return int(await self._server.stdout.readline())
 
 
 class Office:
@@ -73,17 +91,20 @@ class Office:
         self.ann = fake.add_user("ann")
         self.channel = fake.add_channel("general", members=(self.ann,))
 
-    async def start(self, point: str = "", **variables: str) -> int:
-        pid = await self.processes.start(point, **variables)
+    async def start(self, point: str = "") -> int:
+        pid = await self.processes.start(point)
         await self.fake.until(lambda: len(self.fake.socket.connections) >= CONNECTIONS, within=LIMIT)
         return pid
 
     async def ask(self) -> str:
         return await self.fake.mention(self.channel, self.ann, QUESTION)
 
+    def is_answered(self, thread: str) -> bool:
+        return any(map(is_whole, self.fake.answers(self.channel, thread)))
+
     async def answered(self, thread: str) -> list[Seen]:
         """Wait until a message is whole, and everything that was begun is over."""
-        await self.fake.until(lambda: any(is_whole(seen) for seen in self.fake.answers(self.channel, thread)), within=LIMIT)
+        await self.fake.until(lambda: self.is_answered(thread), within=LIMIT)
         return self.fake.answers(self.channel, thread)
 
 
@@ -95,7 +116,9 @@ def is_whole(seen: Seen) -> bool:
 def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
     made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
     made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
-    made.write("shop/orders.py", "from shop.dates import parse_date\n\n\ndef order(text):\n    return parse_date(text)\n")
+    made.write(
+        "shop/orders.py", "from shop.dates import parse_date\n\n\ndef order(text):\n    return parse_date(text)\n"
+    )
     made.commit("Sell things")
     return made
 
@@ -105,22 +128,26 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    made = Forks()
+    yield made
+    made.close()
+
+
 @pytest_asyncio.fixture
-async def office(repository: GitRepo, home: Path) -> AsyncIterator[Office]:
-    server = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.fakes.serving",
-        cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+async def office(repository: GitRepo, home: Path, forks: Forks) -> AsyncIterator[Office]:
     async with FakeSlack() as fake:
         fake.limits.enabled = False
         variables = {
             "PATH": os.environ["PATH"],
             "CITEBOT_HOME": str(home),
+            "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
             "SLACK_BOT_TOKEN": fake.bot_token,
             "SLACK_APP_TOKEN": fake.app_token,
             "SLACK_API_BASE_URL": fake.api_url,
         }
-        processes = Processes(server, variables, repository.root)
+        processes = Processes(forks, variables, repository.root)
         try:
             yield Office(fake, processes)
         finally:
@@ -149,23 +176,69 @@ async def test_a_turn_killed_at_any_node_is_finished_in_the_same_message(office:
     assert await office.processes.end(second) == 128 + signal.SIGTERM
 
 
-async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(office: Office) -> None:
-    """Kills at the first call of a turn, then at the second, and so on: before it takes effect, and after."""
-    killed = 0
-    for after in (False, True):
-        for number in range(MOST_CALLS):
-            pid = await office.start()
-            gate = office.fake.faults.hang("*", skip=number, after=after)
-            thread = await office.ask()
-            await office.fake.until(lambda: gate.waiting or any(map(is_whole, office.fake.answers(office.channel, thread))), within=LIMIT)
-            print([c.method for c in office.fake.calls])
-            if not gate.waiting:
-                break
-            assert await office.processes.end(pid, signal.SIGKILL) == -signal.SIGKILL
-            office.fake.faults.clear()
-            killed += 1
-            second = await office.start()
-            (seen,) = await office.answered(thread)
-            assert "shop/dates.py" in seen.text
-            await office.processes.end(second)
-    assert killed > 5
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(office: Office, after: bool) -> None:
+    """Kills at the first call of a turn, then at the second, and so on: before it takes effect, or after."""
+    killed: list[str] = []
+    for number in range(MOST_CALLS):
+        dying = await office.start()
+        gate = office.fake.faults.hang("*", skip=number, after=after)
+        thread = await office.ask()
+        await office.fake.until(lambda: gate.waiting or office.is_answered(thread), within=LIMIT)  # noqa: B023
+        if not gate.waiting:
+            break
+        killed.append(office.fake.calls[-1].method)
+        assert await office.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
+        office.fake.faults.clear()
+
+        second = await office.start()
+        office.fake.clock.advance(REDELIVERY)
+
+        (seen,) = await office.answered(thread)
+        assert "shop/dates.py" in seen.text
+        await office.processes.end(second)
+    assert {"chat.startStream", "chat.stopStream"} <= set(killed)
+
+
+async def test_a_turn_under_way_is_finished_before_sigterm_ends_the_process(office: Office) -> None:
+    pid = await office.start()
+    gate = office.fake.faults.hang("chat.startStream")
+    thread = await office.ask()
+    await office.fake.until(lambda: gate.waiting, within=LIMIT)
+    ending = asyncio.create_task(office.processes.end(pid))
+    await office.fake.until(lambda: not office.fake.socket.connections, within=LIMIT)
+    gate.release()
+
+    assert await ending == 128 + signal.SIGTERM
+    (seen,) = office.fake.answers(office.channel, thread)
+    assert is_whole(seen)
+
+
+async def test_a_slack_that_is_away_at_first_is_tried_again(office: Office) -> None:
+    office.fake.faults.http("auth.test", 503)
+    pid = await office.start()
+    await office.answered(await office.ask())
+
+    assert await office.processes.end(pid) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({}, "There is no platform to serve."),
+        ({"SLACK_BOT_TOKEN": "xoxb-1"}, "Socket Mode needs SLACK_APP_TOKEN"),
+        ({"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_MODE": "http"}, "HTTP mode needs SLACK_SIGNING_SECRET"),
+    ],
+)
+def test_a_missing_token_is_one_sentence(
+    repository: GitRepo, tmp_path: Path, variables: Mapping[str, str], sentence: str
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,9 +1,9 @@
 """Processes that serve a team: `python -m tests.fakes.serving`.
 
 Each line of its input is a JSON list. `["start", variables, directory, point]` starts a process that does what
-`citebot serve` does, and answers its pid; at the point, if it is not empty, the process gets SIGKILL (`tests.fakes.dying`
-tells of points). `["end", pid, signal]` sends the signal, unless it is 0, waits for the process and answers how it
-ended. They are forked: what takes seconds to import is imported once.
+`citebot serve` does, and answers its pid; at the point, if it is not empty, the process gets SIGKILL
+(`tests.fakes.dying` tells of points). `["end", pid, signal]` sends the signal, unless it is 0, waits for the process
+and answers how it ended. They are forked: what takes seconds to import is imported once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import NoReturn
 import agent.agent  # noqa: F401 - imported before the forks
 import bot.service
 import indexer.index  # noqa: F401
-from bot.app import Team
 from bot.settings import Settings
 from bot.signals import Ended, until_ended
 from tests.fakes.dying import Fuse
@@ -62,7 +61,8 @@ def main() -> None:
     """Do what the lines say, one after the other."""
     for line in sys.stdin:
         verb, *arguments = json.loads(line)
-        print({"start": start, "end": end}[verb](*arguments), flush=True)  # noqa: T201 - the other side reads it
+        answer = start(*arguments) if verb == "start" else end(*arguments)
+        print(answer, flush=True)  # noqa: T201 - the other side reads it
 
 
 if __name__ == "__main__":
