@@ -1,5 +1,6 @@
 # make run [REPO=PATH]                 talk about a repository (default: this one)
 # make ask Q="..." [REPO=PATH]         ask one question
+# make serve [REPO=PATH]               answer a team in Slack
 # make install | test | lint           set up; run the tests; ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
 #
@@ -21,10 +22,13 @@ export Q REPO
 CITEBOT_ENV_FILE ?= $(wildcard .env)
 export CITEBOT_ENV_FILE
 
-.PHONY: run ask install test lint bench clean
+.PHONY: run serve ask install test lint bench clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m bot chat $${REPO:+--repo "$$REPO"}
+
+serve: $(INSTALLED)
+	@exec $(BIN)/python -m bot serve $${REPO:+--repo "$$REPO"}
 
 ask: $(INSTALLED)
 	@if [ -z "$$Q" ]; then echo 'Usage: make ask Q="where are event retries handled?" [REPO=PATH]' >&2; exit 2; fi
