@@ -15,7 +15,7 @@ from bot.answering import Answering, Desk
 from bot.drafts import Draft
 from bot.errors import BotError, ChatError, InboxError
 from bot.inbox import Entry
-from bot.messages import Content, IncomingMessage, MessageKey, Press
+from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press
 from bot.owners import is_gone
 from bot.ports import ChatPlatform
 from bot.replies import Reply
@@ -218,7 +218,13 @@ class Conversations:
             handles=entry.handles,
             recovered=entry.claims > (entry.state == "running"),  # somebody was at it before
             on_stop=partial(self._stop_soon, entry),
+            taken=partial(self._is_taken, entry),
         )
+
+    async def _is_taken(self, entry: Entry, handle: MessageHandle) -> bool:
+        """Whether a message is known to be the reply to another one."""
+        other = await self._desk.inbox.replied_with(handle)
+        return other is not None and other.id != entry.id
 
     def _stop_soon(self, entry: Entry) -> None:
         """A platform's own stop button was pressed."""

@@ -27,6 +27,7 @@ from bot.ways import Ways
 
 T = TypeVar("T")
 Note = Callable[[Sequence[MessageHandle]], Awaitable[None]]
+Taken = Callable[[MessageHandle], Awaitable[bool]]
 TRIES = 4  # of a finished reply, where calls get no answer
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
 
@@ -46,7 +47,8 @@ class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` names it for ever.
 
     Given the messages of an earlier try, it goes on in them; `recovered` says that there may be more that nobody noted.
-    `on_stop` is called when a person stops it in a way that only the platform knows.
+    `on_stop` is called when a person stops it in a way that only the platform knows. `taken` tells which messages are
+    replies to something else.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Reply:
         handles: Sequence[MessageHandle] = (),
         recovered: bool = False,
         on_stop: Callable[[], None] = lambda: None,
+        taken: Taken | None = None,
     ) -> None:
         self._ways = ways
         self._platform = ways.platform
@@ -66,6 +69,7 @@ class Reply:
         self._nonce = nonce
         self._note = note
         self._on_stop = on_stop
+        self._taken = taken
         self._unsure = recovered
         self._parts = [_Part(handle, None) for handle in handles]
         self._sent = len(handles)
@@ -294,10 +298,12 @@ class Reply:
         """Look for the next message, if it may have been sent before anybody could note it."""
         if not self._unsure:
             return False
-        handle = await self._platform.find(self._place, self._nonce_of(self._sent))
-        if handle in self.handles:  # numbers move on when a message is replaced
+        handle, known = await self._platform.find(self._place, self._nonce_of(self._sent)), None
+        while handle in self.handles and handle != known:  # numbers move on when a message is replaced
             self._sent += 1
-            return await self._recovered()
+            handle, known = await self._platform.find(self._place, self._nonce_of(self._sent)), handle
+        if handle in self.handles or (handle and self._taken and await self._taken(handle)):
+            handle = None  # a platform may take any message that was begun for the one that is looked for
         self._unsure = handle is not None
         if handle is not None:
             await self._add(_Part(handle, None))

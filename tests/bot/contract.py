@@ -173,6 +173,17 @@ async def a_question_deleted_while_it_is_answered_leaves_nothing(world: World) -
     await settled(world)
 
 
+async def a_deleted_question_takes_no_other_answer_with_it(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.mention("where is receive?", thread=thread)
+    await until(world, lambda said: len(said) == 2)
+    await world.delete(thread)
+    world.agent.gate.set()
+    await settled(world, "Answer to: where is receive?")
+
+
 async def the_word_stop_ends_the_answer(world: World) -> None:
     world.agent.gate = asyncio.Event()
     thread = await world.mention("where is send?")
@@ -272,6 +283,7 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_deleted_question_has_its_answer_withdrawn,
     a_question_deleted_while_it_is_answered_leaves_nothing,
     a_question_deleted_at_once_leaves_nothing,
+    a_deleted_question_takes_no_other_answer_with_it,
     the_word_stop_ends_the_answer,
     the_stop_button_ends_the_answer_for_its_asker,
     an_opinion_is_kept,

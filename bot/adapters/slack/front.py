@@ -6,7 +6,8 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -30,6 +31,7 @@ EVENTS = frozenset({
     "message.mpim", "reaction_added",
 })  # fmt: skip
 _MOST_EDITS = 1_000
+_LAST_SECONDS = 5.0  # for what came in before the end
 _ANY = re.compile("")
 
 log = logging.getLogger(__name__)
@@ -83,6 +85,32 @@ class Front:
         self._home = home
         self._edits: OrderedDict[str, None] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._at_work = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """At the end, let what came in be brought to its end: nothing of it may outlive the conversations."""
+        try:
+            yield
+        finally:
+            try:
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self._idle.wait()
+            except TimeoutError:
+                log.warning("%s deliveries were left to be delivered again", self._at_work)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        self._at_work += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._idle.set()
 
     def app(self, *, signing_secret: str = "") -> AsyncApp:
         """Build the Bolt app, with a middleware that stores and catch-alls that acknowledge."""
@@ -158,8 +186,9 @@ class Front:
         return replace(message, external=await self._channels.is_shared(message.place.channel))
 
     async def _store(self, body: dict[str, Any], context: Any, next_: Callable[[], Awaitable[Any]]) -> Any:
-        context["told"] = await self.take(body)
-        return await next_()
+        with self._working():
+            context["told"] = await self.take(body)
+            return await next_()
 
     async def _acknowledge(self, ack: Callable[[], Awaitable[Any]], context: Any) -> None:
         await ack()
@@ -167,9 +196,13 @@ class Front:
 
     async def _opened(self, event: dict[str, Any]) -> None:
         """Write the Home tab, or suggest questions in the messages tab."""
-        if event.get("tab") == "messages":
-            await self._suggest(str(event["channel"]))
-            return
+        with self._working():
+            if event.get("tab") == "messages":
+                await self._suggest(str(event["channel"]))
+            else:
+                await self._show_home(event)
+
+    async def _show_home(self, event: dict[str, Any]) -> None:
         place = Place(platform=PLATFORM, workspace=self._identity.team, channel=str(event.get("channel", "")))
         try:
             external = await self._channels.is_shared(place.channel)
@@ -182,7 +215,8 @@ class Front:
 
     async def _started(self, event: dict[str, Any]) -> None:
         thread = event.get("assistant_thread") or {}
-        await self._suggest(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
+        with self._working():
+            await self._suggest(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
 
     async def _suggest(self, channel: str, thread: str = "") -> None:
         wanted: dict[str, Any] = {"channel_id": channel, "prompts": [dict(each) for each in PROMPTS]}
@@ -194,11 +228,12 @@ class Front:
             log.info("no questions were suggested: %s", error)
 
     async def _tell(self, context: Any) -> None:
-        for told in context.get("told") or ():
-            try:
-                await self._whispers.send(told.place, Content(text=told.text))
-            except ChatError as error:
-                log.info("a person was not told: %s", error)
+        with self._working():
+            for told in context.get("told") or ():
+                try:
+                    await self._whispers.send(told.place, Content(text=told.text))
+                except ChatError as error:
+                    log.info("a person was not told: %s", error)
 
 
 def _channel_of(heard: Asked | Edited | Deleted) -> str:

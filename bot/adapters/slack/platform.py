@@ -23,6 +23,7 @@ from bot.ports import LiveStream
 Streaming = Literal["auto", "off"]
 EVENT_TYPE = "citebot_reply"
 _REMEMBERED = 2_000
+_DIRECT = "D"  # what the ids of direct conversations begin with
 
 # https://docs.slack.dev/apis/web-api/rate-limits: per method and workspace, posts per channel.
 RATES: Mapping[SendMethod, Rate] = {
@@ -68,6 +69,7 @@ class SlackPlatform:
         """Send a message, marked with the nonce; a file follows it in the thread."""
         if is_whispered(place):
             return await self._whispered(place, content, nonce)
+        await self._hint_directly(place, content.status)
         answer = await self._calls.send(
             lambda: self._client.chat_postMessage(
                 channel=place.channel,
@@ -121,6 +123,7 @@ class SlackPlatform:
         """Begin a stream; `StreamRefused` where the workspace has none."""
         if is_whispered(place):
             return Whispered(self._whispers, await self._whispered(place, content, nonce))
+        await self._hint_directly(place, content.status)
         user, team = await self._asker(place)
         answer = await self._calls.send(
             lambda: self._client.chat_startStream(
@@ -153,6 +156,11 @@ class SlackPlatform:
             )
         except ChatError as error:
             log.debug("no status is shown: %s", error)
+
+    async def _hint_directly(self, place: Place, status: str) -> None:
+        """Show in a DM at once that work is under way; the message that comes next clears it."""
+        if status and place.channel.startswith(_DIRECT):
+            await self.hint(place, status.replace("`", ""))
 
     async def _whispered(self, place: Place, content: Content, nonce: str) -> MessageHandle:
         await self._whispers.send(place, content)

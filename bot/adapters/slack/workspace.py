@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from aiohttp import web
+from slack_bolt.async_app import AsyncApp
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.channels import Channels
@@ -85,15 +86,20 @@ class Slack:
             home=Home(repositories, access, self._clock),
         )
         app = front.app(signing_secret=self._options.signing_secret)
-        if self._options.mode == "http":
-            if server is None:
-                raise ValueError("HTTP mode needs a server to listen at.")
-            by_requests(app, server)
+        async with front.open(), self._delivering(app, server):
             yield
-            return
+
+    @asynccontextmanager
+    async def _delivering(self, app: AsyncApp, server: web.Application | None) -> AsyncIterator[None]:
         options = self._options
-        async with by_socket(
-            app, self._calls, options.app_token,
-            connections=options.connections, ping_interval=options.ping_interval,
-        ):  # fmt: skip
-            yield
+        if options.mode == "socket":
+            async with by_socket(
+                app, self._calls, options.app_token,
+                connections=options.connections, ping_interval=options.ping_interval,
+            ):  # fmt: skip
+                yield
+            return
+        if server is None:
+            raise ValueError("HTTP mode needs a server to listen at.")
+        by_requests(app, server)
+        yield
