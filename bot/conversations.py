@@ -134,6 +134,8 @@ class Conversations:
 
     async def _share(self, entry: Entry) -> str:
         """Show everyone in the place what only the asker has seen, once."""
+        if entry.id in self._turns:  # the answer shows, and is being noted
+            await self._turns[entry.id].ended.wait()
         content = self._shareable.pop(entry.run_id, None)
         if content is None:
             return "I do not have this answer any more. Ask again to share it."

@@ -281,8 +281,6 @@ async def test_a_private_answer_is_shared_with_the_channel_on_request(world: Sla
     assert world.replies() == []
 
     await world.fake.press(world.channel, seen.ts, "citebot_share", user=ann)
-    await world.fake.delivered()
-    print([e.text for e in world.fake.ephemeral(world.channel, ann)], seen.thread_ts)
 
     await settled(world, "Answer to: where is send?")
     assert world.replies()[0].thread_ts is None
