@@ -200,7 +200,7 @@ async def test_the_messages_tab_suggests_questions(world: SlackWorld) -> None:
     await world.fake.open_home(ann, "messages")
     dm = world.fake.dm_channel(ann)
 
-    prompts = await world.fake.until(lambda: world.fake.workspace.prompts.get((dm, "")))
+    prompts = await world.fake.until(lambda: world.fake.workspace.prompts.get((dm, ""), []))
 
     assert 1 <= len(prompts) <= 4
 
@@ -306,7 +306,7 @@ async def test_two_processes_give_one_answer(tmp_path: Path) -> None:
         await two.end()
 
 
-async def test_a_place_that_is_not_citebots_own_cannot_be_pressed(world: SlackWorld) -> None:
+async def test_a_reaction_to_what_a_person_wrote_stops_nothing(world: SlackWorld) -> None:
     message = await world.mention("where is send?")
     await settled(world, "Answer to")
 
@@ -314,3 +314,38 @@ async def test_a_place_that_is_not_citebots_own_cannot_be_pressed(world: SlackWo
     await world.fake.delivered()
 
     await settled(world, "Answer to")
+
+
+async def test_a_stream_that_expires_while_an_answer_is_written_goes_on_in_place(world: SlackWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    world.fake.expire_streams()
+
+    world.agent.gate.set()
+    (said,) = await settled(world, "demo at 0123456")
+
+    assert said.count("Answer to: where is send?") == 1
+
+
+async def test_a_long_answer_goes_on_in_the_thread_of_its_question(world: SlackWorld) -> None:
+    question = await world.mention("why " + "and what of this one? " * 700)
+
+    answers = await world.fake.until(
+        lambda: [each for each in world.replies() if "demo at" in each.text] and world.replies()
+    )
+
+    assert len(answers) == 2
+    assert {each.thread_ts for each in answers} == {question}
+    assert sum(each.text.split().count("one?") for each in answers) == 700
+
+
+async def test_unknown_commands_buttons_and_shortcuts_are_acknowledged(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    message = await world.fake.message(world.channel, ann, "hello")
+    await world.fake.open_home(ann)
+    await world.fake.slash("/another", "x", channel=world.channel, user=ann)
+    await world.fake.shortcut("unknown", world.channel, message, user=ann)
+    await world.fake.delivered()
+
+    assert all(each.acked and len(each.attempts) == 1 for each in world.fake.deliveries.sent)

@@ -4,20 +4,77 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent.events import AgentEvent
 from bot.adapters.slack.platform import Streaming
 from bot.chat import ChatPolicy
 from bot.usage import Limits
 from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
+from tests.fakes.answerer import FakeAnswerer
+from tests.fakes.parts import ANSWER, event
 from tests.fakes.slack import Clock, FakeSlack
 
 QUESTIONS = 30
 MOST_SILENT = 15.0  # seconds that an answer may stand still
 STEP = 0.25
+SECONDS = 40
 REST = 0.03  # real seconds in which nothing happens
+
+
+class Writer(FakeAnswerer):
+    """Writes a word a second, for as long as it is asked to."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def ask(
+        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        self.asked.append((question, thread, repository))
+        words = [f"word{number} " for number in range(SECONDS)]
+        for word in words:
+            yield event("token", text=word)
+            await self._clock.sleep(1)
+        yield event("answer", answer=replace(ANSWER, text="".join(words), citations=()))
+
+
+async def test_thirty_answers_that_are_written_at_once_all_keep_growing(tmp_path: Path) -> None:
+    async with FakeSlack(clock=Clock(frozen=True)) as fake:
+        policy = ChatPolicy(hosts=HOSTS, limits=Limits(per_minute=100), max_concurrent=QUESTIONS)
+        world = SlackWorld(fake, tmp_path / "i.sqlite", paced=True, policy=policy, agent=Writer(fake.clock))
+        await world.begin()
+        for number in range(QUESTIONS):
+            channel = fake.add_channel(f"team-{number}", members=(world.people["ann"],))
+            await fake.mention(channel, world.people["ann"], "where is send?")
+        silences = await silences_until_settled(world)
+
+        assert max(silences) <= MOST_SILENT
+        assert not [call for call in fake.calls if call.error == "ratelimited"]
+        assert {text.split("\n")[0].split()[-1] for text in world.said()} == {f"word{SECONDS - 1}"}
+        await world.end()
+
+
+async def silences_until_settled(world: SlackWorld) -> list[float]:
+    """Let time pass until all answers are settled; return for how long each stood still at most."""
+    changed: dict[str, tuple[str, float]] = {}
+    silences: dict[str, float] = defaultdict(float)
+    async with asyncio.timeout(120):
+        while True:
+            now, replies = world.clock.now(), world.replies()
+            for reply in replies:
+                before, at = changed.get(reply.ts, ("", now))
+                silences[reply.ts] = max(silences[reply.ts], now - at if "demo at" not in before else 0)
+                changed[reply.ts] = (reply.text, at if reply.text == before else now)
+            if len(replies) == QUESTIONS and all("demo at" in reply.text for reply in replies):
+                return list(silences.values())
+            await at_rest(world)
+            world.fake.clock.advance(STEP * 2)
 
 
 @pytest.mark.parametrize(("mode", "streaming"), [("socket", "auto"), ("http", "auto"), ("http", "off")])
