@@ -14,7 +14,7 @@ from bot.clock import Clock
 from bot.messages import Place, Rate, SendMethod
 
 # An answer is changed a little less often than it could be, so that there is room left for those that are finished.
-PACE = 1.25
+PACE = 1.1
 _TINY = 1e-6
 
 
