@@ -19,7 +19,7 @@ _PROSE = re.compile(
     r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
     r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?(?!\()"
     r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
-    r"|(?P<address><?\b(?:[a-z][a-z0-9+.-]{1,20}\\?:\\?/\\?/|www\\?\.|(?:mailto|data|javascript)\\?:)"
+    r"|(?P<address><?(?:[a-z][a-z0-9+.-]{0,20}\\?:\\?/\\?/|\b(?:www\\?\.|(?:mailto|data|javascript)\\?:))"
     r"[^\s<>\"'`]{1,2000}>?"
     r"|(?<![\w.-])(?<![\w.-]/)(?:[a-z0-9-]{1,63}\\?\.){1,6}(?:[a-z]{2,24}/[^\s<>\"'`]{0,2000}|(?:"
     r"ai|app|biz|cc|click|cn|co|com|dev|gg|info|io|link|ly|me|net|online|org|ru|site|to|top|xyz)\b(?![.-]?\w)))"

@@ -38,6 +38,7 @@ AWS_KEY, GITHUB_TOKEN = "AKIA" + "Q3EGX7T5ZPLM2VNW", "ghp_" + "x8Kd02mTqLw7RzYbN
 ENV_SECRET = "correct-horse-9137"
 
 HARMS = (
+    "A word of more than twenty letters runs into ittheevidenceevidencehttps://evil.example.com/x and x://y.",
     "@everyone @here @channel <!channel> <!here> <@U024BE7LH> <@&81384> <#C024BE7LR> <!subteam^S1>",
     "[click](https://evil.example.com/?q=1) ![x](https://evil.example.com/x.png) [a [b] c](https://evil.example.com)",
     "<https://evil.example.com> <https://evil.example.com|here> https://evil.example.com/a www.evil.example.com",
