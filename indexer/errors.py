@@ -4,7 +4,9 @@ IndexerError
 ├── RepositoryError          the git side
 │   ├── NotARepository       the path holds no git repository
 │   ├── EmptyRepository      there is no commit yet
-│   └── MissingObjects       git objects are not there (partial clone, damage)
+│   ├── MissingObjects       git objects are not there (partial clone, damage)
+│   ├── BadAddress           a remote repository is configured so that it cannot be fetched
+│   └── RemoteError          a remote repository could not be fetched; has a state
 ├── StorageError             the data folder
 │   ├── StorageUnwritable    read-only or full
 │   ├── StorageVersion       written by another version
@@ -16,6 +18,8 @@ IndexerError
 ├── BadPattern               a glob or a regular expression cannot be understood
 └── UnknownPath              the path is not in the indexed commit
 """
+
+from indexer.tips import State
 
 
 class IndexerError(Exception):
@@ -36,6 +40,18 @@ class EmptyRepository(RepositoryError):
 
 class MissingObjects(RepositoryError):
     """Git objects that the commit refers to are not there."""
+
+
+class BadAddress(RepositoryError):
+    """An address, a branch or a token that no repository can be fetched with."""
+
+
+class RemoteError(RepositoryError):
+    """A remote repository could not be fetched; what was fetched before is still there."""
+
+    def __init__(self, state: State, message: str) -> None:
+        super().__init__(message)
+        self.state = state
 
 
 class StorageError(IndexerError):

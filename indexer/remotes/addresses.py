@@ -1,0 +1,133 @@
+"""Addresses of repositories: which ones are fetched from, what tells two of them apart, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from indexer.errors import BadAddress
+
+Scheme = Literal["https", "http", "ssh", "file"]
+
+_SCHEMES: dict[str, Scheme] = {
+    "https": "https",
+    "http": "http",
+    "ssh": "ssh",
+    "git+ssh": "ssh",
+    "ssh+git": "ssh",
+    "file": "file",
+}
+_SCP_LIKE = re.compile(r"(?:(?P<user>[A-Za-z0-9._-]+)@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^:].*)")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+_UNPRINTABLE = re.compile(r"[^\x21-\x7e\u00a1-\U0010fffd]")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+_USUAL_PORTS = {"https": 443, "http": 80}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# Hosts that serve ssh on the port of https, under another name.
+_SSH_HOSTS = {
+    "ssh.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Address:
+    """A repository's address, taken apart; `host` is in small letters and empty for files."""
+
+    scheme: Scheme
+    user: str | None
+    host: str
+    port: int | None
+    path: str
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Understand an address; `BadAddress` for what is not fetched from, without repeating a password."""
+        if not url or url.startswith("-") or _UNPRINTABLE.search(url):
+            raise BadAddress(f"{redacted(url)!r} is no address of a repository. Write it as https://host/team/project.")
+        if url.startswith("/"):
+            return cls(scheme="file", user=None, host="", port=None, path=url)
+        if "://" in url:
+            return _from_url(url)
+        match = _SCP_LIKE.fullmatch(url)
+        if match is None or "::" in url:
+            raise BadAddress(f"{redacted(url)!r} is no address of a repository. Write it as https://host/team/project.")
+        return _checked(
+            cls(scheme="ssh", user=match["user"], host=match["host"].lower(), port=None, path=match["path"]), url
+        )
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as credentials are tied to them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+    @property
+    def project(self) -> str:
+        """The path without what hosts let people leave out, in one case: `team/project`."""
+        return self.path.strip("/").removesuffix(".git").rstrip("/").casefold()
+
+    @property
+    def key(self) -> str:
+        """What is the same for all addresses of one repository: the web server and the project, but not the way."""
+        host = _SSH_HOSTS.get(self.host, self.host.removeprefix("www."))
+        is_usual = self.scheme == "ssh" or self.port in {None, _USUAL_PORTS.get(self.scheme)}
+        return f"{host if is_usual else f'{host}:{self.port}'}/{self.project}"
+
+    @property
+    def hides_credentials(self) -> bool:
+        """Whether nobody on the way to the host can read what is sent."""
+        return self.scheme in {"https", "ssh"} or self.host in _LOOPBACK
+
+
+def redacted(text: str, *secrets: str) -> str:
+    """A text that may be shown: without secrets and without what stands before the @ of an address."""
+    for secret in secrets:
+        text = text.replace(secret, "[secret]")
+    return _CREDENTIALS.sub("", text)
+
+
+def shown(url: str) -> str:
+    """An address that somebody else gave, fit to be shown: no credentials, no query, nothing unprintable."""
+    return _UNPRINTABLE.sub("", redacted(url)).partition("?")[0].partition("#")[0][:300]
+
+
+def same_repository(one: str, other: str) -> bool:
+    """Whether two addresses lead to one repository; what is no address leads nowhere."""
+    try:
+        return Address.parse(one).key == Address.parse(other).key
+    except BadAddress:
+        return False
+
+
+def _from_url(url: str) -> Address:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BadAddress(f"{redacted(url)!r} is no address of a repository: the host cannot be read.") from error
+    scheme = _SCHEMES.get(parts.scheme)
+    if scheme is None:
+        raise BadAddress(
+            f"Nothing is fetched over {parts.scheme!r} ({redacted(url)}). Give an address that begins with https://, "
+            "ssh:// or file://."
+        )
+    if parts.password is not None:
+        raise BadAddress(
+            f"The address {redacted(url)} holds a password. Take it out, put the token into a variable, and name "
+            "the variable instead."
+        )
+    if parts.query or parts.fragment:
+        raise BadAddress(f"The address {shown(url)} goes on after its path. Give it without ? and #.")
+    host = (parts.hostname or "").lower()
+    return _checked(Address(scheme=scheme, user=parts.username, host=host, port=port, path=parts.path), url)
+
+
+def _checked(address: Address, url: str) -> Address:
+    is_local = address.scheme == "file" and not address.host
+    if not address.path.strip("/") or not (is_local or _HOST.fullmatch(address.host)):
+        raise BadAddress(f"{redacted(url)!r} names no repository on a host. Write it as https://host/team/project.")
+    return address

@@ -1,0 +1,214 @@
+"""A bare clone of one branch of a remote repository, kept up to date below the data folder.
+
+All history of the branch is fetched, with its contents. A partial clone would have to ask the host whenever somebody
+wants to know who wrote a line, and a shallow one could not tell; neither may fail because a host is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.complaints import text
+from indexer.errors import RepositoryError, StorageLocked
+from indexer.remotes import states
+from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.transport import Completed, Limits, Transport
+from indexer.storage import storage_errors
+from indexer.tips import State, Tip
+
+_LOCAL_SECONDS = 60.0  # for what git does without the network
+_INCOMING = "refs/citebot/incoming"
+_LOCK = "citebot.hold"
+_LEFTOVERS = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/tmp_*")
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Advertised:
+    """What a host shows: its branches with their commits, the default one, and where it redirected to."""
+
+    branches: dict[str, str]
+    default: str | None
+    moved: str
+
+
+class Clone:
+    """The clone of one remote; its `HEAD` is the branch that is followed, at the commit fetched last.
+
+    A fetch that fails changes nothing. Clones that share `slots` fetch that many at a time.
+    """
+
+    def __init__(
+        self,
+        remote: RemoteRepository,
+        home: Path,
+        *,
+        slots: asyncio.Semaphore | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.remote = remote
+        self.name = remote.name
+        self.path = home / "repositories" / remote.folder_name
+        self._limits = limits or Limits()
+        self._transport = Transport(remote, self.path, self._limits)
+        self._slots = slots or asyncio.Semaphore(1)
+        self._busy = asyncio.Lock()
+        self._forced = ""
+
+    async def prepare(self) -> None:
+        """Make the repository, empty, if it is not there: an index can then be opened before the host answers."""
+        if not (self.path / "HEAD").exists():
+            async with self._busy, self._held() as hold:
+                await self._make(hold)
+
+    async def newest(self) -> Tip:
+        """Fetch the newest commit of the branch, if it is not here yet.
+
+        Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable.
+        """
+        async with self._busy, self._held() as hold:
+            if not (self.path / "HEAD").exists():
+                await self._make(hold)
+            there = await self._advertised()
+            branch, commit = self._followed(there)
+            here = await self._here()
+            if here != (branch, commit):
+                async with self._slots:
+                    commit = await self._fetch(branch, hold)
+                await self._switch(branch, commit, here)
+            return self._tip(branch, commit, there.moved)
+
+    def _tip(self, branch: str, commit: str, moved: str) -> Tip:
+        remark = " ".join(each for each in (moved, self._forced) if each)
+        state: State = "moved" if moved else "force-pushed" if self._forced else "ready"
+        return Tip(commit=commit, branch=text(os.fsencode(branch)), state=state, remark=remark)
+
+    def _followed(self, there: _Advertised) -> tuple[str, str]:
+        branch = self.remote.branch or there.default
+        if not there.branches:
+            raise states.empty(self.remote)
+        if branch is None or branch not in there.branches:
+            raise states.branch_gone(self.remote, branch, sorted(there.branches))
+        return branch, there.branches[branch]
+
+    async def _advertised(self) -> _Advertised:
+        asked = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
+        done = await self._ask(*asked, seconds=self._limits.listing)
+        moved = states.moved_remark(self.remote, done.complaint)
+        lines = [os.fsdecode(line).partition("\t") for line in done.output.split(b"\n") if line]
+        heads = {name: value for value, _, name in lines}
+        default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
+        prefix = "refs/heads/"
+        branches = {name.removeprefix(prefix): value for name, value in heads.items() if name.startswith(prefix)}
+        return _Advertised(branches=branches, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved)
+
+    async def _here(self) -> tuple[str, str] | None:
+        """The branch and the commit that were fetched last."""
+        head = await self._local("symbolic-ref", "--quiet", "HEAD")
+        commit = await self._local("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+        if head.status or commit.status:
+            return None
+        return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), text(commit.output.strip())
+
+    async def _fetch(self, branch: str, hold: int) -> str:
+        """Fetch into a ref of our own, so that readers see the branch move only when everything is here."""
+        await asyncio.to_thread(self._clear)
+        refspec = f"+refs/heads/{branch}:{_INCOMING}"
+        how = ("--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        await self._ask("fetch", *how, "--", self.remote.url, refspec, seconds=self._limits.fetching, hold=hold)
+        return await self._output("rev-parse", "--verify", f"{_INCOMING}^{{commit}}")
+
+    async def _switch(self, branch: str, commit: str, here: tuple[str, str] | None) -> None:
+        """Move the branch, and on the way note a rewritten history and drop branches that are no longer followed."""
+        self._forced = ""
+        if here is not None and here[0] == branch:
+            if (await self._local("merge-base", "--is-ancestor", here[1], commit)).status == 1:
+                self._forced = states.forced_remark(branch, here[1], commit)
+        else:
+            await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+            await self._drop_others(branch)
+        await self._output("update-ref", f"refs/heads/{branch}", commit)
+
+    async def _drop_others(self, branch: str) -> None:
+        """A branch `a` that was followed would stand in the way of a branch `a/b`."""
+        heads = (await self._output("for-each-ref", "--format=%(refname)", "refs/heads/")).splitlines()
+        for name in heads:
+            if name != f"refs/heads/{branch}":
+                await self._output("update-ref", "-d", name)
+
+    async def _make(self, hold: int) -> None:
+        made = await self._transport.run(
+            "init", "--quiet", "--bare", "--template=", "--initial-branch=main", seconds=_LOCAL_SECONDS, held=(hold,)
+        )
+        if made.status:
+            raise states.complaint_error(self.remote, made.complaint)
+        await self._output("config", "remote.origin.url", self.remote.url)
+
+    async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> Completed:
+        """Run what speaks with the host; a failure is a `RemoteError`."""
+        try:
+            done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
+        except TimeoutError as error:
+            raise states.too_slow(self.remote, seconds) from error
+        if done.status:
+            raise states.complaint_error(self.remote, done.complaint)
+        return done
+
+    async def _local(self, *arguments: str) -> Completed:
+        try:
+            return await self._transport.run(*arguments, seconds=_LOCAL_SECONDS)
+        except TimeoutError as error:
+            raise RepositoryError(f"git does not come to an end in {self.path}. Check the disk.") from error
+
+    async def _output(self, *arguments: str) -> str:
+        done = await self._local(*arguments)
+        if done.status:
+            raise states.complaint_error(self.remote, done.complaint)
+        return os.fsdecode(done.output).strip()
+
+    def _clear(self) -> None:
+        """Take away what a git that was killed left; nobody else is at it, as the lock is held."""
+        for pattern in _LEFTOVERS:
+            for path in self.path.glob(pattern):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[int]:
+        """Hold the clone against other processes; git inherits the lock, should this process be killed."""
+        hold = await asyncio.to_thread(self._hold)
+        try:
+            yield hold
+        finally:
+            os.close(hold)
+
+    def _hold(self) -> int:
+        with storage_errors(self.path / _LOCK):
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                hold = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                if error.errno in _FULL:
+                    raise states.disk_full(self.path) from error
+                raise
+        try:
+            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(hold)
+            raise StorageLocked(
+                f"Another citebot is fetching {self.name} (it holds {self.path / _LOCK}). It is tried again by itself."
+            ) from error
+        return hold
+
+
+def open_clones(remotes: list[RemoteRepository], home: Path, *, at_once: int = 4) -> list[Clone]:
+    """The clones of several remotes, of which so many fetch at a time; nothing is read or fetched yet."""
+    slots = asyncio.Semaphore(at_once)
+    return [Clone(remote, home, slots=slots) for remote in remotes]

@@ -1,0 +1,123 @@
+"""What git says when a fetch fails, as one of a few states, each with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from indexer.complaints import shown as shown_path
+from indexer.errors import RemoteError
+from indexer.remotes.addresses import redacted, same_repository, shown
+from indexer.remotes.configured import RemoteRepository
+from indexer.tips import State
+
+_MOST_NAMED = 10  # branches that a sentence lists
+
+# Words of git, of curl and of ssh, in the language that git is made to speak; the first that match count.
+_WORDS: dict[State, re.Pattern[str]] = {
+    "disk full": re.compile(r"no space left|quota exceeded|file too large|disk full", re.IGNORECASE),
+    "host not trusted": re.compile(r"host key verification|certificate|SSL: no alternative", re.IGNORECASE),
+    "auth refused": re.compile(
+        r"could not read (?:username|password)|authentication failed|returned error: 40[13]\b|permission denied"
+        r"|access denied|not authorized|too many authentication failures",
+        re.IGNORECASE,
+    ),
+    "not found": re.compile(
+        r"repository '[^']*' (?:not found|does not exist)|repository not found|could not be found"
+        r"|returned error: (?:404|410)\b|does not appear to be a git repository|is this a git repository\?"
+        r"|not a git repository",
+        re.IGNORECASE,
+    ),
+    "branch gone": re.compile(r"couldn't find remote ref", re.IGNORECASE),
+    "moved": re.compile(r"update url base from redirection|protocol .+ (?:disabled|not supported)", re.IGNORECASE),
+    "host down": re.compile(
+        r"could(?: not|n't) (?:resolve|connect)|failed to connect|connection (?:refused|reset|timed|closed)"
+        r"|operation (?:too slow|timed out)|timed out|empty reply|unexpected disconnect|early EOF|recv failure"
+        r"|returned error: (?:429|5\d\d)\b|RPC failed|hung up unexpectedly|network is unreachable|no route to host"
+        r"|temporary failure|transfer closed|HTTP/2 stream",
+        re.IGNORECASE,
+    ),
+}
+_REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
+
+
+def complaint_error(remote: RemoteRepository, complaint: str) -> RemoteError:
+    """Say why git could not fetch."""
+    _, token = remote.sign_in or ("", "")
+    text = redacted(complaint, token) if token else redacted(complaint)
+    state = next((state for state, words in _WORDS.items() if words.search(text)), None)
+    if state is None:
+        return RemoteError("failed", f"{_place(remote)} could not be fetched: {_reason(text)}. It is tried again.")
+    if state == "branch gone":
+        return branch_gone(remote, remote.branch, ())
+    return RemoteError(state, _SENTENCES[state].format(place=_place(remote), name=remote.name, reason=_reason(text)))
+
+
+def too_slow(remote: RemoteRepository, seconds: float) -> RemoteError:
+    """Say that a host did not finish in time."""
+    return RemoteError(
+        "host down", f"{_place(remote)} did not answer within {seconds:g} seconds. It is tried again by itself."
+    )
+
+
+def disk_full(folder: Path) -> RemoteError:
+    """Say that there is no room for a clone."""
+    where = shown_path(folder)
+    return RemoteError("disk full", f"The disk that holds {where} is full. Free some room; it goes on then.")
+
+
+def empty(remote: RemoteRepository) -> RemoteError:
+    """Say that nothing was pushed yet."""
+    return RemoteError("empty", f"{_place(remote)} has no commit yet. Push one; it is noticed by itself.")
+
+
+def branch_gone(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
+    """Say that the branch that is followed was deleted or renamed, and which ones there are."""
+    there = f" There are: {_listed(others)}." if others else ""
+    if branch is None:
+        what = f"{_place(remote)} has no default branch that exists."
+    else:
+        what = f"{_place(remote)} has no branch {branch}: it was deleted or renamed, or is written otherwise."
+    return RemoteError("branch gone", f"{what}{there} Set branch to one that is there.")
+
+
+def forced_remark(branch: str, old: str, new: str) -> str:
+    """Say that history was rewritten."""
+    return f"{branch} was force-pushed: {old[:7]} is no longer part of it. It went on from {new[:7]}."
+
+
+def moved_remark(remote: RemoteRepository, complaint: str) -> str:
+    """Say where a host redirects to; nothing if that is the same repository, or nowhere."""
+    target = next((shown(url) for url in _REDIRECTED.findall(complaint)), "")
+    if not target or same_repository(target, remote.url):
+        return ""
+    return f"{_place(remote)} has moved to {target}. It is fetched from there; set url to the new address."
+
+
+_SENTENCES: dict[State, str] = {
+    "disk full": "There is no room on the disk for the clone of {name}. Free some; it goes on then.",
+    "host not trusted": "{place} did not prove who it is ({reason}). Add its certificate, or its line in known_hosts.",
+    "auth refused": "{place} refused the sign-in. Check that the token or key is valid and may read the repository.",
+    "not found": "There is no repository at {place}, or the sign-in may not see it. Check url and the token.",
+    "host down": "{place} cannot be reached ({reason}). It is tried again by itself.",
+    "moved": "{place} redirects to where no repository can be fetched ({reason}). Set url to its new address.",
+}
+
+
+def _place(remote: RemoteRepository) -> str:
+    return f"{remote.name} ({shown(remote.url)})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    rest = len(listed) - _MOST_NAMED
+    return ", ".join(listed[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _reason(text: str) -> str:
+    """The line that ended git, in bounds; what the host itself says is not repeated."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("remote:", "warning:"))]
+    grave = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
+    line = re.sub(r"^(?:fatal|error): ", "", grave[0]) if grave else "no reason given"
+    return "".join(char for char in line if char.isprintable())[:200].rstrip(". ")
