@@ -128,4 +128,5 @@ def published(root: Path, host: GitHost, name: str) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     host.root.mkdir(parents=True, exist_ok=True)
     run_git(host.root, "clone", "--quiet", "--bare", str(root), str(target))
+    run_git(target, "config", "receive.denyDeleteCurrent", "ignore")
     return target

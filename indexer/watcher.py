@@ -1,0 +1,285 @@
+"""Notices that a repository has a new commit, by being told, asking its host or looking, and has it indexed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from indexer.errors import IndexerError, RemoteError
+from indexer.models import IndexStatus, RefreshReport
+from indexer.tips import State, Tip
+
+log = logging.getLogger(__name__)
+
+_UNEXPECTED = "Something went wrong that should not; the log says what. It is tried again by itself."
+
+
+class Clock(Protocol):
+    """Tells the time in seconds, and waits."""
+
+    def now(self) -> float:
+        """Return the time."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Source(Protocol):
+    """A repository that is watched."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    async def newest(self) -> Tip:
+        """Bring here the newest commit, and return it; `IndexerError` says why that cannot be done."""
+
+
+class Indexes(Protocol):
+    """The indexes of the repositories, by name."""
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed."""
+
+    async def refresh(self, name: str) -> RefreshReport:
+        """Index the newest commit that is here, joining a refresh that is under way."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pace:
+    """How often, in seconds: hosts are asked, local files looked at, and one repository refreshed at most.
+
+    Errors double the time to the next attempt, up to `ceiling`. A push that a host told of but does not show yet is
+    looked for again after `echo`.
+    """
+
+    poll: float = 60.0
+    look: float = 1.0
+    gap: float = 2.0
+    retry: float = 5.0
+    ceiling: float = 900.0
+    echo: float = 3.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchStatus:
+    """What is known of one repository; `sentence` says what is wrong or worth knowing, else it is empty.
+
+    Times are in seconds since the epoch.
+    """
+
+    repository: str
+    state: State
+    sentence: str
+    branch: str | None
+    commit: str | None
+    indexed: str | None
+    looked_at: float | None
+    indexed_at: float | None
+    failures: int
+    next_look: float | None
+
+
+@dataclass(kw_only=True)
+class _Watch:
+    """One repository and how far it has come."""
+
+    source: Source
+    every: float
+    ceiling: float  # seconds between looks that fail
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    tip: Tip | None = None
+    indexed: str | None = None
+    tried: str | None = None  # the commit that was to be indexed last
+    missed: str | None = None  # the commit that a refresh ended without
+    announced: str | None = None
+    echoes: int = 0
+    look_error: IndexerError | None = None
+    look_failures: int = 0
+    refresh_error: str = ""
+    refresh_failures: int = 0
+    retry_at: float = 0.0
+    began: float = float("-inf")
+    looked_at: float | None = None
+    indexed_at: float | None = None
+    next_look: float | None = None
+
+
+class Watcher:
+    """Keeps the indexes at the newest commits for as long as `run` goes on; whatever fails is tried again.
+
+    Hosts are polled, local repositories looked at. Pushes that come while a refresh is under way become one.
+    """
+
+    def __init__(
+        self,
+        indexes: Indexes,
+        clock: Clock,
+        *,
+        polled: Sequence[Source] = (),
+        local: Sequence[Source] = (),
+        pace: Pace | None = None,
+        at_once: int = 2,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._indexes = indexes
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._slots = asyncio.Semaphore(at_once)
+        self._jitter = jitter
+        watches = [_Watch(source=each, every=self._pace.poll, ceiling=self._pace.ceiling) for each in polled]
+        watches += [_Watch(source=each, every=self._pace.look, ceiling=self._pace.look) for each in local]
+        self._watches = {watch.source.name: watch for watch in watches}
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for watch in self._watches.values():
+                group.create_task(self._follow(watch))
+
+    def notify(self, repository: str, ref: str, commit: str | None = None) -> None:
+        """Take note that somebody pushed, as a host says; `commit` is what the ref should show, if it is known."""
+        watch = self._watches.get(repository)
+        if watch is None or (commit is not None and commit == watch.indexed):
+            return
+        log.info("%s: %s was pushed", repository, ref)
+        watch.announced, watch.echoes = commit, 3
+        watch.told.set()
+
+    def status(self) -> tuple[WatchStatus, ...]:
+        """Describe every repository."""
+        return tuple(_status(watch) for watch in self._watches.values())
+
+    async def _follow(self, watch: _Watch) -> None:
+        while True:
+            await self._round(watch)
+            await self._pause(watch)
+
+    async def _indexed(self, watch: _Watch) -> str | None:
+        try:
+            return (await self._indexes.status(watch.source.name)).commit
+        except IndexerError as error:
+            log.warning("%s: %s", watch.source.name, error)
+            return None
+
+    async def _round(self, watch: _Watch) -> None:
+        """Look, and have indexed what is new; a failure is noted and never ends the watch."""
+        watch.told.clear()
+        try:
+            if watch.looked_at is None:
+                watch.indexed = await self._indexed(watch)
+            tip = await self._look(watch)
+            if tip is not None and tip.commit == watch.indexed:
+                _settled(watch)
+            elif tip is not None and self._is_due(watch, tip):
+                await self._refresh(watch, tip)
+        except Exception:
+            log.exception("%s: a look at it failed", watch.source.name)
+            self._put_off(watch, _UNEXPECTED)
+
+    async def _look(self, watch: _Watch) -> Tip | None:
+        try:
+            watch.tip = await watch.source.newest()
+        except IndexerError as error:
+            if str(error) != str(watch.look_error):
+                log.warning("%s", error)
+            watch.look_error = error
+            watch.look_failures += 1
+            return None
+        finally:
+            watch.looked_at = self._clock.now()
+        watch.look_error, watch.look_failures = None, 0
+        return watch.tip
+
+    def _is_due(self, watch: _Watch, tip: Tip) -> bool:
+        """Whether a new tip is to be indexed now: one that failed waits for its time, another one does not."""
+        return tip.commit != watch.tried or self._clock.now() >= watch.retry_at
+
+    async def _refresh(self, watch: _Watch, tip: Tip) -> None:
+        async with self._slots:
+            watch.began, watch.tried = self._clock.now(), tip.commit
+            try:
+                report = await self._indexes.refresh(watch.source.name)
+            except IndexerError as error:
+                self._put_off(watch, str(error))
+                return
+        _settled(watch)
+        watch.indexed, watch.indexed_at = report.commit, self._clock.now()
+        if report.commit == tip.commit:
+            return
+        # A refresh that was joined may have begun before this commit was there: once more, but not for ever.
+        if watch.missed == tip.commit:
+            watch.indexed = tip.commit
+        else:
+            watch.missed = tip.commit
+            watch.told.set()
+
+    def _put_off(self, watch: _Watch, why: str) -> None:
+        """Note why a commit was not indexed, and when it is tried again."""
+        if why != watch.refresh_error:
+            log.warning("%s: %s", watch.source.name, why)
+        watch.refresh_error = why
+        watch.refresh_failures += 1
+        delay = _doubled(self._pace.retry, watch.refresh_failures - 1, self._pace.ceiling)
+        watch.retry_at = self._clock.now() + delay
+
+    async def _pause(self, watch: _Watch) -> None:
+        """Wait until the next look is due or somebody tells of a push, and in any case for the gap."""
+        delay = self._delay(watch)
+        watch.next_look = self._clock.now() + delay
+        tasks = [asyncio.ensure_future(each) for each in (watch.told.wait(), self._clock.sleep(delay))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        rest = watch.began + self._pace.gap - self._clock.now()
+        if rest > 0:
+            await self._clock.sleep(rest)
+
+    def _delay(self, watch: _Watch) -> float:
+        delay = _doubled(watch.every, watch.look_failures, max(watch.ceiling, watch.every)) * self._spread()
+        if watch.refresh_failures and not watch.look_failures:
+            delay = min(delay, max(watch.retry_at - self._clock.now(), 0.0))
+        if watch.echoes and watch.announced not in {None, watch.tip.commit if watch.tip else None}:
+            watch.echoes -= 1
+            delay = min(delay, self._pace.echo)
+        return delay
+
+    def _spread(self) -> float:
+        """Up to a fifth less or more, so that many repositories do not ask their host at the same time."""
+        return 0.8 + 0.4 * self._jitter()
+
+
+def _doubled(seconds: float, times: int, ceiling: float) -> float:
+    return min(seconds * 2.0 ** min(times, 30), ceiling)
+
+
+def _settled(watch: _Watch) -> None:
+    """Forget what went wrong with indexing: it is done."""
+    watch.refresh_error, watch.refresh_failures, watch.retry_at = "", 0, 0.0
+
+
+def _status(watch: _Watch) -> WatchStatus:
+    tip = watch.tip
+    state: State = "failed" if watch.refresh_error else tip.state if tip else "ready"
+    sentence = watch.refresh_error or (tip.remark if tip else "")
+    if watch.look_error is not None:
+        state = watch.look_error.state if isinstance(watch.look_error, RemoteError) else "failed"
+        sentence = str(watch.look_error)
+    return WatchStatus(
+        repository=watch.source.name,
+        state=state,
+        sentence=sentence,
+        branch=tip.branch if tip else None,
+        commit=tip.commit if tip else None,
+        indexed=watch.indexed,
+        looked_at=watch.looked_at,
+        indexed_at=watch.indexed_at,
+        failures=watch.look_failures + watch.refresh_failures,
+        next_look=watch.next_look,
+    )
