@@ -1,0 +1,103 @@
+"""The address that hosts post pushes to; strangers learn nothing from its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from aiohttp import web
+
+from bot.clock import Clock
+from bot.errors import SettingsError
+from bot.webhooks.deliveries import Deliveries
+from bot.webhooks.pushes import FORM, concerned, event_of, is_ping, pushes_in, read_payload
+from bot.webhooks.signatures import is_authentic
+from indexer.remotes.configured import RemoteRepository
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 5_000_000
+READ_SECONDS = 10.0
+_TYPES = frozenset({"application/json", FORM})
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class Notify(Protocol):
+    """Whoever wants to know of pushes; takes no time."""
+
+    def __call__(self, repository: str, ref: str, commit: str | None = None) -> None:
+        """Take note that a ref of a configured repository was pushed."""
+
+
+def push_webhook(
+    remotes: Sequence[RemoteRepository], secrets: Sequence[SecretStr], notify: Notify, clock: Clock
+) -> Handler:
+    """Make the handler of `POST` requests from hosts that share one of the secrets.
+
+    It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
+    to whoever does not know the secret, and 4xx to what cannot be read. `SettingsError` if there is no secret.
+    """
+    texts = [secret.get_secret_value() for secret in secrets]
+    if not texts or not all(texts):
+        raise SettingsError("Webhooks need a secret that is not empty. Set one here and the same at the host.")
+    deliveries = Deliveries()
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await _read(request)
+        if isinstance(body, int):
+            return web.Response(status=body)
+        if not is_authentic(request.headers, body, texts, now=clock.now()):
+            log.warning("A webhook was refused: its signature is missing, wrong or too old.")
+            return web.Response(status=401)
+        return web.Response(status=_pass_on(request, body, remotes, notify, deliveries))
+
+    return answer
+
+
+def _pass_on(
+    request: web.Request,
+    body: bytes,
+    remotes: Sequence[RemoteRepository],
+    notify: Notify,
+    deliveries: Deliveries,
+) -> int:
+    """Tell of the pushes in a delivery that is authentic; return the status to answer with."""
+    event = event_of(request.headers)
+    if is_ping(event):
+        return 200
+    if request.content_type not in _TYPES:
+        return 415
+    payload = read_payload(body, request.content_type)
+    if payload is None:
+        return 400
+    found = [(remote, push) for push in pushes_in(event, payload) for remote in concerned(push, remotes)]
+    if not found:
+        return 204
+    if deliveries.is_new(request.headers, body):
+        for remote, push in found:
+            notify(remote.name, push.ref, push.commit)
+    return 202
+
+
+async def _read(request: web.Request) -> bytes | int:
+    """The body, or the status that says why it was not read to its end."""
+    if (request.content_length or 0) > MOST_BYTES:
+        return 413
+    body = bytearray()
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            async for part in request.content.iter_chunked(65_536):
+                body += part
+                if len(body) > MOST_BYTES:
+                    return 413
+    except TimeoutError:
+        return 408
+    except (web.RequestPayloadError, ConnectionError):
+        return 400
+    return bytes(body)

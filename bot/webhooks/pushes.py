@@ -1,0 +1,162 @@
+"""What a delivery says was pushed, read from the formats of the hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from indexer.errors import BadAddress
+from indexer.remotes.addresses import Address
+from indexer.remotes.configured import RemoteRepository
+
+FORM = "application/x-www-form-urlencoded"
+_EVENT_HEADERS = ("X-Forgejo-Event", "X-Gitea-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Event-Key")
+_PINGS = frozenset({"ping", "diagnostics:ping"})
+_PUSHES = frozenset({"push", "Push Hook", "repo:push", "repo:refs_changed"})
+_SYSTEM = "System Hook"  # all that happens on a GitLab; the payload says what
+_BRANCH = "refs/heads/"
+_MOST_CHANGES = 100  # branches that one delivery may tell of
+# Where payloads name the repository's addresses and its full name.
+_ADDRESSES = (
+    ("repository", "clone_url"), ("repository", "ssh_url"), ("repository", "html_url"), ("repository", "git_http_url"),
+    ("repository", "git_ssh_url"), ("repository", "links", "html", "href"), ("project", "git_http_url"),
+    ("project", "git_ssh_url"), ("project", "web_url"),
+)  # fmt: skip
+_NAMES = (("repository", "full_name"), ("project", "path_with_namespace"))
+
+Payload = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Push:
+    """A branch that was pushed to; `commit` is None where it was deleted.
+
+    `keys` are what `Address.key` is of the repository, `project` its name on the host, in small letters.
+    """
+
+    keys: frozenset[str]
+    project: str
+    ref: str
+    commit: str | None
+    default_branch: str | None
+
+    @property
+    def branch(self) -> str | None:
+        """The branch; None for a tag."""
+        return self.ref.removeprefix(_BRANCH) if self.ref.startswith(_BRANCH) else None
+
+
+def read_payload(body: bytes, content_type: str) -> Payload | None:
+    """Read the object in a body that is JSON, or a form with JSON in it; None if there is none."""
+    try:
+        text = body.decode("utf-8")
+        if content_type == FORM:
+            text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def event_of(headers: Mapping[str, str]) -> str:
+    """What a host calls that which happened."""
+    return next((headers[name] for name in _EVENT_HEADERS if name in headers), "")
+
+
+def is_ping(event: str) -> bool:
+    """Whether a host only tries whether somebody listens."""
+    return event in _PINGS
+
+
+def pushes_in(event: str, payload: Payload) -> tuple[Push, ...]:
+    """All branches and tags that a delivery says were pushed; none if it is about something else."""
+    is_push = event in _PUSHES or (event == _SYSTEM and payload.get("object_kind") == "push")
+    if not is_push:
+        return ()
+    keys = frozenset(_keys(filter(None, (_text(payload, *path) for path in _ADDRESSES + _clone_links(payload)))))
+    project = next(filter(None, (_text(payload, *path) for path in _NAMES)), "") or _server_name(payload)
+    default = _text(payload, "repository", "default_branch") or _text(payload, "project", "default_branch")
+    return tuple(
+        Push(keys=keys, project=project.casefold(), ref=ref, commit=commit, default_branch=default or None)
+        for ref, commit in _changes(payload)
+    )
+
+
+def concerned(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
+    """The configured repositories whose branch was pushed to.
+
+    A host may know itself by another name than we do, so where no address fits, the project's name does.
+    """
+    addresses = [(remote, remote.address) for remote in remotes]
+    found = [remote for remote, address in addresses if address.key in push.keys]
+    found = found or [remote for remote, address in addresses if push.project and _project(address) == push.project]
+    return [remote for remote in found if push.branch is not None and _follows(remote, push)]
+
+
+def _follows(remote: RemoteRepository, push: Push) -> bool:
+    branch = remote.branch or push.default_branch
+    return branch is None or branch == push.branch
+
+
+def _project(address: Address) -> str:
+    return address.project.removeprefix("scm/")  # Bitbucket's own servers
+
+
+def _keys(urls: Iterable[str]) -> Iterator[str]:
+    for url in urls:
+        try:
+            yield Address.parse(url).key
+        except BadAddress:
+            continue
+
+
+def _changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
+    """Refs and their new commits."""
+    if _text(payload, "ref"):
+        yield _text(payload, "ref"), _commit(_text(payload, "after"))
+        return
+    for change in _list(payload, "push", "changes")[:_MOST_CHANGES]:
+        after = change.get("new") if isinstance(change.get("new"), dict) else change.get("old")
+        if isinstance(after, dict) and after.get("type") == "branch":
+            yield _BRANCH + _text(after, "name"), _commit(_text(change, "new", "target", "hash"))
+    for change in _list(payload, "changes")[:_MOST_CHANGES]:
+        yield _text(change, "ref", "id"), _commit(_text(change, "toHash"))
+
+
+def _clone_links(payload: Payload) -> tuple[tuple[str, ...], ...]:
+    """Where Bitbucket's own servers list addresses."""
+    links = _list(payload, "repository", "links", "clone")[:10]
+    return tuple(("repository", "links", "clone", str(place), "href") for place in range(len(links)))
+
+
+def _server_name(payload: Payload) -> str:
+    key, slug = _text(payload, "repository", "project", "key"), _text(payload, "repository", "slug")
+    return f"{key}/{slug}" if key and slug else ""
+
+
+def _commit(sha: str) -> str | None:
+    return sha if sha.strip("0") else None
+
+
+def _at(payload: object, path: Sequence[str]) -> object:
+    for step in path:
+        if isinstance(payload, list) and step.isdecimal():
+            payload = payload[int(step)]
+        elif isinstance(payload, dict):
+            payload = payload.get(step)
+        else:
+            return None
+    return payload
+
+
+def _text(payload: object, *path: str) -> str:
+    found = _at(payload, path)
+    return found if isinstance(found, str) else ""
+
+
+def _list(payload: object, *path: str) -> list[dict[str, Any]]:
+    found = _at(payload, path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -1,0 +1,74 @@
+"""Whether a delivery comes from who knows the secret, in the ways of GitHub, GitLab, Gitea, Forgejo and Bitbucket.
+
+Everything is compared in constant time, and over the bytes as they came.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+
+STALE_SECONDS = 300.0  # between a signed time and ours
+
+# Headers that hold the HMAC-SHA256 of the body in hexadecimal; the first that is there decides.
+_HEXADECIMAL = (
+    ("X-Forgejo-Signature", ""),
+    ("X-Gitea-Signature", ""),
+    ("X-Hub-Signature-256", "sha256="),  # GitHub
+    ("X-Hub-Signature", "sha256="),  # Bitbucket; the `sha1=` that GitHub puts there is not believed
+)
+_SIGNED, _SIGNED_ID, _SIGNED_AT = "webhook-signature", "webhook-id", "webhook-timestamp"  # GitLab
+_TOKEN = "X-Gitlab-Token"  # noqa: S105 - the name of a header
+_ENCODED = "whsec_"  # begins a secret that is a key in base64, and never sent itself
+
+
+def is_authentic(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], *, now: float) -> bool:
+    """Tell whether one of the secrets vouches for a body; the strongest proof that is given has to hold.
+
+    `headers` ignore case. Without a secret nothing is authentic.
+    """
+    secrets = [secret for secret in secrets if secret]
+    if _SIGNED in headers:
+        return _is_signed(headers, body, secrets, now)
+    for header, prefix in _HEXADECIMAL:
+        if header in headers:
+            return _is_one_of(headers[header], [prefix + _hexadecimal(secret, body) for secret in secrets])
+    if _TOKEN in headers:
+        return _is_one_of(headers[_TOKEN], [secret for secret in secrets if not secret.startswith(_ENCODED)])
+    return False
+
+
+def _is_signed(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: float) -> bool:
+    """The signature covers the delivery's id and time; several may be given while secrets are exchanged."""
+    identity, at = headers.get(_SIGNED_ID, ""), headers.get(_SIGNED_AT, "")
+    if not identity or not (at.isascii() and at.isdecimal() and len(at) < 16) or abs(now - int(at)) > STALE_SECONDS:
+        return False
+    signed = b".".join((_bytes(identity), at.encode(), body))
+    digests = (hmac.new(_key(secret), signed, hashlib.sha256).digest() for secret in secrets)
+    expected = ["v1," + base64.b64encode(digest).decode() for digest in digests]
+    return any([_is_one_of(given, expected) for given in headers[_SIGNED].split()[:8]])  # noqa: C419 - in constant time
+
+
+def _is_one_of(given: str, expected: Sequence[str]) -> bool:
+    """Compare with every one of them, so that the time it takes tells nothing."""
+    return any([hmac.compare_digest(_bytes(given), _bytes(each)) for each in expected])  # noqa: C419
+
+
+def _hexadecimal(secret: str, body: bytes) -> str:
+    return hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest()
+
+
+def _key(secret: str) -> bytes:
+    if not secret.startswith(_ENCODED):
+        return _bytes(secret)
+    try:
+        return base64.b64decode(secret.removeprefix(_ENCODED), validate=True)
+    except binascii.Error:
+        return _bytes(secret)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
