@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ _LOCAL_SECONDS = 60.0  # for what git does without the network
 _INCOMING = "refs/citebot/incoming"
 _LOCK = "citebot.hold"
 _LEFTOVERS = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/tmp_*")
+_NO_CLONE = "not a git repository: "  # what git says of its own folder, and of no remote one
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -148,7 +149,7 @@ class Clone:
             "init", "--quiet", "--bare", "--template=", "--initial-branch=main", seconds=_LOCAL_SECONDS, held=(hold,)
         )
         if made.status:
-            raise states.complaint_error(self.remote, made.complaint)
+            raise states.local_error(self.remote, made.complaint, self.path)
         await self._output("config", "remote.origin.url", self.remote.url)
 
     async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> Completed:
@@ -157,6 +158,8 @@ class Clone:
             done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
         except TimeoutError as error:
             raise states.too_slow(self.remote, seconds) from error
+        if done.status and _NO_CLONE in done.complaint:
+            raise states.local_error(self.remote, done.complaint, self.path)
         if done.status:
             raise states.complaint_error(self.remote, done.complaint)
         return done
@@ -170,15 +173,14 @@ class Clone:
     async def _output(self, *arguments: str) -> str:
         done = await self._local(*arguments)
         if done.status:
-            raise states.complaint_error(self.remote, done.complaint)
+            raise states.local_error(self.remote, done.complaint, self.path)
         return os.fsdecode(done.output).strip()
 
     def _clear(self) -> None:
         """Take away what a git that was killed left; nobody else is at it, as the lock is held."""
-        for pattern in _LEFTOVERS:
-            for path in self.path.glob(pattern):
-                with suppress(FileNotFoundError):
-                    path.unlink()
+        with storage_errors(self.path / _LOCK):
+            for path in (each for pattern in _LEFTOVERS for each in self.path.glob(pattern)):
+                path.unlink(missing_ok=True)
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[int]:

@@ -25,8 +25,7 @@ _WORDS: dict[State, re.Pattern[str]] = {
     ),
     "not found": re.compile(
         r"repository '[^']*' (?:not found|does not exist)|repository not found|could not be found"
-        r"|returned error: (?:404|410)\b|does not appear to be a git repository|is this a git repository\?"
-        r"|not a git repository",
+        r"|returned error: (?:404|410)\b|does not appear to be a git repository|is this a git repository\?",
         re.IGNORECASE,
     ),
     "branch gone": re.compile(r"couldn't find remote ref", re.IGNORECASE),
@@ -52,6 +51,19 @@ def complaint_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     if state == "branch gone":
         return branch_gone(remote, remote.branch, ())
     return RemoteError(state, _SENTENCES[state].format(place=_place(remote), name=remote.name, reason=_reason(text)))
+
+
+def local_error(remote: RemoteRepository, complaint: str, folder: Path) -> RemoteError:
+    """Say why the clone itself cannot be read or written."""
+    error = complaint_error(remote, complaint)
+    if error.state == "disk full":
+        return error
+    where = shown_path(folder)
+    return RemoteError(
+        "failed",
+        f"The clone of {remote.name} in {where} is damaged ({_reason(complaint)}). Delete that folder; "
+        "it is fetched again.",
+    )
 
 
 def too_slow(remote: RemoteRepository, seconds: float) -> RemoteError:

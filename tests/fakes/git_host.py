@@ -31,7 +31,8 @@ class GitHost:
     """Serves the bare repositories of a folder; what it does to requests may be changed at any time.
 
     `password` makes every request sign in, whatever the user's name. `moved` maps beginnings of paths to addresses
-    that are redirected to, `status` answers every request, and `silent` lets them hang until it is set.
+    that are redirected to, `status` answers every request, and `silent` lets them hang until it is set, or those from
+    number `patience` on.
     """
 
     root: Path
@@ -40,15 +41,16 @@ class GitHost:
     status: int | None = None
     moved: dict[str, str] = field(default_factory=dict)
     silent: asyncio.Event | None = None
+    patience: int = 1
     seen: list[Seen] = field(default_factory=list)
-    asked: asyncio.Event = field(default_factory=asyncio.Event)  # set by the first request
+    asked: asyncio.Event = field(default_factory=asyncio.Event)  # set by the first request that hangs
     processes: list[str] = field(default_factory=list)  # command lines of all processes at the time of each request
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(Seen(request.path, request.headers.get("Authorization")))
-        self.asked.set()
         self.processes.append(await asyncio.to_thread(command_lines))
-        if self.silent is not None:
+        if self.silent is not None and len(self.seen) >= self.patience:
+            self.asked.set()
             await asyncio.wait_for(self.silent.wait(), LIMIT)
         for beginning, target in self.moved.items():
             if request.path.startswith(beginning):

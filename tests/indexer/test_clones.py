@@ -261,6 +261,38 @@ async def test_a_cancelled_fetch_leaves_no_process_and_no_lock(host: GitHost, wo
     assert (await shop.newest()).commit == work.sha()
 
 
+@pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+async def test_a_fetch_that_was_cut_off_anywhere_is_made_good(
+    host: GitHost, work: GitRepo, tmp_path: Path, request_number: int
+) -> None:
+    shop = clone(host, tmp_path)
+    kept = (await shop.newest()).commit
+    work.commit("second")
+    push(work)
+    host.seen.clear()
+    host.silent, host.patience = asyncio.Event(), request_number
+    fetching = asyncio.create_task(shop.newest())
+    await asyncio.wait_for(host.asked.wait(), 10)
+    fetching.cancel()
+    await asyncio.wait({fetching}, timeout=5)
+    assert fetching.cancelled()
+    assert await has(shop, kept)
+    host.silent.set()
+
+    assert (await clone(host, tmp_path).newest()).commit == work.sha()
+
+
+async def test_a_damaged_clone_says_what_to_delete(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+    shop = clone(host, tmp_path)
+    await shop.newest()
+    (shop.path / "HEAD").write_bytes(b"\0")
+
+    error = await refused(shop)
+
+    assert f"in {shop.path} is damaged" in str(error)
+    assert "Delete that folder" in str(error)
+
+
 async def test_a_token_signs_in_and_is_shown_nowhere(
     host: GitHost, work: GitRepo, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -317,7 +349,9 @@ async def test_a_host_redirected_to_gets_no_token(host: GitHost, work: GitRepo, 
 async def test_a_redirect_to_a_file_is_not_followed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.moved["/away/"] = f"file://{host.root}/team/"
 
-    assert (await refused(clone(host, tmp_path, path="away/shop.git"))).state in {"moved", "failed", "not found"}
+    error = await refused(clone(host, tmp_path, path="away/shop.git"))
+
+    assert (error.state, "Set url to its new address" in str(error)) == ("moved", True), str(error)
 
 
 async def test_names_that_are_no_utf8_are_fetched_and_indexed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
