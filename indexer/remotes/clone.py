@@ -130,7 +130,7 @@ class Clone:
         """Move the branch, and on the way note a rewritten history and drop branches that are no longer followed."""
         self._forced = ""
         if here is not None and here[0] == branch:
-            if (await self._local("merge-base", "--is-ancestor", here[1], commit)).status == 1:
+            if (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
                 self._forced = states.forced_remark(branch, here[1], commit)
         else:
             await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from indexer.complaints import shown as shown_path
+from indexer.complaints import text
 from indexer.errors import RemoteError
 from indexer.remotes.addresses import redacted, same_repository, shown
 from indexer.remotes.configured import RemoteRepository
@@ -44,13 +46,13 @@ _REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
 def complaint_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     """Say why git could not fetch."""
     _, token = remote.sign_in or ("", "")
-    text = redacted(complaint, token) if token else redacted(complaint)
-    state = next((state for state, words in _WORDS.items() if words.search(text)), None)
+    said = redacted(complaint, token) if token else redacted(complaint)
+    state = next((state for state, words in _WORDS.items() if words.search(said)), None)
     if state is None:
-        return RemoteError("failed", f"{_place(remote)} could not be fetched: {_reason(text)}. It is tried again.")
+        return RemoteError("failed", f"{_place(remote)} could not be fetched: {_reason(said)}. It is tried again.")
     if state == "branch gone":
         return branch_gone(remote, remote.branch, ())
-    return RemoteError(state, _SENTENCES[state].format(place=_place(remote), name=remote.name, reason=_reason(text)))
+    return RemoteError(state, _SENTENCES[state].format(place=_place(remote), name=remote.name, reason=_reason(said)))
 
 
 def local_error(remote: RemoteRepository, complaint: str, folder: Path) -> RemoteError:
@@ -90,13 +92,15 @@ def branch_gone(remote: RemoteRepository, branch: str | None, others: Sequence[s
     if branch is None:
         what = f"{_place(remote)} has no default branch that exists."
     else:
-        what = f"{_place(remote)} has no branch {branch}: it was deleted or renamed, or is written otherwise."
+        what = (
+            f"{_place(remote)} has no branch {_printable(branch)}: it was deleted or renamed, or is written otherwise."
+        )
     return RemoteError("branch gone", f"{what}{there} Set branch to one that is there.")
 
 
 def forced_remark(branch: str, old: str, new: str) -> str:
     """Say that history was rewritten."""
-    return f"{branch} was force-pushed: {old[:7]} is no longer part of it. It went on from {new[:7]}."
+    return f"{_printable(branch)} was force-pushed: {old[:7]} is no longer part of it. It went on from {new[:7]}."
 
 
 def moved_remark(remote: RemoteRepository, complaint: str) -> str:
@@ -122,14 +126,19 @@ def _place(remote: RemoteRepository) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
+    listed = [_printable(name) for name in names]
     rest = len(listed) - _MOST_NAMED
     return ", ".join(listed[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _reason(text: str) -> str:
+def _printable(name: str) -> str:
+    """A branch as it can be shown and stored, whatever bytes its host gave it."""
+    return "".join(char if char.isprintable() else "?" for char in text(os.fsencode(name)))[:200]
+
+
+def _reason(complaint: str) -> str:
     """The line that ended git, in bounds; what the host itself says is not repeated."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("remote:", "warning:"))]
+    lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith(("remote:", "warning:"))]
     grave = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
     line = re.sub(r"^(?:fatal|error): ", "", grave[0]) if grave else "no reason given"
     return "".join(char for char in line if char.isprintable())[:200].rstrip(". ")

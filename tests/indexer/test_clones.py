@@ -370,6 +370,17 @@ async def test_names_that_are_no_utf8_are_fetched_and_indexed(host: GitHost, wor
     assert paths == ["caf\\xe9.py", "shop.py"]
 
 
+async def test_a_branch_that_is_no_utf8_is_followed_and_shown(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+    work.branch("caf\udce9")
+    work.commit("second")
+    push(work)
+    shop = clone(host, tmp_path / "home", branch="caf\udce9")
+
+    assert (await shop.newest()).commit == work.sha()
+    assert (await shop.newest()).branch == "caf\\xe9"
+    assert "There are: caf\\xe9, main." in str(await refused(clone(host, tmp_path / "other", branch="none")))
+
+
 async def test_a_file_is_fetched_from_where_the_operator_says(work: GitRepo, tmp_path: Path) -> None:
     shop = Clone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
 
