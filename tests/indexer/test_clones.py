@@ -6,6 +6,7 @@ import asyncio
 import base64
 import logging
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests.fakes.disks import mounted
 from tests.fakes.git_host import GitHost, command_lines, published, serving
 from tests.fakes.repositories import GitRepo
 
+ROOT = Path(__file__).parent.parent.parent
 TOKEN = "tok-5ecret/with:odd@signs%"
 
 
@@ -247,6 +249,15 @@ async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost,
     assert (error.state, "did not answer within 0.5 seconds" in str(error)) == ("host down", True)
 
 
+async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+    host.silent, host.patience = asyncio.Event(), 5
+
+    error = await refused(clone(host, tmp_path, limits=Limits(stalling=1)))
+
+    assert (error.state, "too slow" in str(error)) == ("host down", True), str(error)
+    assert host.asked.is_set()
+
+
 async def test_a_cancelled_fetch_leaves_no_process_and_no_lock(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
     shop = clone(host, tmp_path)
@@ -280,6 +291,41 @@ async def test_a_fetch_that_was_cut_off_anywhere_is_made_good(
     host.silent.set()
 
     assert (await clone(host, tmp_path).newest()).commit == work.sha()
+
+
+FETCH = """
+import asyncio, sys
+from pathlib import Path
+from indexer.remotes.clone import Clone
+from indexer.remotes.configured import RemoteRepository
+asyncio.run(Clone(RemoteRepository(name="shop", url=sys.argv[1]), Path(sys.argv[2])).newest())
+"""
+
+
+async def test_a_process_that_is_killed_while_it_fetches_leaves_git_the_lock(
+    host: GitHost, work: GitRepo, tmp_path: Path
+) -> None:
+    host.silent, host.patience = asyncio.Event(), 4
+    shop = clone(host, tmp_path)
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", FETCH, shop.remote.url, str(tmp_path), cwd=ROOT)
+    await asyncio.wait_for(host.asked.wait(), 20)
+    other.kill()
+    await asyncio.wait_for(other.wait(), 5)
+
+    with pytest.raises(StorageLocked):
+        await shop.newest()
+    host.silent.set()
+    async with asyncio.timeout(20):
+        while (commit := await unless_locked(shop)) is None:  # noqa: ASYNC110 - a lock tells nobody that it is free
+            await asyncio.sleep(0.05)
+    assert commit == work.sha()
+
+
+async def unless_locked(clone: Clone) -> str | None:
+    try:
+        return (await clone.newest()).commit
+    except StorageLocked:
+        return None
 
 
 async def test_a_damaged_clone_says_what_to_delete(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
