@@ -65,7 +65,7 @@ class Clone:
 
     async def prepare(self) -> None:
         """Make the repository, empty, if it is not there: an index can then be opened before the host answers."""
-        if not (self.path / "HEAD").exists():
+        if not await self._is_made():
             async with self._busy, self._held() as hold:
                 await self._make(hold)
 
@@ -75,7 +75,7 @@ class Clone:
         Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable.
         """
         async with self._busy, self._held() as hold:
-            if not (self.path / "HEAD").exists():
+            if not await self._is_made():
                 await self._make(hold)
             there = await self._advertised()
             branch, commit = self._followed(there)
@@ -143,6 +143,9 @@ class Clone:
         for name in heads:
             if name != f"refs/heads/{branch}":
                 await self._output("update-ref", "-d", name)
+
+    async def _is_made(self) -> bool:
+        return await asyncio.to_thread((self.path / "HEAD").exists)
 
     async def _make(self, hold: int) -> None:
         made = await self._transport.run(

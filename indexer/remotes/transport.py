@@ -109,6 +109,7 @@ class Transport:
         reading, writing = os.pipe()
         try:
             try:
+                os.set_blocking(writing, False)  # a token is short enough for an empty pipe
                 os.write(writing, f"username={user}\npassword={token}\n".encode())
             finally:
                 os.close(writing)
