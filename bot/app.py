@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from agent.ports import CodeLibrary, CodeSearch, ModelSource
+from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.freshness import Display
 from bot.library import Library
@@ -20,6 +21,9 @@ from bot.settings import RepositoryTable, Settings
 if TYPE_CHECKING:
     from agent.agent import Agent
     from indexer.index import CodeIndex
+    from indexer.remotes.clone import Clone
+    from indexer.remotes.configured import RemoteRepository
+    from indexer.watcher import Watcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,35 +45,57 @@ class App:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Team:
-    """What is open while a team asks: its repositories, who answers about them, and the hosts that may be linked to."""
+class Stock:
+    """The repositories of a team: to be asked about, watched, and linked to at their hosts on the web."""
 
     library: Library
-    agent: Answerer
+    watcher: Watcher
+    remotes: Sequence[RemoteRepository]
     hosts: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """What is open while a team asks: its repositories, and who answers about them."""
+
+    stock: Stock
+    agent: Answerer
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Self]:
         """Open the repositories of the settings; where there are none, the one at (or around) a path."""
         async with (
-            open_library(settings, repository, display) as (library, hosts),
-            _open_agent(settings, library) as agent,
+            open_stock(settings, repository, display) as stock,
+            _open_agent(settings, stock.library) as agent,
         ):
-            yield cls(library=library, agent=agent, hosts=hosts)
+            yield cls(stock=stock, agent=agent)
 
 
 @asynccontextmanager
-async def open_library(
-    settings: Settings, repository: Path, display: Display
-) -> AsyncGenerator[tuple[Library, frozenset[str]]]:
-    """Open the repositories of the settings, or the one at a path; yields them and the hosts they are at on the web."""
+async def open_stock(settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Stock]:
+    """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
+    from indexer.local_heads import LocalHead
+    from indexer.remotes.clone import open_clones
+    from indexer.watcher import Pace, Watcher
+
+    tables = settings.repositories or (_only(settings, repository),)
+    clones = open_clones([_remote(settings, table) for table in tables if table.url is not None], settings.home)
+    waiting = iter(clones)
     async with AsyncExitStack() as stack:
-        tables = settings.repositories or (_only(settings, repository),)
-        indexes = [await _open_index(settings, table, stack) for table in tables]
-        library = Library(_by_name(indexes), display)
+        indexes: list[CodeIndex] = []
+        heads: list[LocalHead] = []
+        for table in tables:
+            clone = next(waiting) if table.url is not None else None
+            index = await _open_index(settings, table, stack, clone)
+            indexes.append(index)
+            if clone is None:
+                heads.append(LocalHead(index.name, _path(table), branch=table.branch))
+        library = Library(_by_name(indexes), display, clones={clone.name: clone for clone in clones})
         stack.push_async_callback(library.aclose)
-        yield library, _hosts(settings, indexes)
+        watcher = Watcher(library, SystemClock(), polled=clones, local=heads, pace=Pace(poll=settings.poll_seconds))
+        remotes = [clone.remote for clone in clones]
+        yield Stock(library=library, watcher=watcher, remotes=remotes, hosts=_hosts(settings, indexes))
 
 
 class OneRepository:
@@ -87,14 +113,40 @@ def _only(settings: Settings, path: Path) -> RepositoryTable:
     return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
 
 
-async def _open_index(settings: Settings, table: RepositoryTable, stack: AsyncExitStack) -> CodeIndex:
+def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
+    from indexer.remotes.addresses import Address
+    from indexer.remotes.configured import RemoteRepository
+
+    url = table.url or ""
+    return RemoteRepository(
+        name=table.name or Address.parse(url).path.rstrip("/").rpartition("/")[2].removesuffix(".git"),
+        url=url,
+        branch=table.branch,
+        token=settings.tokens.get(table.token_variable or ""),
+        user=table.user,
+        web_url=table.web_url,
+    )
+
+
+def _path(table: RepositoryTable) -> Path:
+    if table.path is None:
+        raise AssertionError("a repository without a url has a path")
+    return table.path
+
+
+async def _open_index(
+    settings: Settings, table: RepositoryTable, stack: AsyncExitStack, clone: Clone | None = None
+) -> CodeIndex:
+    """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
     # `--help` and a wrong option must not wait for numpy.
     from indexer.index import CodeIndex
 
+    if clone is not None:
+        await clone.prepare()
     # Another provider's embedder finds its own key; Google's must not be sent to it.
     google = settings.embedder.startswith("google_genai:")
     index = await CodeIndex.open(
-        table.path,
+        _path(table) if clone is None else clone.path,
         home=settings.home,
         embedder=settings.embedder,
         include=table.include,
@@ -102,9 +154,9 @@ async def _open_index(settings: Settings, table: RepositoryTable, stack: AsyncEx
         fusion=settings.fusion,
         api_key=settings.google_api_key if google else None,
         base_url=settings.google_api_base_url if google else None,
-        ref=table.branch,
-        name=table.name,
-        web_url=table.web_url,
+        ref=(table.branch or "HEAD") if clone is None else "HEAD",
+        name=table.name if clone is None else clone.name,
+        web_url=table.web_url if clone is None else clone.remote.page,
     )
     stack.push_async_callback(index.aclose)
     return index

@@ -12,7 +12,7 @@ from bot import checks, doctor
 from bot.adapters.slack import checkup
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal import Terminal
-from bot.app import App, open_library, open_models
+from bot.app import App, open_models, open_stock
 from bot.chat import FILE
 from bot.clock import SystemClock
 from bot.doctor import Finding
@@ -30,8 +30,8 @@ async def examine(
 
     async def indexes() -> Sequence[Finding]:
         if settings.repositories:
-            async with open_library(settings, repository, Terminal.standard()) as (library, _):
-                return await checks.indexes(library, clock.now())
+            async with open_stock(settings, repository, Terminal.standard()) as stock:
+                return await checks.indexes(stock.library, clock.now())
         async with (open_app or App.open)(settings, repository) as app:
             name = (await app.index.status()).repository
             return await checks.indexes(Library({name: app.index}, Terminal.standard()), clock.now())

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from agent.ports import CodeSearch
 from bot.freshness import Display
@@ -26,6 +27,13 @@ class _Work:
     full: bool
 
 
+class Clone(Protocol):
+    """The clone of a repository on another machine."""
+
+    async def newest(self) -> object:
+        """Fetch the newest commit; `IndexerError` says why that cannot be done."""
+
+
 class Library:
     """Indexes by the names of their repositories; the first is the one meant where none is named.
 
@@ -33,9 +41,12 @@ class Library:
     a repository is waited for.
     """
 
-    def __init__(self, indexes: Mapping[str, Index], display: Display) -> None:
+    def __init__(
+        self, indexes: Mapping[str, Index], display: Display, *, clones: Mapping[str, Clone] | None = None
+    ) -> None:
         self._indexes = indexes
         self._display = display
+        self._clones = clones or {}
         self._work: dict[str, _Work] = {}
 
     def names(self) -> Sequence[str]:
@@ -60,7 +71,14 @@ class Library:
         return code
 
     async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
-        """Index the newest commit of a repository, joining a refresh that is under way; a full one comes after it."""
+        """Bring the newest commit of a repository here, and index it."""
+        self._index(name)
+        if name in self._clones:
+            await self._clones[name].newest()
+        return await self.take_in(name, full=full)
+
+    async def take_in(self, name: str, *, full: bool = False) -> RefreshReport:
+        """Index the newest commit that is here, joining a refresh that is under way; a full one comes after it."""
         self._index(name)
         work = self._work.get(name)
         if work is not None and full and not work.full:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bot.adapters.slack.workspace import Slack, SlackOptions
-from bot.app import Team
+from aiohttp import web
+
+from bot.app import Stock, Team
 from bot.chat import FILE, ChatPolicy, open_chat
 from bot.clock import Clock, SystemClock
-from bot.conversations import Conversations
-from bot.errors import SettingsError, Unreachable
+from bot.errors import Unreachable
 from bot.settings import Settings
 from bot.usage import Limits
+from bot.watched import Watched
 from bot.web import application, served
+from bot.webhooks.endpoint import push_webhook
+from bot.workplaces import Ear, Workplace, openings
 from indexer.models import Progress
 
 T = TypeVar("T")
 Say = Callable[[str], None]
 
-NO_PLATFORM = (
-    "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack); `citebot doctor` tells "
-    "what is missing. Without a platform, `citebot chat` answers in the terminal."
-)
 GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
+PUSHES = "/webhooks/push"
 _LONGEST_PAUSE = 60.0
 
 log = logging.getLogger(__name__)
@@ -48,58 +49,49 @@ class Logged:
 
 async def serve(settings: Settings, repository: Path, say: Say) -> None:
     """Serve until cancelled; the answers under way are then finished, or handed over to the next process."""
-    slack = slack_options(settings)
-    async with Team.open(settings, repository, Logged()) as team, _in_slack(slack, settings, team) as where:
-        say(f"{where} Repositories: {', '.join(team.library.names())}. Ctrl-C ends it.")
+    opening, clock = openings(settings), SystemClock()
+    async with Team.open(settings, repository, Logged()) as team, AsyncExitStack() as stack:
+        await stack.enter_async_context(_beside(team.stock.watcher.run()))
+        places = {name: await _reached(partial(each, clock), stack, clock) for name, each in opening.items()}
+        where = await stack.enter_async_context(_present(places, settings, team, clock))
+        say(f"{where} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it.")
         await asyncio.Event().wait()
 
 
-def slack_options(settings: Settings) -> SlackOptions:
-    """Say how Slack is reached; raises `SettingsError` where a token is missing."""
-    if settings.slack_bot_token is None:
-        raise SettingsError(NO_PLATFORM)
-    return SlackOptions(
-        bot_token=settings.slack_bot_token.get_secret_value(),
-        app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else "",
-        signing_secret=settings.slack_signing_secret.get_secret_value() if settings.slack_signing_secret else "",
-        mode=settings.slack_mode,
-        streaming=settings.slack_streaming,
-        api_url=settings.slack_api_base_url or SlackOptions.api_url,
-    )
-
-
 @asynccontextmanager
-async def _in_slack(options: SlackOptions, settings: Settings, team: Team) -> AsyncIterator[str]:
-    """Be in Slack for as long as the context is open; yields a sentence that says where."""
-    clock = SystemClock()
+async def _present(places: Mapping[str, Workplace], settings: Settings, team: Team, clock: Clock) -> AsyncIterator[str]:
+    """Hear and answer people on all platforms for as long as the context is open; yields a sentence that says where."""
+    repositories = Watched(team.stock.library, team.stock.watcher)
+    platforms = {name: place.platform for name, place in places.items()}
+    policy, server = chat_policy(settings, team), _server(settings, team.stock, clock)
     async with AsyncExitStack() as stack:
-        slack = await _reached(lambda: Slack.open(options, clock), stack, clock)
-        conversations = await stack.enter_async_context(_conversations(slack, settings, team, clock))
-        server = application()
-        listening = lambda: slack.listening(conversations, team.library, settings.access, server)  # noqa: E731
-        await _reached(listening, stack, clock)
-        where = f"In Slack as @{slack.identity.name} of {slack.identity.workspace}"
-        if options.mode == "http":
+        conversations = await stack.enter_async_context(
+            open_chat(platforms, team.agent, repositories, path=settings.home / FILE, policy=policy, clock=clock)
+        )
+        await stack.enter_async_context(conversations.open())
+        ear = Ear(conversations=conversations, repositories=repositories, access=settings.access, server=server)
+        for place in places.values():
+            await _reached(partial(place.hear, ear), stack, clock)
+        where = f"In {' and '.join(place.where for place in places.values())}"
+        if server.router.resources():
             address = served(server, host=settings.web_host, port=settings.web_port)
             where += f", listening at {await stack.enter_async_context(address)}"
         yield f"{where}."
 
 
-@asynccontextmanager
-async def _conversations(slack: Slack, settings: Settings, team: Team, clock: Clock) -> AsyncIterator[Conversations]:
-    platforms = {"slack": slack.platform}
-    policy = chat_policy(settings, team)
-    async with (
-        open_chat(platforms, team.agent, team.library, path=settings.home / FILE, policy=policy, clock=clock) as core,
-        core.open(),
-    ):
-        yield core
+def _server(settings: Settings, stock: Stock, clock: Clock) -> web.Application:
+    """Make the application, with the address that hosts post pushes to where they can be told from strangers."""
+    server = application()
+    if settings.webhook_secret is not None:
+        handler = push_webhook(stock.remotes, [settings.webhook_secret], stock.watcher.notify, clock)
+        server.router.add_post(PUSHES, handler)
+    return server
 
 
 def chat_policy(settings: Settings, team: Team) -> ChatPolicy:
     """What the operator decided."""
     return ChatPolicy(
-        hosts=team.hosts,
+        hosts=team.stock.hosts,
         access=settings.access,
         limits=Limits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
         max_concurrent=settings.max_concurrent_answers,
@@ -117,3 +109,14 @@ async def _reached(opening: Callable[[], AbstractAsyncContextManager[T]], stack:
             log.warning("%s Trying again in %g seconds.", error, pause)
         await clock.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Do the work for as long as the context is open; where it fails, the context ends with it."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()

@@ -21,6 +21,7 @@ from pydantic import (
     SecretStr,
     SkipValidation,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
@@ -42,6 +43,8 @@ DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
 TABLES = ("access", "repositories")
+# Values of the variables that tables name.
+_RESOLVED = ("tokens",)
 
 NO_MODEL = "none"
 _MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
@@ -91,6 +94,7 @@ Folder = Annotated[Path, BeforeValidator(_absolute)]
 
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
 
 
@@ -99,12 +103,23 @@ class RepositoryTable(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    path: Folder
+    path: Folder | None = None
+    url: Annotated[str, Field(min_length=1)] | None = None
     name: Name | None = None
-    branch: str = Field(default="HEAD", min_length=1)
+    branch: Annotated[str, Field(min_length=1)] | None = None
+    token_variable: Variable | None = None
+    user: Annotated[str, Field(min_length=1)] | None = None
     web_url: Address | None = None
     include: Globs = ()
     exclude: Globs = ()
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if (self.path is None) == (self.url is None):
+            raise ValueError("give either its path on this machine or its url")
+        if self.url is None and (self.token_variable or self.user):
+            raise ValueError("token_variable and user are for a repository with a url")
+        return self
 
 
 class Settings(BaseSettings):
@@ -138,6 +153,9 @@ class Settings(BaseSettings):
     web_port: int = Field(default=8080, ge=0, le=65_535)
     access: Annotated[SkipValidation[AccessPolicy], BeforeValidator(_access)] = Field(default_factory=AccessPolicy)
     repositories: tuple[RepositoryTable, ...] = ()
+    tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
+    poll_seconds: float = Field(default=60.0, ge=5, le=86_400)
+    webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(
@@ -183,25 +201,35 @@ class Settings(BaseSettings):
         problems += [f"{FILE_NAME}: {_unknown_key(key)}" for key in from_file if key not in file_keys()]
         known = {key: value for key, value in from_file.items() if key in file_keys()}
         try:
-            settings = cls(**(known | from_variables))
+            settings = cls(**(known | from_variables), tokens=_tokens(known.get("repositories"), variables))
         except ValidationError as error:
             problems += [_problem(detail, from_variables) for detail in error.errors()]
             raise SettingsError(_listed(problems)) from None  # the cause would print the values
+        problems += settings.missing_tokens()
         if problems:
             raise SettingsError(_listed(problems))
         return settings
 
+    def missing_tokens(self) -> list[str]:
+        """Say which variables are named for tokens and not set."""
+        named = {table.token_variable for table in self.repositories if table.token_variable}
+        return [
+            f"{FILE_NAME}: repositories: {name} is named for a token and not set. Set it, or take token_variable out."
+            for name in sorted(named - set(self.tokens))
+        ]
+
 
 def variable_names() -> tuple[str, ...]:
     """Every variable that citebot reads."""
-    fields = {name: field for name, field in Settings.model_fields.items() if name not in TABLES}
+    fields = {name: field for name, field in Settings.model_fields.items() if name not in (*TABLES, *_RESOLVED)}
     names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in fields.items()]
     return (*names, CONFIG_VARIABLE, DOTENV_VARIABLE)
 
 
 def file_keys() -> tuple[str, ...]:
     """Every key that may stand in citebot.toml."""
-    return tuple(name for name, field in Settings.model_fields.items() if field.validation_alias is None)
+    fields = Settings.model_fields.items()
+    return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
 
 
 def _variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
@@ -240,6 +268,14 @@ def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> d
     known = variable_names()
     source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip() and name in known}
     return source()
+
+
+def _tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:
+    """The values of the variables that the tables of repositories name; what is wrong with those is told elsewhere."""
+    named = (
+        (table.get("token_variable") for table in tables if isinstance(table, dict)) if isinstance(tables, list) else ()
+    )
+    return {name: SecretStr(variables[name]) for name in named if isinstance(name, str) and variables.get(name)}
 
 
 def _misspelt_variables(variables: Mapping[str, str]) -> list[str]:

@@ -45,7 +45,7 @@ class Indexes(Protocol):
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed."""
 
-    async def refresh(self, name: str) -> RefreshReport:
+    async def take_in(self, name: str) -> RefreshReport:
         """Index the newest commit that is here, joining a refresh that is under way."""
 
 
@@ -150,6 +150,11 @@ class Watcher:
         watch.announced, watch.echoes = commit, 3
         watch.told.set()
 
+    def sentence(self, repository: str) -> str:
+        """Say what is wrong with a repository or worth knowing; empty if all is well."""
+        watch = self._watches.get(repository)
+        return _status(watch).sentence if watch else ""
+
     def status(self) -> tuple[WatchStatus, ...]:
         """Describe every repository."""
         return tuple(_status(watch) for watch in self._watches.values())
@@ -203,7 +208,7 @@ class Watcher:
         async with self._slots:
             watch.began, watch.tried = self._clock.now(), tip.commit
             try:
-                report = await self._indexes.refresh(watch.source.name)
+                report = await self._indexes.take_in(watch.source.name)
             except IndexerError as error:
                 self._put_off(watch, str(error))
                 return

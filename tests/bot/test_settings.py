@@ -206,7 +206,7 @@ def test_repositories_are_tables_of_the_file(tmp_path: Path) -> None:
 
     shop, site = Settings.load({}, tmp_path).repositories
 
-    assert (shop.path, shop.name, shop.branch) == (Path.cwd() / "shop", None, "HEAD")
+    assert (shop.path, shop.name, shop.branch) == (Path.cwd() / "shop", None, None)
     assert (site.name, site.exclude) == ("site", ("dist/**",))
 
 
@@ -219,7 +219,35 @@ def test_a_wrong_table_is_named_by_its_number(tmp_path: Path) -> None:
         Settings.load({}, tmp_path)
 
     named = {line.strip().split(": ")[1] for line in str(caught.value).splitlines()[1:]}
-    assert named == {"repositories 2 path", "repositories 2 name", "repositories 2 brunch"}
+    assert named == {"repositories 2 name", "repositories 2 brunch"}
+
+
+@pytest.mark.parametrize("keys", ["", 'path = "a"\nurl = "https://git.example.com/a"', 'path = "a"\nuser = "x"'])
+def test_a_repository_is_in_one_place(tmp_path: Path, keys: str) -> None:
+    (tmp_path / "citebot.toml").write_text(f"[[repositories]]\n{keys}\n")
+
+    with pytest.raises(SettingsError, match="repositories 1"):
+        Settings.load({}, tmp_path)
+
+
+def test_a_token_is_read_from_the_variable_that_a_table_names(tmp_path: Path) -> None:
+    table = '[[repositories]]\nurl = "https://git.example.com/shop"\ntoken_variable = "SHOP_TOKEN"\n'
+    (tmp_path / "citebot.toml").write_text(table)
+
+    settings = Settings.load({"SHOP_TOKEN": "very-secret"}, tmp_path)
+
+    assert settings.tokens["SHOP_TOKEN"].get_secret_value() == "very-secret"
+    assert "very-secret" not in repr(settings)
+    with pytest.raises(SettingsError, match="SHOP_TOKEN is named for a token and not set"):
+        Settings.load({}, tmp_path)
+
+
+def test_a_token_does_not_belong_into_the_file(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('[[repositories]]\nurl = "https://git.example.com/a"\ntoken = "secret"\n')
+
+    with pytest.raises(SettingsError, match="repositories 1 token") as caught:
+        Settings.load({}, tmp_path)
+    assert "secret" not in str(caught.value)
 
 
 def test_access_is_read_from_the_file_alone(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class FakeIndexes:
     async def status(self, name: str) -> IndexStatus:
         return status_of(name, self.indexed.get(name))
 
-    async def refresh(self, name: str) -> RefreshReport:
+    async def take_in(self, name: str) -> RefreshReport:
         self.began.append((name, self.clock.now()))
         self.running[name] = self.running.get(name, 0) + 1
         assert self.running[name] == 1, "two refreshes of one repository"
@@ -300,8 +300,8 @@ async def test_a_refresh_that_was_joined_too_late_is_followed_by_another() -> No
     clock, source = FakeClock(), FakeSource()
 
     class Late(FakeIndexes):
-        async def refresh(self, name: str) -> RefreshReport:
-            report = await super().refresh(name)
+        async def take_in(self, name: str) -> RefreshReport:
+            report = await super().take_in(name)
             return report_of("0") if len(self.began) == 1 else report
 
     indexes = Late(clock, source)
@@ -316,8 +316,8 @@ async def test_an_index_that_follows_another_branch_is_not_refreshed_for_ever() 
     clock, source = FakeClock(), FakeSource()
 
     class Elsewhere(FakeIndexes):
-        async def refresh(self, name: str) -> RefreshReport:
-            await super().refresh(name)
+        async def take_in(self, name: str) -> RefreshReport:
+            await super().take_in(name)
             return report_of("0")
 
     indexes = Elsewhere(clock, source)
@@ -361,7 +361,7 @@ class Noting:
     async def status(self, name: str) -> IndexStatus:
         return status_of(name, self.commits[-1] if self.commits else None)
 
-    async def refresh(self, name: str) -> RefreshReport:
+    async def take_in(self, name: str) -> RefreshReport:
         commit = (await self.sources[name].newest()).commit
         async with self.grown:
             self.commits.append(commit)

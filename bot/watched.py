@@ -1,0 +1,39 @@
+"""Repositories that are watched: what is amiss with one of them is told with its status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from bot.ports import Repositories
+from indexer.models import IndexStatus, RefreshReport
+
+
+class Watch(Protocol):
+    """Who watches them."""
+
+    def sentence(self, repository: str) -> str:
+        """Say what is wrong with a repository or worth knowing; empty if all is well."""
+
+
+class Watched:
+    """Repositories whose status says what their watch has to say."""
+
+    def __init__(self, repositories: Repositories, watch: Watch) -> None:
+        self._repositories = repositories
+        self._watch = watch
+
+    def names(self) -> Sequence[str]:
+        """Name them all."""
+        return self._repositories.names()
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed, and what keeps it from being the newest."""
+        status = await self._repositories.status(name)
+        sentence = self._watch.sentence(name)
+        return replace(status, warnings=(*status.warnings, sentence)) if sentence else status
+
+    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+        """Index the newest commit of a repository."""
+        return await self._repositories.refresh(name, full=full)

@@ -1,0 +1,77 @@
+"""The platforms that citebot is on: how each is opened as the settings say, and how people are heard there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from aiohttp import web
+
+from bot.access import AccessPolicy
+from bot.adapters.slack.workspace import Slack, SlackOptions
+from bot.clock import Clock
+from bot.conversations import Conversations
+from bot.errors import SettingsError
+from bot.ports import ChatPlatform, Repositories
+from bot.settings import Settings
+
+NO_PLATFORM = (
+    "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack); `citebot doctor` tells "
+    "what is missing. Without a platform, `citebot chat` answers in the terminal."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ear:
+    """Who is told of what people do, and where requests of platforms come in."""
+
+    conversations: Conversations
+    repositories: Repositories
+    access: AccessPolicy
+    server: web.Application
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workplace:
+    """A platform that citebot is on. People are heard for as long as the context of `hear` is open."""
+
+    platform: ChatPlatform
+    where: str
+    hear: Callable[[Ear], AbstractAsyncContextManager[None]]
+
+
+Opening = Callable[[Clock], AbstractAsyncContextManager[Workplace]]
+
+
+def openings(settings: Settings) -> Mapping[str, Opening]:
+    """How the platforms are opened whose tokens are set, by name; raises `SettingsError` where something is missing."""
+    found: dict[str, Opening] = {}
+    if settings.slack_bot_token is not None:
+        found["slack"] = partial(_slack, slack_options(settings))
+    if not found:
+        raise SettingsError(NO_PLATFORM)
+    return found
+
+
+def slack_options(settings: Settings) -> SlackOptions:
+    """Say how Slack is reached."""
+    return SlackOptions(
+        bot_token=settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else "",
+        app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else "",
+        signing_secret=settings.slack_signing_secret.get_secret_value() if settings.slack_signing_secret else "",
+        mode=settings.slack_mode,
+        streaming=settings.slack_streaming,
+        api_url=settings.slack_api_base_url or SlackOptions.api_url,
+    )
+
+
+@asynccontextmanager
+async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace]:
+    async with Slack.open(options, clock) as slack:
+        yield Workplace(
+            platform=slack.platform,
+            where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
+            hear=lambda ear: slack.listening(ear.conversations, ear.repositories, ear.access, ear.server),
+        )
