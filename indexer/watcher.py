@@ -247,9 +247,12 @@ class Watcher:
             await self._clock.sleep(rest)
 
     def _delay(self, watch: _Watch) -> float:
-        delay = _doubled(watch.every, watch.look_failures, max(watch.ceiling, watch.every)) * self._spread()
+        until_retry = max(watch.retry_at - self._clock.now(), 0.0)
+        if watch.refresh_error == _UNEXPECTED and until_retry:
+            return until_retry
+        delay = _doubled(watch.every, max(watch.look_failures - 1, 0), watch.ceiling) * self._spread()
         if watch.refresh_failures and not watch.look_failures:
-            delay = min(delay, max(watch.retry_at - self._clock.now(), 0.0))
+            delay = min(delay, until_retry)
         if watch.echoes and watch.announced not in {None, watch.tip.commit if watch.tip else None}:
             watch.echoes -= 1
             delay = min(delay, self._pace.echo)

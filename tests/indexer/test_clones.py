@@ -252,7 +252,7 @@ async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost,
 async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent, host.patience = asyncio.Event(), 5
 
-    error = await refused(clone(host, tmp_path, limits=Limits(stalling=1)))
+    error = await refused(clone(host, tmp_path, limits=Limits(stalling=2)))
 
     assert (error.state, "too slow" in str(error)) == ("host down", True), str(error)
     assert host.asked.is_set()

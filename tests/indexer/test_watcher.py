@@ -215,7 +215,7 @@ async def test_a_host_that_is_down_is_asked_less_and_less_and_then_as_before() -
         source.broken = RemoteError("host down", "shop cannot be reached.")
         before = source.looks
         await clock.advance(3_600)
-        assert source.looks - before <= 8
+        assert source.looks - before <= 9
         (status,) = watcher.status()
         assert (status.state, status.sentence, status.indexed) == ("host down", "shop cannot be reached.", "1")
         assert status.next_look is not None
@@ -284,6 +284,28 @@ async def test_what_nobody_foresaw_is_logged_and_does_not_end_the_watch(caplog: 
 
     assert indexes.indexed == {"shop": "2", "other": "2"}
     assert watcher.status()[0].sentence == ""
+
+
+async def test_what_nobody_foresaw_is_not_tried_every_second() -> None:
+    clock, source = FakeClock(), FakeSource()
+    source.broken = ZeroDivisionError("odd")
+    async with watching(FakeIndexes(clock, source), clock, local=(source,)):
+        await clock.advance(600)
+
+    assert 5 <= source.looks <= 10
+
+
+async def test_one_kind_of_failure_after_another_is_no_busy_loop() -> None:
+    clock, source = FakeClock(), FakeSource()
+    indexes = FakeIndexes(clock, source)
+    async with watching(indexes, clock, polled=(source,)):
+        for error in (ZeroDivisionError("odd"), RemoteError("host down", "away"), None):
+            source.broken = error
+            await clock.advance(600)
+            indexes.broken = StorageUnwritable("The disk is full.")
+            source.commit += 1
+
+    assert source.looks <= 40
 
 
 async def test_one_error_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
