@@ -7,16 +7,18 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 from weakref import WeakValueDictionary
 
 from agent.errors import AgentError, UnknownRun
 from agent.events import AgentEvent
+from agent.ports import Answer
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.command_line import Invocation, Misspelt, parse
 from bot.commands import Commands
-from bot.descriptions import freshness
+from bot.descriptions import read_at
 from bot.errors import BotError, ChatError, Unreachable, unexpected
 from bot.inbox import Inbox
 from bot.markdown.safety import safe
@@ -97,10 +99,17 @@ class Answering:
         if isinstance(command, Misspelt):
             return self._sentence(command.sentence)
         if command is not None:
-            if command.command == "reindex":
-                await turn.reply.begin(Content(status="Indexing …"))
-            return self._sentence(await self._desk.commands.run(command, message, entry.conversation))
+            return self._sentence(await self._done(turn, command))
         return await self._answer(turn, platform)
+
+    async def _done(self, turn: Turn, command: Invocation) -> str:
+        """Carry a command out; of indexing, which may take a while, people see how far it has come."""
+        run = partial(self._desk.commands.run, command, turn.entry.message, turn.entry.conversation)
+        if command.command != "reindex":
+            return await run(lambda _: None)
+        await turn.reply.begin(Content(status="Indexing …"))
+        async with turn.reply.growing():
+            return await run(lambda status: turn.reply.show(Content(status=status)))
 
     async def _answer(self, turn: Turn, platform: ChatPlatform) -> Content | None:
         turn.asks = True
@@ -190,18 +199,22 @@ class Answering:
             return self._sentence(answer.text)
         await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, tally.record(answer))
         message = turn.entry.message
-        fresh = await self._fresh(answer.repository)
+        fresh = await self._fresh(answer)
         return turn.draft.settled(fresh, sharing=message.private and message.kind == "command")
 
-    async def _fresh(self, repository: str) -> str:
+    async def _fresh(self, answer: Answer) -> str:
         """How fresh the answer is; an answer is not lost because that cannot be told."""
-        if repository not in self._desk.repositories.names():
+        name, repositories = answer.repository, self._desk.repositories
+        if name not in repositories.names() or not answer.commit:
             return ""
+        cited = sorted({citation.path for citation in answer.citations})
         try:
-            return freshness(await self._desk.repositories.status(repository), self._desk.clock.now())
+            status = await repositories.status(name)
+            drift = await repositories.drift(name, answer.commit, cited)
         except IndexerError as error:
-            log.warning("the status of %s cannot be told: %s", repository, error)
+            log.warning("how fresh an answer about %s is cannot be told: %s", name, error)
             return ""
+        return read_at(name, answer.commit, status, drift, self._desk.clock.now())
 
     async def _settle(self, turn: Turn, content: Content) -> None:
         """Show the final content, and note that the message is over."""

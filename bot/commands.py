@@ -9,7 +9,7 @@ from typing import Protocol
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.command_line import CommandName, Invocation, help_text
-from bot.descriptions import explained, freshness, refreshed, status_text
+from bot.descriptions import explained, freshness, indexing, refreshed, status_text
 from bot.errors import Refused
 from bot.messages import IncomingMessage
 from bot.ports import Answerer, Repositories
@@ -33,6 +33,7 @@ class Asked:
     invocation: Invocation
     message: IncomingMessage
     conversation: str
+    show: Callable[[str], None]
 
 
 class Commands:
@@ -69,11 +70,13 @@ class Commands:
             "forget": self._forget,
         }
 
-    async def run(self, invocation: Invocation, message: IncomingMessage, conversation: str) -> str:
-        """Carry a command out and return what is to be said about it."""
+    async def run(
+        self, invocation: Invocation, message: IncomingMessage, conversation: str, show: Callable[[str], None]
+    ) -> str:
+        """Carry a command out and return what is to be said about it; `show` is told how far it has come."""
         self._access.check_place(message)
         return await self._table[invocation.command](
-            Asked(invocation=invocation, message=message, conversation=conversation)
+            Asked(invocation=invocation, message=message, conversation=conversation, show=show)
         )
 
     async def repository(self, message: IncomingMessage, named: str = "") -> str:
@@ -105,7 +108,10 @@ class Commands:
     async def _reindex(self, asked: Asked) -> str:
         name = await self.repository(asked.message, asked.invocation.repository)
         self._access.check_reindex(asked.message, name)
-        return refreshed(await self._repositories.refresh(name, full=asked.invocation.full), name)
+        report = await self._repositories.refresh(
+            name, full=asked.invocation.full, progress=lambda progress: asked.show(indexing(name, progress))
+        )
+        return refreshed(report, name)
 
     async def _mute(self, asked: Asked) -> str:
         await self._threads.mute(asked.message, muted=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.markdown.showing import one_line
 from bot.turn_records import TurnRecord
-from indexer.models import IndexStatus, RefreshReport
+from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 _MOST_FILES = 10
 
@@ -30,12 +30,35 @@ def freshness(status: IndexStatus, now: float) -> str:
     return one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
 
 
+def read_at(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
+    """Say at which commit an answer was read, and what has happened since, as far as that is known here."""
+    parts = [f"Read {repository} at {commit[:7]}"]
+    if commit == status.commit and status.indexed_at is not None:
+        parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {ago(now - status.indexed_at)}"
+    if drift.behind:
+        parts.append(f"{drift.behind:,} commit{'s' * (drift.behind != 1)} behind")
+    if drift.changed:
+        count = len(drift.changed)
+        parts.append(f"{count} cited file{'s' * (count != 1)} changed since")
+    return one_line(" · ".join(parts))
+
+
 def status_text(status: IndexStatus, now: float) -> str:
     """Describe the index of a repository."""
     counts = f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"
     disk = f"{status.disk_bytes / 1e6:,.1f} MB; embedder {one_line(status.embedder)}"
     warnings = (one_line(warning) for warning in status.warnings)
     return "\n".join([f"{freshness(status, now)}.", f"{counts}; {disk}.", *warnings])
+
+
+def indexing(name: str, progress: Progress) -> str:
+    """Say how far indexing has come."""
+    what = {"listing": "Listing files", "parsing": "Reading files", "embedding": "Embedding", "writing": "Writing"}
+    line = f"Indexing {name}: {what.get(progress.stage, 'Finishing').lower()}"
+    if progress.total <= 0:
+        return one_line(f"{line} …")
+    done = min(progress.done, progress.total)
+    return one_line(f"{line}, {done:,} of {progress.total:,} ({100 * done // progress.total} %) …")
 
 
 def refreshed(report: RefreshReport, name: str) -> str:

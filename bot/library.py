@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,9 +14,40 @@ from bot.freshness import Display
 from bot.freshness import refresh as refreshed
 from bot.ports import Index
 from indexer.errors import IndexerError, NotIndexed
-from indexer.models import IndexStatus, RefreshReport
+from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 log = logging.getLogger(__name__)
+
+
+Listener = Callable[[Progress], None]
+
+
+class _Told:
+    """A display that tells those who listen, too; a refresh reports from another thread."""
+
+    def __init__(self, display: Display) -> None:
+        self.listeners: list[Listener] = []
+        self._display = display
+        self._loop = asyncio.get_running_loop()
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Listener]:
+        """Show a refresh."""
+        with self._display.indexing(patience=patience) as show:
+
+            def tell(progress: Progress) -> None:
+                show(progress)
+                self._loop.call_soon_threadsafe(self._tell, progress)
+
+            yield tell
+
+    def note(self, text: str) -> None:
+        """Pass a remark on."""
+        self._display.note(text)
+
+    def _tell(self, progress: Progress) -> None:
+        for listener in self.listeners:
+            listener(progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +55,7 @@ class _Work:
     """A refresh under way."""
 
     task: asyncio.Task[RefreshReport]
+    told: _Told
     full: bool
 
 
@@ -57,6 +89,10 @@ class Library:
         """Describe what is indexed of a repository."""
         return await self._index(name).status()
 
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened in a repository since a commit, and to which of the paths."""
+        return await self._index(name).drift(commit, paths)
+
     async def pin(self, repository: str | None = None) -> CodeSearch:
         """Hold a repository at its newest indexed commit."""
         name = repository if repository is not None else self.names()[0]
@@ -70,20 +106,23 @@ class Library:
             self._begin(name, full=False)
         return code
 
-    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+    async def refresh(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
         """Bring the newest commit of a repository here, and index it."""
         self._index(name)
         if name in self._clones:
             await self._clones[name].newest()
-        return await self.take_in(name, full=full)
+        return await self.take_in(name, full=full, progress=progress)
 
-    async def take_in(self, name: str, *, full: bool = False) -> RefreshReport:
+    async def take_in(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
         """Index the newest commit that is here, joining a refresh that is under way; a full one comes after it."""
         self._index(name)
         work = self._work.get(name)
         if work is not None and full and not work.full:
             await asyncio.wait({work.task})
-        return await asyncio.shield(self._begin(name, full=full).task)
+        work = self._begin(name, full=full)
+        if progress is not None:
+            work.told.listeners.append(progress)
+        return await asyncio.shield(work.task)
 
     async def aclose(self) -> None:
         """Stop the refreshes under way; what was indexed before stays."""
@@ -110,8 +149,9 @@ class Library:
     def _begin(self, name: str, *, full: bool) -> _Work:
         work = self._work.get(name)
         if work is None:
-            task = asyncio.create_task(refreshed(self._indexes[name], self._display, full=full))
-            work = self._work[name] = _Work(task=task, full=full)
+            told = _Told(self._display)
+            task = asyncio.create_task(refreshed(self._indexes[name], told, full=full))
+            work = self._work[name] = _Work(task=task, told=told, full=full)
             task.add_done_callback(lambda done: self._ended(name, done))
         return work
 

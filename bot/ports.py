@@ -8,7 +8,7 @@ from typing import Protocol
 from agent.events import AgentEvent
 from agent.ports import CodeSearch
 from bot.messages import Capabilities, Content, MessageHandle, Place, ThreadMessage
-from indexer.models import IndexStatus, Progress, RefreshReport
+from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 
 class Index(Protocol):
@@ -25,6 +25,9 @@ class Index(Protocol):
 
     async def status(self) -> IndexStatus:
         """Describe what is indexed."""
+
+    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened since a commit, and to which of the paths."""
 
 
 class Assistant(Protocol):
@@ -46,8 +49,13 @@ class Repositories(Protocol):
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed of a repository."""
 
-    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
-        """Index the newest commit of a repository; cancelling this stops the work."""
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened in a repository since a commit, and to which of the paths."""
+
+    async def refresh(
+        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RefreshReport:
+        """Index the newest commit of a repository; `progress` is told how far that has come, in the event loop."""
 
 
 class Answerer(Protocol):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from bot.ports import Repositories
-from indexer.models import IndexStatus, RefreshReport
+from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 
 class Watch(Protocol):
@@ -34,6 +34,12 @@ class Watched:
         sentence = self._watch.sentence(name)
         return replace(status, warnings=(*status.warnings, sentence)) if sentence else status
 
-    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened in a repository since a commit, and to which of the paths."""
+        return await self._repositories.drift(name, commit, paths)
+
+    async def refresh(
+        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RefreshReport:
         """Index the newest commit of a repository."""
-        return await self._repositories.refresh(name, full=full)
+        return await self._repositories.refresh(name, full=full, progress=progress)

@@ -17,7 +17,7 @@ from indexer.complaints import shown
 from indexer.contents import Contents
 from indexer.embeddings import Embedder, open_embedder
 from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
-from indexer.models import IndexStatus, Progress, RefreshReport
+from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 from indexer.provenance import provenance
 from indexer.reader import IndexReader
 from indexer.repository import Repository
@@ -287,6 +287,23 @@ class CodeIndex:
             disk_bytes=self._folder.size(),
             skipped=generation.skipped if generation else {},
             warnings=(*self._repository.warnings, *self._warnings, *complaints),
+        )
+
+    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened since a commit, and to which of the paths; nobody is asked but the repository that is here."""
+        return await asyncio.to_thread(self._drift, commit, paths)
+
+    def _drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        try:
+            head = self._repository.commit(self._ref).sha
+        except RepositoryError as error:
+            log.warning("%s: %s", self.name, error)
+            return Drift(behind=None, changed=None)
+        if head == commit:
+            return Drift(behind=0, changed=())
+        return Drift(
+            behind=self._repository.commits_between(commit, head),
+            changed=self._repository.changed_between(commit, head, paths),
         )
 
     def _behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:

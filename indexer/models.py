@@ -212,6 +212,14 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Drift:
+    """What happened to a repository since a commit; None where that cannot be told."""
+
+    behind: int | None
+    changed: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
     """How far a refresh has come; `total` is 0 while it is not known."""
 

@@ -111,6 +111,14 @@ class Repository:
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
 
+    def changed_between(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
+        """Name those of the paths that differ in two commits; None if one of them is not there."""
+        if not paths:
+            return ()
+        how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        output = self._git.try_run("diff-tree", "-r", *how, old, new, "--", *paths)
+        return None if output is None else tuple(text(name) for name in output.split(b"\0") if name)
+
     def files(self, sha: str) -> Listing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
         tree = read_tree(self._git, sha)

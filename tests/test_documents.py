@@ -97,7 +97,7 @@ def test_the_configuration_example_lists_every_key_and_parses() -> None:
     path = ROOT / "citebot.example.toml"
 
     assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == set(file_keys())
-    Settings.load({"CITEBOT_CONFIG": str(path)}, ROOT)
+    Settings.load({"CITEBOT_CONFIG": str(path), "SITE_TOKEN": "a-token"}, ROOT)
 
 
 def test_the_procfile_starts_commands_that_exist() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +16,9 @@ from hypothesis import strategies as st
 from bot.access import AccessPolicy
 from bot.chat import ChatPolicy
 from bot.command_line import COMMANDS, Invocation, Misspelt, help_text, parse
-from bot.descriptions import ago, explained, freshness, refreshed
+from bot.descriptions import ago, explained, freshness, indexing, read_at, refreshed
 from bot.turn_records import TurnRecord
-from indexer.models import RefreshReport
+from indexer.models import Drift, Progress, RefreshReport
 from tests.bot.contract import settled
 from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeRepositories
@@ -164,6 +166,41 @@ async def test_freshness_tells_what_is_missing() -> None:
 
     assert freshness(status, 120.0) == "demo at 0123456 on main, indexed 2 minutes ago, 2 commits behind"
     assert freshness(await FakeIndex(commit=None).status(), 0.0) == "demo is not indexed yet"
+
+
+async def test_an_answer_tells_the_commit_that_it_was_read_at() -> None:
+    status = await FakeIndex().status()
+    unchanged = Drift(behind=0, changed=())
+
+    assert read_at("demo", HEAD, status, unchanged, 120.0) == "Read demo at 0123456 (main), indexed 2 minutes ago"
+    newer = read_at("demo", "f" * 40, status, Drift(behind=2, changed=("a.py",)), 120.0)
+    assert newer == "Read demo at fffffff · 2 commits behind · 1 cited file changed since"
+    assert read_at("demo", "f" * 40, status, Drift(behind=None, changed=None), 0.0) == "Read demo at fffffff"
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (Progress(stage="listing", done=0, total=0), "Indexing demo: listing files …"),
+        (Progress(stage="parsing", done=1_200, total=4_800), "Indexing demo: reading files, 1,200 of 4,800 (25 %) …"),
+        (Progress(stage="embedding", done=9, total=8), "Indexing demo: embedding, 8 of 8 (100 %) …"),
+    ],
+)
+def test_progress_is_counts_and_a_percentage(progress: Progress, said: str) -> None:
+    assert indexing("demo", progress) == said
+
+
+async def test_reindexing_shows_how_far_it_has_come_in_its_own_message(world: FakeWorld) -> None:
+    gate = threading.Event()
+    world.repositories.indexes["shop"].held = gate
+    await world.mention("reindex shop")
+    async with asyncio.timeout(5):
+        while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
+            await world.clock.advance(1)
+    gate.set()
+    (done,) = await settled(world, "`shop` is indexed at 0123456")
+
+    assert "Indexing" not in done
 
 
 def test_a_refresh_that_changed_nothing_says_so() -> None:

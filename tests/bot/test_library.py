@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from bot.library import Library
-from indexer.errors import NotIndexed, RepositoryError, StorageLocked
+from indexer.errors import NotIndexed, RemoteError, RepositoryError, StorageLocked
 from indexer.models import IndexStatus, Progress, RefreshReport
 from tests.fakes.parts import HEAD, FakeCode, FakeIndex
 
@@ -41,6 +41,8 @@ class SlowIndex(FakeIndex):
         self.refreshes.append(full)
         self.started.set()
         await self.gate.wait()
+        if progress is not None:
+            await asyncio.to_thread(progress, Progress(stage="parsing", done=1, total=3))
         return RefreshReport(commit=HEAD, previous=None, changed=0, removed=0, files=1, chunks=1, seconds=0)
 
 
@@ -126,3 +128,50 @@ async def test_a_repository_that_is_gone_is_answered_from_its_index(caplog: pyte
     assert await library(one=index).pin() is index.code
     assert index.refreshes == []
     assert "one: The repository is gone." in caplog.text
+
+
+async def test_all_who_wait_for_a_refresh_are_told_how_far_it_is() -> None:
+    index, told = SlowIndex(), list[tuple[str, int]]()
+    books = library(one=index)
+    waiting = [
+        asyncio.create_task(books.refresh("one", progress=lambda each, who=who: told.append((who, each.done))))  # type: ignore[misc]
+        for who in ("ann", "bob")
+    ]
+    await asyncio.wait_for(index.started.wait(), 5)
+    index.gate.set()
+    await asyncio.gather(*waiting)
+
+    assert told == [("ann", 1), ("bob", 1)]
+    assert index.refreshes == [False]
+
+
+class Remote:
+    """A clone that counts how often its host was asked."""
+
+    def __init__(self, error: RemoteError | None = None) -> None:
+        self.fetched = 0
+        self._error = error
+
+    async def newest(self) -> None:
+        self.fetched += 1
+        if self._error is not None:
+            raise self._error
+
+
+async def test_the_newest_commit_is_fetched_before_it_is_indexed() -> None:
+    remote, index = Remote(), FakeIndex()
+    books = Library({"one": index}, Quiet(), clones={"one": remote})
+
+    await books.refresh("one")
+    await books.take_in("one")
+
+    assert (remote.fetched, index.refreshes) == (1, [False, False])
+
+
+async def test_a_host_that_is_down_is_told_to_who_asks_for_a_refresh() -> None:
+    index = FakeIndex()
+    books = Library({"one": index}, Quiet(), clones={"one": Remote(RemoteError("host down", "The host is down."))})
+
+    with pytest.raises(RemoteError, match="The host is down"):
+        await books.refresh("one")
+    assert index.refreshes == []

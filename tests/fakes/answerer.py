@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.errors import UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer
-from indexer.models import IndexStatus, Location, RefreshReport
+from indexer.models import Drift, IndexStatus, Location, Progress, RefreshReport
 from tests.fakes.parts import ANSWER, FakeIndex, event
 
 
@@ -113,5 +113,16 @@ class FakeRepositories:
     async def status(self, name: str) -> IndexStatus:
         return replace(await self.indexes[name].status(), repository=name)
 
-    async def refresh(self, name: str, *, full: bool = False) -> RefreshReport:
-        return await self.indexes[name].refresh(full=full)
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        return await self.indexes[name].drift(commit, paths)
+
+    async def refresh(
+        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RefreshReport:
+        loop = asyncio.get_running_loop()
+
+        def tell(told: Progress) -> None:
+            if progress is not None:
+                loop.call_soon_threadsafe(progress, told)
+
+        return await self.indexes[name].refresh(full=full, progress=tell)

@@ -20,6 +20,7 @@ from indexer.models import (
     CallSite,
     Commit,
     Definition,
+    Drift,
     FileEntry,
     FileHistory,
     Filters,
@@ -141,10 +142,14 @@ class FakeIndex:
         self._error = error
         self._warnings = warnings
         self._endless = endless
+        self.held: threading.Event | None = None
         self._path = path
 
     async def is_current(self) -> bool:
         return self._current
+
+    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        return Drift(behind=0, changed=())
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         self.refreshes.append(full)
@@ -167,6 +172,8 @@ class FakeIndex:
     def _work(self, report: Callable[[Progress], None]) -> None:
         try:
             report(Progress(stage="parsing", done=1, total=3))
+            if self.held is not None:
+                self.held.wait(5)
             while self._endless:
                 self.begun.set()
                 report(Progress(stage="parsing", done=2, total=3))

@@ -12,7 +12,7 @@ import pytest
 
 from indexer.errors import EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
 from indexer.index import CodeIndex
-from indexer.models import Filters, Progress
+from indexer.models import Drift, Filters, Progress
 from indexer.reader import IndexReader
 from indexer.storage import DataFolder
 from tests.fakes.repositories import GitRepo
@@ -279,6 +279,24 @@ async def test_progress_is_told_from_listing_to_done(repository: GitRepo, tmp_pa
     stages = [each.stage for each in seen]
     assert (stages[0], stages[-1]) == ("listing", "done")
     assert Progress(stage="parsing", done=4, total=4) in seen
+
+
+async def test_drift_counts_commits_and_names_the_paths_that_changed(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        report = await index.refresh()
+        cited = ["events/retry.py", "events/delivery.py", "docs/events.md"]
+        before = await index.drift(report.commit, cited)
+        repository.write("events/retry.py", RETRY.replace("3", "5"))
+        repository.write("elsewhere.py", "x = 1\n")
+        repository.remove("docs/events.md")
+        repository.commit("second")
+        repository.commit("third")
+        after = await index.drift(report.commit, cited)
+        unknown = await index.drift("1" * 40, cited)
+
+    assert before == Drift(behind=0, changed=())
+    assert after == Drift(behind=2, changed=("docs/events.md", "events/retry.py"))
+    assert unknown == Drift(behind=None, changed=None)
 
 
 async def test_status_tells_counts_age_and_commits_behind(repository: GitRepo, tmp_path: Path) -> None:
