@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.blocks import MOST_VIEW_BLOCKS, check_blocks, numbered
 from tests.fakes.slack.errors import SlackError, invalid
 from tests.fakes.slack.interactions import Tickets
 from tests.fakes.slack.streams import SESSION_STATES
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Status, Workspace
 
 MOST_LOADING_MESSAGES, MOST_PROMPTS = 10, 4

@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.errors import SlackError, invalid
-from tests.fakes.slack.wire import JSON
 
 # Methods that read forms and queries only: a JSON body is ignored, as Slack does.
 FORM_ONLY = frozenset({

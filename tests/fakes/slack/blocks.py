@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.errors import SlackError, invalid
-from tests.fakes.slack.wire import JSON
 
 MOST_BLOCKS, MOST_VIEW_BLOCKS = 50, 100
 MOST_TEXT_IN_ALL = 12_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.fakes.slack.wire import JSON
+from tests.fakes.loopback.wire import JSON
 
 
 @dataclass(kw_only=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.blocks import check_blocks, numbered
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Channel, Workspace
 
 TRUNCATED_AT = 40_000

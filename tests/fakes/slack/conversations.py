@@ -6,10 +6,10 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.errors import SlackError, invalid
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Channel, Person, Workspace
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from tests.fakes.slack.changes import Changes
-from tests.fakes.slack.clock import Clock
-from tests.fakes.slack.wire import JSON
+from tests.fakes.loopback.changes import Changes
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 
 Kind = Literal["events_api", "slash_commands", "interactive"]
 ACK_WITHIN = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fakes.slack.wire import JSON
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Channel
 
 SUBSCRIPTIONS = frozenset({

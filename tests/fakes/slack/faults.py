@@ -1,110 +1,18 @@
-"""Faults that a test orders: the next calls of a method fail, break off, or hang."""
+"""Faults that a test orders of the Web API, beside what every platform suffers."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
-from typing import Literal
-
-from tests.fakes.slack.changes import Changes
-
-Kind = Literal["error", "http", "ratelimited", "reset", "hang"]
-ANY = "*"
+from tests.fakes.loopback import faults
+from tests.fakes.loopback.faults import Fault
 
 
-class Gate:
-    """Holds calls until it is released."""
-
-    def __init__(self, changes: Changes) -> None:
-        self.waiting = 0
-        self._open = asyncio.Event()
-        self._changes = changes
-
-    def release(self) -> None:
-        """Let all calls through, also those to come."""
-        self._open.set()
-
-    async def hold(self) -> None:
-        """Wait for the release."""
-        self.waiting += 1
-        self._changes.tell()
-        try:
-            await self._open.wait()
-        finally:
-            self.waiting -= 1
-            self._changes.tell()
-
-
-@dataclass(kw_only=True, slots=True)
-class Fault:
-    """What happens to a call. With `after`, the call takes effect first and only its answer is lost."""
-
-    method: str
-    kind: Kind
-    times: int | None = 1
-    skip: int = 0
-    after: bool = False
-    error: str = "fatal_error"
-    status: int = 500
-    retry_after: int = 1
-    gate: Gate | None = None
-
-    def is_for(self, method: str) -> bool:
-        """Whether this call counts."""
-        return self.times != 0 and self.method in {method, ANY}
-
-
-@dataclass
-class Faults:
-    """The faults on order, first come first served. `times=None` goes on until `clear`; `"*"` means every method."""
-
-    changes: Changes
-    ordered: list[Fault] = field(default_factory=list)
+class Faults(faults.Faults):
+    """Faults by the names of methods."""
 
     def error(self, method: str, error: str, *, times: int | None = 1, skip: int = 0, after: bool = False) -> None:
         """Answer `ok: false` with the name of an error."""
-        self._order(Fault(method=method, kind="error", error=error, times=times, skip=skip, after=after))
-
-    def http(
-        self, method: str, status: int = 500, *, times: int | None = 1, skip: int = 0, after: bool = False
-    ) -> None:
-        """Answer with an HTTP status and no JSON."""
-        self._order(Fault(method=method, kind="http", status=status, times=times, skip=skip, after=after))
+        self.order(Fault(method=method, kind="error", error=error, times=times, skip=skip, after=after))
 
     def ratelimited(self, method: str, *, retry_after: int = 1, times: int | None = 1, skip: int = 0) -> None:
         """Answer 429 with a Retry-After."""
-        self._order(Fault(method=method, kind="ratelimited", retry_after=retry_after, times=times, skip=skip))
-
-    def reset(self, method: str, *, times: int | None = 1, skip: int = 0, after: bool = False) -> None:
-        """Break the connection off before, or after the call took effect."""
-        self._order(Fault(method=method, kind="reset", times=times, skip=skip, after=after))
-
-    def hang(self, method: str, *, times: int | None = 1, skip: int = 0, after: bool = False) -> Gate:
-        """Hold the call until the gate is released, before or after it took effect; then go on as usual."""
-        gate = Gate(self.changes)
-        self._order(Fault(method=method, kind="hang", times=times, skip=skip, after=after, gate=gate))
-        return gate
-
-    def take(self, method: str) -> Fault | None:
-        """The fault for this call, used up by it; others that wait for a later call count it too."""
-        chosen: Fault | None = None
-        for fault in self.ordered:
-            if not fault.is_for(method):
-                continue
-            if fault.skip > 0:
-                fault.skip -= 1
-            elif chosen is None:
-                chosen = fault
-        if chosen is not None and chosen.times is not None:
-            chosen.times -= 1
-        return chosen
-
-    def clear(self) -> None:
-        """Forget all orders and let held calls go on."""
-        for fault in self.ordered:
-            if fault.gate is not None:
-                fault.gate.release()
-        self.ordered.clear()
-
-    def _order(self, fault: Fault) -> None:
-        self.ordered.append(fault)
+        self.order(Fault(method=method, kind="ratelimited", retry_after=retry_after, times=times, skip=skip))

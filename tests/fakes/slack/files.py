@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.chat import writable
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
 

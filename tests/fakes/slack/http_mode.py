@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from tests.fakes.slack.clock import Clock
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.deliveries import ACK_WITHIN, Delivery, Outcome
-from tests.fakes.slack.wire import JSON
 
 FORM = "application/x-www-form-urlencoded"
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args, read_arguments
 from tests.fakes.slack.chat import content
-from tests.fakes.slack.clock import Clock
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
 TRIGGER_LIFETIME = 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 
-from tests.fakes.slack.clock import Clock
+from tests.fakes.loopback.clock import Clock
 
 TIER_1, TIER_2, TIER_3, TIER_4, SPECIAL = 1, 20, 50, 100, 600
 WORKSPACE_POSTS = 300  # "several hundred messages a minute"

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.blocks import pressables, text_of
-from tests.fakes.slack.wire import JSON
 
 # What rings at people: `<!channel>`, `<@U1>`, `<!subteam^S1>`, also in a Markdown text.
 _PING = re.compile(r"<(?:!(?:channel|here|everyone|subteam\^\w+)|@[UW]\w+)(?:\|[^>]*)?>")

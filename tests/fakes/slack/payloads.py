@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.blocks import pressables
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import APP_ID, TEAM, Channel, Person
 
 

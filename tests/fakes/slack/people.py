@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.deliveries import Deliveries, Delivery
 from tests.fakes.slack.interactions import Responses, Tickets
 from tests.fakes.slack.messages import Message
 from tests.fakes.slack.payloads import interaction, of_message, of_view, pressed, slash_command
 from tests.fakes.slack.typed import escaped, typed
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_USER, OTHER_TEAM, TEAM, Channel, ChannelKind, Person, Workspace
 
 

@@ -9,12 +9,13 @@ from typing import Literal, Self, TypeVar
 
 from aiohttp import web
 
+from tests.fakes.loopback.changes import Changes
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.apps import Apps
 from tests.fakes.slack.blocks import text_of
 from tests.fakes.slack.calls import Call
-from tests.fakes.slack.changes import Changes
 from tests.fakes.slack.chat import Chat
-from tests.fakes.slack.clock import Clock
 from tests.fakes.slack.conversations import Conversations
 from tests.fakes.slack.deliveries import Deliveries, Delivery
 from tests.fakes.slack.events import SUBSCRIPTIONS, Events
@@ -29,7 +30,6 @@ from tests.fakes.slack.scopes import Access
 from tests.fakes.slack.socket_mode import SocketMode
 from tests.fakes.slack.streams import StreamRules, Streams
 from tests.fakes.slack.web_api import Method, WebApi
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_USER, Workspace
 
 T = TypeVar("T")

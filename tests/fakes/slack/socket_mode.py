@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from aiohttp import WSMsgType, web
 
+from tests.fakes.loopback.changes import Changes
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
-from tests.fakes.slack.changes import Changes
-from tests.fakes.slack.clock import Clock
 from tests.fakes.slack.deliveries import ACK_WITHIN, Delivery, Outcome
 from tests.fakes.slack.errors import SlackError
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import APP_ID
 
 Reason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]

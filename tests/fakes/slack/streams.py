@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.blocks import check_blocks, numbered
 from tests.fakes.slack.chat import MOST_MARKDOWN, writable
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
 TASK_STATES = {"pending", "in_progress", "complete", "error"}

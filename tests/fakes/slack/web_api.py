@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
+from tests.fakes.loopback.changes import Changes
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.faults import Fault
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args, read_arguments
 from tests.fakes.slack.calls import Call
-from tests.fakes.slack.changes import Changes
-from tests.fakes.slack.clock import Clock
 from tests.fakes.slack.errors import SlackError
-from tests.fakes.slack.faults import Fault, Faults
+from tests.fakes.slack.faults import Faults
 from tests.fakes.slack.limits import RateLimits
 from tests.fakes.slack.scopes import Access
-from tests.fakes.slack.wire import JSON
 from tests.fakes.slack.workspace import TEAM
 
 Method = Callable[[Args], JSON]

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.fakes.slack.changes import Changes
-from tests.fakes.slack.clock import Clock
+from tests.fakes.loopback.changes import Changes
+from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message, Seen
-from tests.fakes.slack.wire import JSON
 
 ChannelKind = Literal["channel", "group", "im", "mpim"]
 STATUS_LIFETIME = 120.0  # seconds until Slack clears a status by itself

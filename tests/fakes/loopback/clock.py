@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Any
 
-from tests.fakes.slack.changes import Changes
+from tests.fakes.loopback.changes import Changes
 
 
 class Clock:
