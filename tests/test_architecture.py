@@ -28,6 +28,7 @@ HOMES = {
     "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/invocation.py"),
+    "discord": ("bot/adapters/discord/",),
     "filelock": ("indexer/storage.py",),
     "git": ("indexer/repository.py",),
     "httpx": ("agent/searxng.py",),
