@@ -41,6 +41,8 @@ TYPING_SHOWS = 10.0
 class FakeDiscord(Places, People, Gestures):
     """A Discord with one server; `api_url` and `gateway_url` are what a client needs. Use as async context manager."""
 
+    token = TOKEN
+
     def __init__(self, *, clock: Clock | None = None) -> None:
         self.clock = clock or Clock()
         self.changes = Changes()
@@ -76,15 +78,9 @@ class FakeDiscord(Places, People, Gestures):
         """The address of the gateway."""
         return self.gateway.url
 
-    @property
-    def token(self) -> str:
-        """The bot's token."""
-        return self.rest.token
-
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=10 * self.rules.most_file)
         app.router.add_get("/gateway", self.gateway.handle)
-        app.router.add_get("/gateway/", self.gateway.handle)
         app.router.add_get("/resume", self.gateway.handle)
         app.router.add_get("/attachments/{channel}/{attachment}/{name}", self._download)
         self.rest.serve(app, self._endpoints())
