@@ -53,6 +53,12 @@ class Bot(discord.Client):
             self.heard.append(message)
         self.fake.changes.tell()
 
+    async def on_guild_channel_create(self, channel: discord.abc.GuildChannel) -> None:
+        self.fake.changes.tell()
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        self.fake.changes.tell()
+
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         error = sys.exception()
         assert error is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator
@@ -228,3 +229,19 @@ async def test_servers_come_and_go(fake: FakeDiscord) -> None:
 
     assert bot.heard[0].guild is not None
     assert bot.heard[0].guild.name == "other"
+
+
+async def test_twenty_mentions_at_once_are_all_heard_and_answered(fake: FakeDiscord) -> None:
+    fake.limits.enabled = False
+    ada, channels = fake.add_user("ada"), [fake.add_channel(f"channel-{number}") for number in range(20)]
+    bot = Bot(fake)
+    async with running(fake, bot):
+        for channel in channels:
+            fake.mention(channel, ada, "where?")
+        await fake.until(lambda: len(bot.heard) == 20)
+        threads = await asyncio.gather(*(message.create_thread(name="where?") for message in bot.heard))
+        await asyncio.gather(*(thread.send("here") for thread in threads))
+
+    assert [fake.answers(each.id)[-1].text for channel in channels for each in fake.threads_in(channel)] == [
+        "here"
+    ] * 20

@@ -50,6 +50,6 @@ def delivered(event: Event, intents: int) -> JSON | None:
     """Return what an app with these intents gets of an event; None where it gets nothing."""
     needed = next((bits for start, bits in NEEDED.items() if event.name.startswith(start)), (0, 0))
     bit = needed[0 if event.guild_id else 1]
-    if bit and not intents & bit:
+    if bit and not intents & bit and not event.about_bot:
         return None
     return event.data if event.open_text or intents & MESSAGE_CONTENT else without_text(event.data)

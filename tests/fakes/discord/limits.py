@@ -56,7 +56,10 @@ class Verdict:
 
 
 class RateLimits:
-    """Counts calls. `pace` divides all windows, for tests that have no time; `enabled` turns the refusals off."""
+    """Counts calls. `pace` divides all windows, for tests that have no time; `enabled` turns the refusals off.
+
+    The windows pass by the fake's clock, but discord.py sleeps in real time: with a frozen clock, turn them off.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.enabled = True

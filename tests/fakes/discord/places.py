@@ -122,6 +122,11 @@ class Places:
         self.threads.archive(self.world.channels[thread], archived=False, locked=False)
 
     @property
+    def owner(self) -> str:
+        """Who owns the first server, and may do everything there."""
+        return self.world.guilds[self.guild_id].owner_id
+
+    @property
     def bot_id(self) -> str:
         """The bot's user, and its application."""
         return self.world.bot.id

@@ -27,6 +27,7 @@ class Event:
     name: str
     data: JSON
     guild_id: str | None
+    about_bot: bool = False  # it comes whatever the app asked for
     open_text: bool = True  # its text reaches the app without the message-content intent
 
 
@@ -202,7 +203,8 @@ class World:
 
     def tell_guild(self, name: str, data: JSON, guild: Guild) -> None:
         """Publish what happened in a server."""
-        self.send(Event(name=name, data=data, guild_id=guild.id))
+        about_bot = data.get("user", {}).get("id") == self.bot.id
+        self.send(Event(name=name, data=data, guild_id=guild.id, about_bot=about_bot))
 
     def send(self, event: Event) -> None:
         """Publish an event that the bot gets wherever it happened."""
