@@ -141,9 +141,8 @@ class Conversations:
             return "I do not have this answer any more. Ask again to share it."
         platform, place = self._platforms[entry.message.place.platform], entry.message.place
         try:
-            await platform.post(
-                replace(place, thread=""), replace(content, buttons=()), nonce=f"{entry.run_id[:16]}.share"
-            )
+            shared = replace(place, thread=place.thread if place.line else "", line="")
+            await platform.post(shared, replace(content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
         except ChatError as error:
             self._shareable[entry.run_id] = content
             return str(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
 
@@ -13,12 +13,16 @@ ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where something is said. `thread` is the thread that replies go to, empty where there is none."""
+    """Where something is said. `thread` is the thread that replies go to, empty where there is none.
+
+    `line` is by what a platform reaches one person there whom alone it tells something; it names no conversation.
+    """
 
     platform: str
     workspace: str
     channel: str
     thread: str = ""
+    line: str = field(default="", repr=False)
 
     def key(self) -> str:
         """Name the conversation that is held here, `platform:workspace:channel:thread`."""
@@ -131,11 +135,11 @@ class Press:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rate:
-    """How often a method may be called: so many calls in so many seconds, counted by workspace or by channel."""
+    """How often a method may be called: so many calls in so many seconds, counted by workspace, channel or thread."""
 
     calls: int
     seconds: float = 60.0
-    per: Literal["workspace", "channel"] = "workspace"
+    per: Literal["workspace", "channel", "thread"] = "workspace"
 
 
 SendMethod = Literal["post", "edit", "withdraw", "stream_start", "stream_append", "stream_stop"]

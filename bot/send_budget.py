@@ -66,8 +66,8 @@ class SendBudget:
 
     def _key(self, method: SendMethod, place: Place) -> tuple[SendMethod, str]:
         rate = self._rates.get(method)
-        by_channel = rate is not None and rate.per == "channel"
-        return method, f"{place.workspace}/{place.channel}" if by_channel else place.workspace
+        parts = {"workspace": 1, "channel": 2, "thread": 3}[rate.per if rate else "workspace"]
+        return method, "/".join((place.workspace, place.channel, place.thread)[:parts])
 
 
 @dataclass(order=True)
