@@ -1,0 +1,107 @@
+"""The connection to Discord: what is asked for at the gateway, where it is, and what is told to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from bot.adapters.discord.counter import Counter
+from bot.adapters.discord.front import Front
+
+LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
+
+log = logging.getLogger(__name__)
+
+
+class Client(discord.Client):
+    """Tells a front and a counter what happens, once they are there. It keeps no messages and no members."""
+
+    def __init__(self, *, message_content: bool, settle_seconds: float, identify_pause: float) -> None:
+        super().__init__(
+            intents=wanted_intents(message_content=message_content),
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+            guild_ready_timeout=settle_seconds,
+            max_ratelimit_timeout=LONGEST_WAIT,
+        )
+        self.front: Front | None = None
+        self.counter: Counter | None = None
+        self._identify_pause = identify_pause
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002
+        """Wait before a session is begun anew: Discord allows one in five seconds."""
+        if not initial:
+            await asyncio.sleep(self._identify_pause)
+
+    async def on_message(self, message: discord.Message) -> None:
+        """Somebody has written."""
+        if self.front is not None:
+            await self.front.said(message)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        """A message is not what it was."""
+        if self.front is not None:
+            await self.front.edited(payload.message)
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        """A message is gone."""
+        if self.front is not None:
+            await self.front.deleted(payload.channel_id, (payload.message_id,))
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        """Many messages are gone."""
+        if self.front is not None:
+            await self.front.deleted(payload.channel_id, sorted(payload.message_ids))
+
+    async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
+        """Somebody has reacted."""
+        if self.front is not None:
+            await self.front.reacted(payload)
+
+    async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
+        """A thread is gone."""
+        if self.front is not None:
+            self.front.thread_deleted(payload.thread_id)
+
+    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+        """Somebody has used a command or a button."""
+        if self.counter is not None:
+            await self.counter.take(interaction)
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Something went wrong that should not have."""
+        # discord.py calls this where it has caught the exception.
+        log.error("an event was not handled: %s", event_method, exc_info=True)  # noqa: LOG014
+
+
+def wanted_intents(*, message_content: bool) -> discord.Intents:
+    """What citebot wants to hear of; only the text of messages that do not mention it needs a switch in the portal."""
+    wanted = discord.Intents.none()
+    wanted.guilds = wanted.guild_messages = wanted.dm_messages = True
+    wanted.guild_reactions = wanted.dm_reactions = True
+    wanted.message_content = message_content
+    return wanted
+
+
+@contextmanager
+def reached_at(api_url: str, gateway_url: str) -> Iterator[None]:
+    """Let discord.py find Discord elsewhere; it knows one place for all clients. Empty means Discord's own."""
+    before = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
+    if api_url:
+        Route.BASE = api_url.rstrip("/")
+    if gateway_url:
+        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+    try:
+        yield
+    finally:
+        Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = before

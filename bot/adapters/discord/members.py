@@ -1,0 +1,60 @@
+"""Who people are that write directly: the roles that they have in the servers that count."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+
+import discord
+
+from bot.adapters.discord.recent import Recent
+from bot.adapters.discord.writings import roles_of
+from bot.clock import Clock
+
+REMEMBERED = 60.0  # seconds
+MOST_SERVERS = 10  # that are asked about one person
+
+log = logging.getLogger(__name__)
+
+
+class Members:
+    """Knows members. `servers` are the ids of those that count as inside; without any, all do that the bot is in."""
+
+    def __init__(self, client: discord.Client, clock: Clock, servers: Collection[str] = ()) -> None:
+        self._client = client
+        self._clock = clock
+        self._servers = frozenset(servers)
+        self._known: Recent[int, tuple[float, bool, tuple[str, ...]]] = Recent()
+
+    @property
+    def are_chosen(self) -> bool:
+        """Whether only some servers count as inside."""
+        return bool(self._servers)
+
+    def is_inside(self, server: str) -> bool:
+        """Whether a server counts as inside."""
+        return not self._servers or server in self._servers
+
+    async def roles(self, person: int) -> tuple[bool, tuple[str, ...]]:
+        """Tell whether somebody is a member of a server inside, and their roles there."""
+        known = self._known.get(person)
+        if known is not None and self._clock.now() - known[0] < REMEMBERED:
+            return known[1:]
+        found = [member for guild in self._inside() if (member := await self._member(guild, person)) is not None]
+        roles = tuple(role for member in found for role in roles_of(member))
+        self._known.put(person, (self._clock.now(), bool(found), roles))
+        return bool(found), roles
+
+    def _inside(self) -> Iterator[discord.Guild]:
+        inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))]
+        yield from inside[:MOST_SERVERS]
+
+    async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
+        """Ask for a member; who cannot be asked for counts as none, so that nothing is shown that may not be."""
+        try:
+            return await guild.fetch_member(person)
+        except discord.NotFound:
+            return None
+        except (discord.HTTPException, discord.RateLimited, OSError) as error:
+            log.warning("a member of server %s could not be looked up: %s", guild.id, type(error).__name__)
+            return None

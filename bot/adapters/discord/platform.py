@@ -1,0 +1,185 @@
+"""Discord as a chat platform: posts, edits, and finds again what was sent before a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+
+import discord
+
+from bot.adapters.discord import history
+from bot.adapters.discord.looks import buttons_of, file_of, text_of
+from bot.adapters.discord.refusals import ARCHIVED, GONE, changing, code_of, posting
+from bot.adapters.discord.rooms import PLATFORM, Rooms
+from bot.adapters.discord.spots import Spot, Spots
+from bot.adapters.discord.whispers import Whispers, is_whispered
+from bot.clock import Clock
+from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, StreamRefused
+from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.ports import LiveStream
+
+# Discord wants its limits read from its answers, which discord.py does by waiting. These keep it from having to.
+RATES: Mapping[SendMethod, Rate] = {
+    "post": Rate(calls=5, seconds=5.0, per="thread"),
+    "edit": Rate(calls=5, seconds=5.0, per="thread"),
+    "withdraw": Rate(calls=5, seconds=1.0, per="thread"),
+}
+MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
+MAX_PARTS = 8
+SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
+OLD = 3_600.0  # seconds, after which a message bears only a few more changes
+
+log = logging.getLogger(__name__)
+
+
+class DiscordPlatform:
+    """A `ChatPlatform` over the REST API."""
+
+    def __init__(
+        self,
+        client: discord.Client,
+        rooms: Rooms,
+        spots: Spots,
+        whispers: Whispers,
+        clock: Clock,
+        *,
+        rates: Mapping[SendMethod, Rate] = RATES,
+    ) -> None:
+        self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=True, rates=rates, max_parts=MAX_PARTS)
+        self._client = client
+        self._rooms = rooms
+        self._spots = spots
+        self._whispers = whispers
+        self._clock = clock
+
+    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+        """Send a message; Discord gives the earlier one back where it has one with this nonce."""
+        if place.line:
+            return await self._whispers.post(place, content, nonce=nonce)
+        spot = await self._spots.of(place)
+        try:
+            message = await self._sent(spot, content, nonce)
+        except PostRefused:
+            if not spot.begun:
+                raise
+            spot = self._spots.below(place)
+            message = await self._sent(spot, content, nonce)
+        return _handle(place, spot.channel, message.id)
+
+    async def edit(self, handle: MessageHandle, content: Content) -> None:
+        """Change all of a message; an archived thread is brought back for it."""
+        if is_whispered(handle):
+            await self._whispers.edit(handle, content)
+            return
+        try:
+            await self._change(handle, content)
+        except EditRefused as refused:
+            if code_of(refused) != ARCHIVED:
+                raise
+            await self._unarchive(handle)
+            await self._change(handle, content)
+        except RateLimited:
+            if self._is_old(handle):
+                raise EditRefused("The message is too old to be changed any more now.") from None
+            raise
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        """Delete a message; one that is gone already is no error."""
+        if is_whispered(handle):
+            await self._whispers.withdraw(handle)
+            return
+        try:
+            with changing():
+                async with asyncio.timeout(SECONDS):
+                    await self._message(handle).delete()
+        except EditRefused as refused:
+            if code_of(refused) not in GONE:
+                raise
+
+    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+        """Find the message that was sent with a nonce."""
+        if place.line:
+            return await self._whispers.find(place, nonce)
+        channel = await self._spots.existing(place)
+        after = int(place.thread or 0)
+        found = await history.find_reply(self._client, channel, nonce=nonce, after=after)
+        return _handle(place, channel, found) if found else None
+
+    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:  # noqa: ARG002
+        """Refuse: Discord has no streams."""
+        raise StreamRefused("Discord has no streams.")
+
+    async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
+        """Read the newest messages of a thread before the one named, oldest first."""
+        if not place.thread:
+            return ()
+        room = await self._rooms.of(int(place.thread))
+        return await history.read_thread(self._client, room, before=int(before), limit=limit)
+
+    async def hint(self, place: Place, status: str) -> None:
+        """Show that the bot types; that it cannot be shown is no error."""
+        if place.line or not status:
+            return
+        try:
+            with posting():
+                await self._client.get_partial_messageable(await self._spots.existing(place)).typing()
+        except ChatError as error:
+            log.debug("nothing is shown: %s", error)
+
+    async def _sent(self, spot: Spot, content: Content, nonce: str) -> discord.Message:
+        try:
+            return await self._send(spot, content, nonce)
+        except PostRefused as refused:
+            if content.file is None:
+                raise
+            # Files need a permission of their own; the text is worth saying without.
+            log.warning("a file was not attached: %s", refused)
+            said = f"{content.text}\n\nThe file could not be attached: {refused}"
+            return await self._send(spot, dataclasses.replace(content, text=said, file=None), nonce)
+
+    async def _send(self, spot: Spot, content: Content, nonce: str) -> discord.Message:
+        channel = self._client.get_partial_messageable(spot.channel)
+        reference = None
+        if spot.reply_to:
+            reference = discord.MessageReference(
+                message_id=spot.reply_to, channel_id=spot.channel, fail_if_not_exists=False
+            )
+        with posting():
+            async with asyncio.timeout(SECONDS):
+                return await channel.send(
+                    text_of(content),
+                    nonce=nonce,
+                    suppress_embeds=True,
+                    view=buttons_of(content, nonce) or discord.utils.MISSING,
+                    files=[file_of(content.file)] if content.file else [],
+                    reference=reference,  # type: ignore[arg-type] # None is what discord.py begins with
+                )
+
+    async def _change(self, handle: MessageHandle, content: Content) -> None:
+        files = [file_of(content.file)] if content.file else []
+        with changing():
+            async with asyncio.timeout(SECONDS):
+                await self._message(handle).edit(content=text_of(content), view=buttons_of(content), attachments=files)
+
+    async def _unarchive(self, handle: MessageHandle) -> None:
+        with changing():
+            thread = await self._client.fetch_channel(int(handle.thread))
+            if isinstance(thread, discord.Thread):
+                await thread.edit(archived=False)
+
+    def _message(self, handle: MessageHandle) -> discord.PartialMessage:
+        channel = self._client.get_partial_messageable(int(handle.thread or handle.channel))
+        return channel.get_partial_message(int(handle.id))
+
+    def _is_old(self, handle: MessageHandle) -> bool:
+        return self._clock.now() - discord.utils.snowflake_time(int(handle.id)).timestamp() > OLD
+
+
+def _handle(place: Place, channel: int, message: int) -> MessageHandle:
+    """A message of citebot; `thread` is where it stands, where that is not the channel itself."""
+    thread = str(channel) if str(channel) != place.channel else ""
+    return MessageHandle(
+        platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=thread
+    )

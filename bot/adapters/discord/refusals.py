@@ -1,0 +1,93 @@
+"""What Discord's refusals mean, by their codes: the errors of chat platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import aiohttp
+import discord
+
+from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, TooLong, Unreachable
+
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10003, 10008, 10015
+UNKNOWN_INTERACTION, ALREADY_ANSWERED, INVALID_TOKEN = 10062, 40060, 50027
+OLD_EDITS = 30046
+NO_ACCESS, NO_DMS, NO_PERMISSION, NO_THREAD_HERE, INVALID_BODY, ARCHIVED = 50001, 50007, 50013, 50024, 50035, 50083
+THREAD_EXISTS, LOCKED, TOO_MANY_THREADS = 160004, 160005, 160006
+TOO_LARGE = 40005
+# No thread can be begun there; what is to be said can still be said in the channel.
+THREADLESS = frozenset({NO_ACCESS, NO_PERMISSION, NO_THREAD_HERE, TOO_MANY_THREADS})
+GONE = frozenset({UNKNOWN_CHANNEL, UNKNOWN_MESSAGE})
+
+# Where to look, for whoever reads the log.
+_ADVICE: Mapping[int, str] = {
+    NO_ACCESS: "Give the bot's role View Channel there.",
+    NO_PERMISSION: "Give the bot's role Send Messages, Send Messages in Threads and Create Public Threads there.",
+    NO_DMS: "The person takes no direct messages from members of the server.",
+    LOCKED: "A moderator has locked the thread.",
+}
+_CLOUDFLARE_WAIT = 60.0  # seconds; a refusal without Discord's own words says nothing of when it ends
+
+
+class Expired(ChatError):
+    """The quarter of an hour is over in which an interaction can be answered."""
+
+
+@contextmanager
+def posting() -> Iterator[None]:
+    """Turn what goes wrong with sending or reading into chat errors."""
+    try:
+        yield
+    except discord.RateLimited as error:
+        raise RateLimited(error.retry_after) from error
+    except discord.HTTPException as error:
+        raise explained(error) from error
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise Unreachable(f"Discord does not answer ({type(error).__name__}).") from error
+
+
+@contextmanager
+def changing() -> Iterator[None]:
+    """Turn what goes wrong with changing or deleting a message into chat errors."""
+    try:
+        with posting():
+            yield
+    except PostRefused as error:
+        raise EditRefused(str(error)) from error
+
+
+def explained(error: discord.HTTPException) -> ChatError:
+    """Say what a refusal means."""
+    said = sentence(error)
+    if error.code in {UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, INVALID_TOKEN}:
+        return Expired(said)
+    if error.code == OLD_EDITS:
+        return EditRefused(said)
+    if error.status == 429:
+        return RateLimited(_wait(error))
+    if error.status >= 500:
+        return Unreachable(said)
+    if error.code == TOO_LARGE or (error.code == INVALID_BODY and "in length" in error.text):
+        return TooLong(said)
+    return PostRefused(said)
+
+
+def code_of(error: BaseException | None) -> int:
+    """Return Discord's code of the refusal behind an error; 0 without one."""
+    while error is not None and not isinstance(error, discord.HTTPException):
+        error = error.__cause__
+    return error.code if error is not None else 0
+
+
+def sentence(error: discord.HTTPException) -> str:
+    """Say what Discord refused, and what helps."""
+    what = error.text.splitlines()[0] if error.text else f"status {error.status}"
+    return " ".join(filter(None, (f"Discord refused: {what} (code {error.code}).", _ADVICE.get(error.code, ""))))
+
+
+def _wait(error: discord.HTTPException) -> float:
+    try:
+        return max(0.1, float(error.response.headers.get("Retry-After", "")))
+    except ValueError:
+        return _CLOUDFLARE_WAIT

@@ -1,0 +1,122 @@
+"""The commands that citebot registers in Discord, and what comes in when people use them. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.command_line import COMMANDS, Command
+
+Json = dict[str, Any]
+CHAT_INPUT, SUBCOMMAND, STRING, BOOLEAN = 1, 1, 3, 5
+LONGEST_QUESTION = 1_500
+MANAGE_SERVER = str(1 << 5)
+MOST_CHOICES, LONGEST_CHOICE = 25, 100
+_EVERYWHERE: Json = {"contexts": [0, 1], "integration_types": [0]}  # in servers and in DMs, where a server has the bot
+# What two descriptions of a command are compared by; the rest is Discord's own.
+_COMPARED: Mapping[str, Any] = {
+    "name": "", "description": "", "type": CHAT_INPUT, "default_member_permissions": None, "contexts": None,
+    "required": False, "autocomplete": False, "max_length": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Used:
+    """A command as it was used: the words that it stands for; `aloud` says that everybody may read the answer."""
+
+    words: str
+    is_question: bool = False
+    aloud: bool = False
+
+
+def registered() -> Sequence[Json]:
+    """Describe all commands as Discord wants them. Indexing is for those who manage the server, or whom they name."""
+    question = _option("question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION)
+    share = _option("share", "Let everybody here read the answer", kind=BOOLEAN)
+    full = _option("full", "Begin from nothing", kind=BOOLEAN)
+    others = [_subcommand(each) for each in COMMANDS if each.name != "reindex"]
+    return (
+        _command("ask", "Ask about the code; only you see the answer", [question, share]),
+        _command("reindex", "Index the newest commit", [_repository(), full])
+        | {"default_member_permissions": MANAGE_SERVER},
+        _command("citebot", "What is indexed, and how citebot behaves here", others),
+    )
+
+
+def differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
+    """Whether what is registered is not what is wanted."""
+    return _comparable(wanted) != _comparable(present)
+
+
+def used(data: Mapping[str, Any]) -> Used | None:
+    """Read a command that somebody used; None for one that is not citebot's."""
+    options = {str(each["name"]): each for each in data.get("options") or ()}
+    match data.get("name"):
+        case "ask":
+            return Used(words=_value(options, "question"), is_question=True, aloud=bool(_value(options, "share")))
+        case "reindex":
+            full = "full" if _value(options, "full") else ""
+            return Used(words=" ".join(filter(None, ("reindex", _value(options, "repository"), full))), aloud=True)
+        case "citebot" if options:
+            name, option = next(iter(options.items()))
+            inner = {str(each["name"]): each for each in option.get("options") or ()}
+            return Used(words=" ".join(filter(None, (name, _value(inner, "repository")))))
+    return None
+
+
+def typed(data: Mapping[str, Any]) -> str:
+    """Return what has been typed so far of a repository's name."""
+    for option in data.get("options") or ():
+        if option.get("focused"):
+            return str(option.get("value", ""))
+        if option.get("options"):
+            return typed(option)
+    return ""
+
+
+def choices(names: Sequence[str], text: str) -> Sequence[str]:
+    """Return the repositories that may be meant, those first whose names begin so."""
+    wanted = text.strip().lower()
+    fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
+    return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
+
+
+def _command(name: str, description: str, options: Sequence[Json]) -> Json:
+    return {"name": name, "type": CHAT_INPUT, "description": description, "options": list(options)} | _EVERYWHERE
+
+
+def _subcommand(command: Command) -> Json:
+    description = f"{command.does[0].upper()}{command.does[1:]}"[:100]
+    options = [] if command.takes == "nothing" else [_repository(required=command.takes == "repository")]
+    return {"name": command.name, "type": SUBCOMMAND, "description": description, "options": options}
+
+
+def _repository(*, required: bool = False) -> Json:
+    return _option("repository", "Which repository", kind=STRING, required=required, autocomplete=True)
+
+
+def _option(name: str, description: str, *, kind: int, required: bool = False, **more: Any) -> Json:
+    return {"name": name, "type": kind, "description": description, "required": required, **more}
+
+
+def _value(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    return options[name].get("value", "") if name in options else ""
+
+
+def _comparable(described: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """Leave out what Discord adds; options keep their order, commands have none."""
+    found = [
+        {key: each.get(key) or default for key, default in _COMPARED.items()}
+        | {"options": _inner(each.get("options") or ())}
+        for each in described
+    ]
+    return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _inner(options: Sequence[Mapping[str, Any]]) -> list[Json]:
+    return [
+        {key: each.get(key) or default for key, default in _COMPARED.items()}
+        | {"options": _inner(each.get("options") or ())}
+        for each in options
+    ]

@@ -1,0 +1,129 @@
+"""Where replies go: into a thread, begun on the question where there is none yet, else below the question."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+import discord
+
+from bot.adapters.discord.recent import Recent
+from bot.adapters.discord.refusals import GONE, THREAD_EXISTS, THREADLESS, UNKNOWN_CHANNEL, code_of, explained, posting
+from bot.adapters.discord.text import UNNAMED, plain, thread_name
+from bot.errors import PostRefused
+from bot.messages import Place
+
+ARCHIVE_AFTER: Final = 1_440  # minutes; for so long a thread stays in the list
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spot:
+    """A channel or thread to write in, and the message there to reply to, 0 for none; `begun` is a thread just made."""
+
+    channel: int
+    reply_to: int = 0
+    begun: bool = False
+
+
+class Spots:
+    """Finds where a place is, and begins its thread when something is to be said there."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+        self._known: Recent[Place, Spot] = Recent()
+        self._names: Recent[Place, str] = Recent()
+        self._closed: Recent[str, bool] = Recent()
+
+    def expect(self, place: Place, question: str) -> None:
+        """Note that the thread of a place is to be begun, and after what it is named."""
+        self._names.put(place, thread_name(question))
+
+    def close(self, thread: str) -> None:
+        """Note that a thread was deleted: it is not begun again."""
+        self._closed.put(thread, True)
+
+    async def of(self, place: Place) -> Spot:
+        """Return where to write, beginning the thread where that is needed; raises `ChatError`s."""
+        if place.thread in self._closed:
+            raise PostRefused("The thread was deleted.")
+        spot = self._known.get(place) or await self._found(place)
+        if spot is None:
+            spot = await self._begun(place)
+        self._known.put(place, spot)
+        return spot
+
+    async def existing(self, place: Place) -> int:
+        """Return where what was said in a place stands, beginning nothing."""
+        spot = self._known.get(place) or await self._found(place)
+        return spot.channel if spot else int(place.channel)
+
+    def below(self, place: Place) -> Spot:
+        """Write below the question from now on: its thread takes no messages."""
+        spot = Spot(channel=int(place.channel), reply_to=int(place.thread or 0))
+        self._known.put(place, spot)
+        return spot
+
+    async def _found(self, place: Place) -> Spot | None:
+        """Find a place whose thread is there already; archived threads are known to Discord alone."""
+        if not place.thread:
+            return Spot(channel=int(place.channel))
+        thread = int(place.thread)
+        if isinstance(self._client.get_channel(thread), discord.Thread):
+            return Spot(channel=thread)
+        if place in self._names:
+            return None
+        try:
+            with posting():
+                await self._client.fetch_channel(thread)
+        except PostRefused as refused:
+            if code_of(refused) == UNKNOWN_CHANNEL:
+                return None
+            raise
+        return Spot(channel=thread)
+
+    async def _begun(self, place: Place) -> Spot:
+        """Begin the thread on the question; where that is not to be had, reply to the question."""
+        if not self._permits(place):
+            return self.below(place)
+        name = self._names.pop(place) or await self._name(place)
+        parent = self._client.get_partial_messageable(int(place.channel), guild_id=int(place.workspace))
+        question = parent.get_partial_message(int(place.thread))
+        try:
+            with posting():
+                await question.create_thread(name=name, auto_archive_duration=ARCHIVE_AFTER)
+        except PostRefused as refused:
+            return self._without(place, refused)
+        return Spot(channel=int(place.thread), begun=True)
+
+    def _without(self, place: Place, refused: PostRefused) -> Spot:
+        code = code_of(refused)
+        if code == THREAD_EXISTS:
+            return Spot(channel=int(place.thread))
+        if code not in THREADLESS:
+            raise refused
+        log.info("a reply stands in the channel: %s", refused)
+        return self.below(place)
+
+    def _permits(self, place: Place) -> bool:
+        """Whether the bot may begin threads and write in them, as far as that is known: each refusal counts."""
+        channel = self._client.get_channel(int(place.channel))
+        if not isinstance(channel, discord.abc.GuildChannel):
+            return True
+        may = channel.permissions_for(channel.guild.me)
+        threaded = channel.type in {discord.ChannelType.text, discord.ChannelType.news}
+        return threaded and may.create_public_threads and may.send_messages_in_threads
+
+    async def _name(self, place: Place) -> str:
+        """Find a name after a restart: the question is asked of Discord."""
+        own = frozenset({self._client.user.id}) if self._client.user else frozenset()
+        channel = self._client.get_partial_messageable(int(place.channel))
+        try:
+            question = await channel.fetch_message(int(place.thread))
+        except discord.HTTPException as error:
+            if error.code in GONE:
+                raise explained(error) from error
+            return UNNAMED
+        return thread_name(plain(question.content, own=own, users={}, places={}))

@@ -1,0 +1,96 @@
+"""Opens Discord: the platform for replies first, and what hears people once there is somebody to bring it to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Self
+
+from bot.access import AccessPolicy
+from bot.adapters.discord.client import Client, reached_at
+from bot.adapters.discord.connection import log_in, stay
+from bot.adapters.discord.counter import Counter
+from bot.adapters.discord.front import Front
+from bot.adapters.discord.hearing import Conversations
+from bot.adapters.discord.members import Members
+from bot.adapters.discord.platform import RATES, DiscordPlatform
+from bot.adapters.discord.registration import register
+from bot.adapters.discord.rooms import Rooms
+from bot.adapters.discord.spots import Spots
+from bot.adapters.discord.whispers import Whispers
+from bot.clock import Clock
+from bot.messages import IncomingMessage, Rate, SendMethod
+from bot.ports import Repositories
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscordOptions:
+    """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
+
+    Without `message_content` the bot hears mentions, direct messages and commands only. `servers` are the ids of those
+    that count as inside; without any, every server does that the bot was invited to.
+    """
+
+    token: str = field(repr=False)
+    api_url: str = ""
+    gateway_url: str = ""
+    message_content: bool = True
+    servers: tuple[str, ...] = ()
+    settle_seconds: float = 2.0
+    identify_pause: float = 5.0
+    rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
+
+
+class Discord:
+    """The bot in all its servers."""
+
+    def __init__(self, client: Client, options: DiscordOptions, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._rooms = Rooms(client)
+        self._spots = Spots(client)
+        self._members = Members(client, clock, options.servers)
+        whispers = Whispers(client, clock)
+        self.platform = DiscordPlatform(client, self._rooms, self._spots, whispers, clock, rates=options.rates)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, options: DiscordOptions, clock: Clock) -> AsyncIterator[Self]:
+        """Find out who the token belongs to; raises a `BotError` where it is good for nothing.
+
+        Where Discord is holds for all clients of a process while this is open.
+        """
+        client = Client(
+            message_content=options.message_content,
+            settle_seconds=options.settle_seconds,
+            identify_pause=options.identify_pause,
+        )
+        with reached_at(options.api_url, options.gateway_url):
+            try:
+                await log_in(client, options.token, clock)
+                yield cls(client, options, clock)
+            finally:
+                await client.close()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the gateway has let the bot in."""
+        return self._client.is_ready()
+
+    async def run(self, conversations: Conversations, repositories: Repositories, access: AccessPolicy) -> None:
+        """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
+
+        def visible(message: IncomingMessage) -> Sequence[str]:
+            return access.visible(message, repositories.names())
+
+        self._client.front = Front(
+            client=self._client, rooms=self._rooms, spots=self._spots, members=self._members,
+            conversations=conversations, clock=self._clock,
+        )  # fmt: skip
+        self._client.counter = Counter(
+            rooms=self._rooms, spots=self._spots, members=self._members, conversations=conversations,
+            visible=visible, clock=self._clock,
+        )  # fmt: skip
+        await register(self._client)
+        await stay(self._client, self._clock)

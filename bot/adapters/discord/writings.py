@@ -1,0 +1,76 @@
+"""Reads what people write: questions and follow-ups. Pure functions over discord.py's messages."""
+
+from __future__ import annotations
+
+import discord
+
+from bot.adapters.discord.rooms import Room
+from bot.adapters.discord.text import plain
+from bot.messages import IncomingMessage, MessageKind
+
+_FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
+Own = discord.ClientUser | None
+
+
+def asked(message: discord.Message, room: Room, own: Own) -> IncomingMessage | None:
+    """Read a message of a person; None where it is said to nobody, by a bot, or without words that may be read."""
+    kind = _kind(message, room, own)
+    text = words(message, own)
+    if kind is None or not _by_person(message) or (kind == "follow_up" and not text):
+        return None
+    begins = room.is_thread and message.id == room.id
+    return IncomingMessage(
+        place=room.place("" if room.is_direct else message.id),
+        id=str(message.id),
+        author=str(message.author.id),
+        author_name=message.author.display_name,
+        text=f"{room.title}\n\n{text}" if begins and room.title else text,
+        kind=kind,
+        sent_at=message.created_at.timestamp(),
+        roles=roles_of(message.author),
+        private=room.is_direct,
+        in_thread=room.is_thread and not begins,
+        mentions_others=_mentions_others(message, own),
+    )
+
+
+def words(message: discord.Message, own: Own) -> str:
+    """The text of a message as it was typed, without mentions of the bot."""
+    users = {each.id: each.display_name for each in message.mentions}
+    users |= {each.id: each.name for each in message.role_mentions}
+    places = {each.id: getattr(each, "name", "") for each in message.channel_mentions}
+    return plain(message.content, own=_names(message, own), users=users, places=places)
+
+
+def roles_of(person: discord.abc.User) -> tuple[str, ...]:
+    """The roles of a member, but for the one that everyone has."""
+    roles = person.roles if isinstance(person, discord.Member) else ()
+    return tuple(str(role.id) for role in roles if not role.is_default())
+
+
+def _names(message: discord.Message, own: Own) -> frozenset[int]:
+    """The ids by which the bot is mentioned: its own, and that of its role, which people choose by mistake."""
+    role = message.guild.self_role if message.guild else None
+    return frozenset(each.id for each in (own, role) if each is not None)
+
+
+def _kind(message: discord.Message, room: Room, own: Own) -> MessageKind | None:
+    """How a message addresses the bot; None for what is said to nobody. `@everyone` addresses nobody."""
+    if room.is_direct:
+        return "direct"
+    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    if mentioned & _names(message, own):
+        return "mention"
+    return "follow_up" if room.is_thread else None
+
+
+def _mentions_others(message: discord.Message, own: Own) -> bool:
+    """Whether somebody else is addressed: by name, by a role, with all others, or by a reply."""
+    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    replied = message.reference.resolved if message.reference else None
+    to_other = isinstance(replied, discord.Message) and own is not None and replied.author.id != own.id
+    return bool(mentioned - _names(message, own)) or message.mention_everyone or to_other
+
+
+def _by_person(message: discord.Message) -> bool:
+    return message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None
