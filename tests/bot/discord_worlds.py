@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -71,6 +71,12 @@ class DiscordWorld:
         return self._life.conversations
 
     @property
+    def task(self) -> asyncio.Task[None]:
+        """The process, as long as it lives."""
+        assert self._life.task is not None, "begin first"
+        return self._life.task
+
+    @property
     def options(self) -> DiscordOptions:
         return DiscordOptions(
             token=self.fake.token,
@@ -111,14 +117,14 @@ class DiscordWorld:
             await asyncio.wait({hearing, ending}, return_when=asyncio.FIRST_COMPLETED)
             for task in (hearing, ending):
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await hearing
+            await asyncio.wait({hearing})
+        if not hearing.cancelled():
+            hearing.result()
 
     async def end(self) -> None:
         """End in an orderly way, letting the time pass that running answers are given."""
         self._life.ending.set()
-        task = self._life.task
-        assert task is not None
+        task = self.task
         async with asyncio.timeout(5):
             while not task.done():
                 self.fake.clock.advance(1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import aiohttp
 import discord
@@ -33,27 +35,46 @@ _CLOSED: Mapping[int, str] = {
 }
 _AWAY = (aiohttp.ClientError, TimeoutError, OSError, discord.DiscordServerError, discord.GatewayNotFound)
 
+C = TypeVar("C", bound=discord.Client)
+
 log = logging.getLogger(__name__)
 
 
-async def log_in(client: discord.Client, token: str, clock: Clock) -> None:
-    """Find out who the token belongs to; `SettingsError` where it is refused, `Unreachable` where Discord is away."""
+class _NotYet(ChatError):
+    """Discord is away; it may be back in a moment."""
+
+
+@asynccontextmanager
+async def logged_in(make: Callable[[], C], token: str, clock: Clock) -> AsyncIterator[C]:
+    """Log a client in, trying again with a new one while Discord is away; raises what `_log_in` raises."""
     pause = FIRST_PAUSE
     for tries_left in reversed(range(LOGIN_TRIES)):
+        client = make()
         try:
-            await client.login(token)
-        except discord.LoginFailure as error:
-            raise SettingsError(BAD_TOKEN) from error
-        except _AWAY as error:
+            await _log_in(client, token)
+            yield client
+        except _NotYet as error:
             if tries_left == 0:
-                raise Unreachable(f"Discord cannot be reached ({type(error).__name__}). Try again later.") from error
-            log.warning("Discord cannot be reached (%s); next try in %g seconds", type(error).__name__, pause)
-            await clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-        except discord.HTTPException as error:
-            raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
+                raise Unreachable(str(error)) from error
+            log.warning("%s Next try in %g seconds.", error, pause)
         else:
             return
+        finally:
+            await client.close()
+        await clock.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def _log_in(client: discord.Client, token: str) -> None:
+    """Find out who the token belongs to; `SettingsError` where it is refused."""
+    try:
+        await client.login(token)
+    except discord.LoginFailure as error:
+        raise SettingsError(BAD_TOKEN) from error
+    except _AWAY as error:
+        raise _NotYet(f"Discord cannot be reached ({type(error).__name__}).") from error
+    except discord.HTTPException as error:
+        raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
 
 
 async def stay(client: discord.Client, clock: Clock) -> None:

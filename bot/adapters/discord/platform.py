@@ -11,6 +11,7 @@ import discord
 
 from bot.adapters.discord import history
 from bot.adapters.discord.looks import buttons_of, file_of, text_of
+from bot.adapters.discord.pace import Pace
 from bot.adapters.discord.refusals import ARCHIVED, GONE, changing, code_of, posting
 from bot.adapters.discord.rooms import PLATFORM, Rooms
 from bot.adapters.discord.spots import Spot, Spots
@@ -40,11 +41,12 @@ class DiscordPlatform:
     def __init__(
         self,
         client: discord.Client,
+        *,
         rooms: Rooms,
         spots: Spots,
         whispers: Whispers,
+        pace: Pace,
         clock: Clock,
-        *,
         rates: Mapping[SendMethod, Rate] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=True, rates=rates, max_parts=MAX_PARTS)
@@ -52,6 +54,7 @@ class DiscordPlatform:
         self._rooms = rooms
         self._spots = spots
         self._whispers = whispers
+        self._pace = pace
         self._clock = clock
 
     async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
@@ -91,6 +94,7 @@ class DiscordPlatform:
             await self._whispers.withdraw(handle)
             return
         try:
+            await self._pace.take()
             with changing():
                 async with asyncio.timeout(SECONDS):
                     await self._message(handle).delete()
@@ -146,6 +150,7 @@ class DiscordPlatform:
             reference = discord.MessageReference(
                 message_id=spot.reply_to, channel_id=spot.channel, fail_if_not_exists=False
             )
+        await self._pace.take()
         with posting():
             async with asyncio.timeout(SECONDS):
                 return await channel.send(
@@ -159,6 +164,7 @@ class DiscordPlatform:
 
     async def _change(self, handle: MessageHandle, content: Content) -> None:
         files = [file_of(content.file)] if content.file else []
+        await self._pace.take()
         with changing():
             async with asyncio.timeout(SECONDS):
                 await self._message(handle).edit(content=text_of(content), view=buttons_of(content), attachments=files)

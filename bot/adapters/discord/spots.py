@@ -8,6 +8,7 @@ from typing import Final
 
 import discord
 
+from bot.adapters.discord.pace import Pace
 from bot.adapters.discord.recent import Recent
 from bot.adapters.discord.refusals import GONE, THREAD_EXISTS, THREADLESS, UNKNOWN_CHANNEL, code_of, explained, posting
 from bot.adapters.discord.text import UNNAMED, plain, thread_name
@@ -31,8 +32,9 @@ class Spot:
 class Spots:
     """Finds where a place is, and begins its thread when something is to be said there."""
 
-    def __init__(self, client: discord.Client) -> None:
+    def __init__(self, client: discord.Client, pace: Pace) -> None:
         self._client = client
+        self._pace = pace
         self._known: Recent[Place, Spot] = Recent()
         self._names: Recent[Place, str] = Recent()
         self._closed: Recent[str, bool] = Recent()
@@ -89,11 +91,13 @@ class Spots:
         if not self._permits(place):
             return self.below(place)
         name = self._names.pop(place) or await self._name(place)
-        parent = self._client.get_partial_messageable(int(place.channel), guild_id=int(place.workspace))
-        question = parent.get_partial_message(int(place.thread))
         try:
+            await self._pace.take()
             with posting():
-                await question.create_thread(name=name, auto_archive_duration=ARCHIVE_AFTER)
+                # Its like in discord.py wants the server to be known, which after a restart it is not at once.
+                await self._client.http.start_thread_with_message(
+                    int(place.channel), int(place.thread), name=name, auto_archive_duration=ARCHIVE_AFTER
+                )
         except PostRefused as refused:
             return self._without(place, refused)
         return Spot(channel=int(place.thread), begun=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 from bot.access import AccessPolicy
 from bot.adapters.discord.client import Client, reached_at
-from bot.adapters.discord.connection import log_in, stay
+from bot.adapters.discord.connection import logged_in, stay
 from bot.adapters.discord.counter import Counter
 from bot.adapters.discord.front import Front
 from bot.adapters.discord.hearing import Conversations
 from bot.adapters.discord.members import Members
+from bot.adapters.discord.pace import Pace
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.registration import register
 from bot.adapters.discord.rooms import Rooms
@@ -49,10 +51,13 @@ class Discord:
         self._client = client
         self._clock = clock
         self._rooms = Rooms(client)
-        self._spots = Spots(client)
+        pace = Pace(clock)
+        self._spots = Spots(client, pace)
         self._members = Members(client, clock, options.servers)
         whispers = Whispers(client, clock)
-        self.platform = DiscordPlatform(client, self._rooms, self._spots, whispers, clock, rates=options.rates)
+        self.platform = DiscordPlatform(
+            client, rooms=self._rooms, spots=self._spots, whispers=whispers, pace=pace, clock=clock, rates=options.rates
+        )
 
     @classmethod
     @asynccontextmanager
@@ -61,17 +66,15 @@ class Discord:
 
         Where Discord is holds for all clients of a process while this is open.
         """
-        client = Client(
+        make = partial(
+            Client,
             message_content=options.message_content,
             settle_seconds=options.settle_seconds,
             identify_pause=options.identify_pause,
         )
         with reached_at(options.api_url, options.gateway_url):
-            try:
-                await log_in(client, options.token, clock)
+            async with logged_in(make, options.token, clock) as client:
                 yield cls(client, options, clock)
-            finally:
-                await client.close()
 
     @property
     def is_connected(self) -> bool:

@@ -68,7 +68,8 @@ def _mentions_others(message: discord.Message, own: Own) -> bool:
     """Whether somebody else is addressed: by name, by a role, with all others, or by a reply."""
     mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
     replied = message.reference.resolved if message.reference else None
-    to_other = isinstance(replied, discord.Message) and own is not None and replied.author.id != own.id
+    answered = {own.id if own else 0, message.author.id}
+    to_other = isinstance(replied, discord.Message) and replied.author.id not in answered
     return bool(mentioned - _names(message, own)) or message.mention_everyone or to_other
 
 

@@ -156,6 +156,7 @@ class MessageApi:
 
     def _readable(self, message: Message) -> JSON:
         wire = message_wire(self._world, message)
+        wire.pop("nonce", None)  # told only to whom sends, and when it is sent
         open_text = "message_content" in self._portal.privileged or self._world.open_text(message)
         return wire if open_text else without_text(wire)
 

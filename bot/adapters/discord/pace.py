@@ -1,0 +1,26 @@
+"""Keeps all calls together below what Discord allows a bot in a second; refusals count towards a ban."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from bot.clock import Clock
+
+MOST, SECONDS = 40, 1.0  # Discord allows fifty; the rest is for what discord.py calls by itself
+
+
+class Pace:
+    """Lets so many calls through in a second, in the order of asking."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lately: deque[float] = deque(maxlen=MOST)
+        self._line = asyncio.Lock()
+
+    async def take(self) -> None:
+        """Wait until one more call may be made."""
+        async with self._line:
+            if len(self._lately) == MOST:
+                await self._clock.sleep(self._lately[0] + SECONDS - self._clock.now())
+            self._lately.append(self._clock.now())

@@ -1,0 +1,352 @@
+"""What people do in Discord is heard once: drops, resumes, restarts, and what nobody asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.adapters.discord.hearing import heard
+from bot.adapters.discord.workspace import Discord
+from bot.errors import InboxError, SettingsError, Unreachable
+from tests.bot.contract import settled, until
+from tests.bot.discord_worlds import DiscordWorld
+from tests.fakes.clock import FakeClock
+from tests.fakes.discord import FakeDiscord, Kind
+
+
+@pytest_asyncio.fixture
+async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
+    async with FakeDiscord() as fake:
+        made = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await made.begin()
+        yield made
+        await made.end()
+
+
+async def test_twenty_mentions_at_once_get_twenty_answers_in_threads(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", paced=True)
+        await world.begin()
+        asked = [await world.mention(f"where is part{number}?", author=f"{'ann bob'.split()[number % 2]}")
+                 for number in range(20)]  # fmt: skip
+        async with asyncio.timeout(20):
+            await fake.until(lambda: sum("Answer to" in said for said in world.said()) == 20, within=20)
+        threads = [[seen.text for seen in fake.answers(thread)] for thread in asked]
+        await world.end()
+
+    assert [len(texts) for texts in threads] == [1] * 20
+    assert all(f"part{number}?" in texts[0] for number, texts in enumerate(threads))
+    assert not [call for call in fake.calls if call.status == 429]
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+async def test_a_gateway_that_drops_in_mid_answer_loses_and_doubles_nothing(
+    world: DiscordWorld, resumable: bool
+) -> None:
+    world.agent.gate = asyncio.Event()
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    sessions = len(world.fake.gateway.sessions)
+    if resumable:
+        world.fake.drop()
+        await world.fake.until(lambda: world.fake.gateway.sessions[-1].resumed)
+    else:
+        world.fake.invalidate_session()
+        await world.fake.until(lambda: len(world.fake.gateway.sessions) > sessions)
+    world.agent.gate.set()
+    await settled(world, "Answer to: where is send?")
+    await world.fake.connected()
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+
+
+async def test_what_is_written_while_the_gateway_is_lost_is_answered_after_a_resume(world: DiscordWorld) -> None:
+    world.fake.gateway.down = 503
+    world.fake.drop()
+    await world.mention("where is send?")
+    world.fake.gateway.down = None
+    await settled(world, "Answer to: where is send?")
+
+
+async def test_after_a_restart_an_old_thread_goes_on(world: DiscordWorld) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "where is send?")
+    world.fake.archive(thread)
+    await world.end()
+    await world.begin()
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+    assert [seen.channel for seen in world.replies()] == [thread, thread]
+
+
+async def test_a_message_in_a_thread_that_discord_has_not_told_of_is_heard(world: DiscordWorld) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "where is send?")
+    world.fake.archive(thread)
+    await world.end()
+    await world.begin()
+    message = world.fake.message(thread, world.people["ann"], "and who calls it?")
+    world.fake.edit(message, "and who tests it?")
+    await settled(world, "where is send?", "who tests it?")
+    world.fake.delete(message)
+    await settled(world, "where is send?")
+
+
+async def test_a_crash_before_the_thread_began_is_made_good(world: DiscordWorld) -> None:
+    gate = world.fake.faults.hang("start_thread_from_message")
+    await world.mention("where is send?")
+    await world.fake.until(lambda: gate.waiting)
+    await world.crash()
+    gate.release()
+    await world.begin()
+    await settled(world, "Answer to: where is send?")
+
+    assert [thread.name for thread in world.fake.threads_in(world.channel)] == ["where is send?"]
+
+
+async def test_bots_webhooks_and_announcements_are_not_answered(world: DiscordWorld) -> None:
+    robot = world.fake.add_user("robot", is_bot=True)
+    world.fake.mention(world.channel, robot, "where is send?")
+    world.fake.webhook(world.channel, "deploys", f"<@{world.fake.bot_id}> where is send?")
+    world.fake.message(world.channel, world.fake.owner, "@everyone where is send?")
+    world.fake.message(world.channel, world.people["ann"], "where is send?")
+    world.fake.system_message(world.channel, world.people["ann"], 7)
+    await world.mention("where is receive?")
+    await settled(world, "where is receive?")
+
+
+async def test_a_mention_of_the_bots_role_is_a_mention(world: DiscordWorld) -> None:
+    world.fake.message(world.channel, world.people["ann"], f"<@&{world.fake.bot_role}> where is send?")
+    await settled(world, "Answer to: where is send?")
+
+
+async def test_a_reply_to_somebody_else_is_theirs(world: DiscordWorld) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    world.fake.reply(world.fake.webhook(thread, "builds", "It fails."), world.people["ann"], "again?")
+    await world.mention("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+
+
+async def test_a_preview_is_no_edit(world: DiscordWorld) -> None:
+    message = await world.mention("where is https://example.com used?")
+    await settled(world, "Answer to")
+    world.fake.unfurl(message)
+    await world.direct("where is send?")
+    await settled(world, "used?", "where is send?")
+
+    assert len(world.agent.asked) == 2
+
+
+async def test_an_edit_that_is_told_of_again_is_answered_once(world: DiscordWorld) -> None:
+    message = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.edit(message, "where is receive?")
+    await settled(world, "receive")
+    world.fake.unfurl(message)
+    await world.direct("where is send?")
+    await settled(world, "receive", "where is send?")
+
+    assert len(world.agent.asked) == 3
+
+
+async def test_a_mention_that_an_edit_adds_is_answered(world: DiscordWorld) -> None:
+    message = world.fake.message(world.channel, world.people["ann"], "where is send?")
+    await world.edit(message, "where is send?")
+    await settled(world, "Answer to: where is send?")
+
+
+async def test_a_thread_of_people_is_read_and_answered_in(world: DiscordWorld) -> None:
+    thread = world.fake.start_thread(world.channel, world.people["bob"], "build", private=True)
+    world.fake.message(thread, world.people["bob"], "The build fails in send.")
+    world.fake.add_to_thread(thread, world.people["ann"])
+    world.fake.add_to_thread(thread, world.fake.bot_id)
+    await world.mention("where is that?", thread=thread)
+    await settled(world, "Answer to: where is that?")
+
+    assert "> Bob: The build fails in send." in world.agent.asked[0][0]
+    assert [seen.channel for seen in world.replies()] == [thread]
+
+
+async def test_a_post_of_a_forum_is_its_own_thread_and_its_title_is_read(world: DiscordWorld) -> None:
+    forum = world.fake.add_forum("help")
+    world.fake.post(forum, world.people["ann"], "Sending fails", f"<@{world.fake.bot_id}> where is it?")
+    await settled(world, "Answer to: Sending fails")
+    other = world.fake.post(forum, world.people["ann"], "Receiving fails", "It stops.")
+    await world.mention("where is it?", thread=other)
+    await settled(world, "Sending fails", "where is it?")
+
+    assert "Receiving fails" in world.agent.asked[1][0]
+
+
+async def test_without_message_content_a_thread_needs_a_mention(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        fake.portal.privileged.clear()
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", message_content=False)
+        await world.begin()
+        thread = await world.mention("where is send?")
+        await settled(world, "where is send?")
+        await world.follow_up("and who calls it?", thread=thread)
+        await world.mention("and who tests it?", thread=thread)
+        await settled(world, "where is send?", "who tests it?")
+        await world.direct("where is receive?")
+        await settled(world, "where is send?", "who tests it?", "receive")
+        await world.end()
+
+
+async def test_everyone_in_a_question_rings_nobody(world: DiscordWorld) -> None:
+    world.fake.message(
+        world.channel, world.fake.owner,
+        f"<@{world.fake.bot_id}> tell @everyone, @here and <@{world.people['bob']}>: `@everyone`",
+    )  # fmt: skip
+    await until(world, lambda said: any("Answer to" in each for each in said))
+
+    assert [(seen.pings, seen.mentions) for seen in world.replies()] == [((), ())]
+
+
+async def test_a_question_deleted_before_it_is_answered_leaves_its_thread_empty(world: DiscordWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    message = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    world.fake.delete(message)
+    await settled(world)
+
+
+async def test_the_cross_as_reaction_stops_for_the_asker_alone(world: DiscordWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    (reply,) = world.replies()
+    world.fake.react(reply.id, world.people["ann"], "👀")
+    world.fake.react(reply.id, world.people["bob"], "❌")
+    world.fake.react(reply.id, world.people["ann"], "❌")
+    await settled(world, "Stopped, as you asked.")
+
+
+async def test_a_voice_channel_gets_its_answer_below_the_question(world: DiscordWorld) -> None:
+    voice = world.fake.add_channel("standup", kind=Kind.VOICE)
+    question = world.fake.mention(voice, world.people["ann"], "where is send?")
+    await settled(world, "Answer to: where is send?")
+
+    assert [seen.reply_to for seen in world.fake.answers(voice)] == [question]
+
+
+class Core:
+    """Keeps what it hears; the database is broken for as many messages as `failures` says."""
+
+    def __init__(self, failures: int) -> None:
+        self.heard = 0
+        self.failures = failures
+
+    async def hear(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise InboxError("The disk is full.")
+        self.heard += 1
+
+
+@pytest.mark.parametrize(("failures", "stored"), [(0, True), (3, True), (99, False)])
+async def test_what_cannot_be_stored_is_tried_again_for_a_while(failures: int, stored: bool) -> None:
+    clock, core = FakeClock(), Core(failures)
+
+    assert await clock.run(heard(core.hear, clock)) == stored
+    assert core.heard == int(stored)
+
+
+async def test_a_gateway_that_is_away_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        fake.gateway.down = 503
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        beginning = asyncio.create_task(world.begin())
+        await fake.until(lambda: world.discord is not None)
+        await asyncio.wait({beginning}, timeout=0.1)
+        assert not beginning.done()
+        fake.gateway.down = None
+        async with asyncio.timeout(10):
+            while not beginning.done():
+                fake.clock.advance(1)
+                await asyncio.wait({beginning}, timeout=0.05)
+        beginning.result()
+        await world.mention("where is send?")
+        await settled(world, "Answer to: where is send?")
+        await world.end()
+
+
+async def test_a_server_that_is_away_at_the_start_is_tried_several_times(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        fake.faults.http("get_current_user", 503, times=2)
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        clock = FakeClock()
+
+        async def open_it() -> None:
+            async with Discord.open(world.options, clock):
+                pass
+
+        task = asyncio.create_task(open_it())
+        async with asyncio.timeout(5):
+            while not task.done():
+                await clock.advance(1)
+                await asyncio.wait({task}, timeout=0.01)
+        task.result()
+
+    assert len(fake.calls_of("get_current_user")) == 3
+
+
+async def test_a_discord_that_stays_away_is_a_sentence() -> None:
+    clock = FakeClock()
+    async with FakeDiscord() as fake:
+        fake.faults.http("get_current_user", 503, times=None)
+        options = DiscordWorld(fake, Path("unused")).options
+
+        async def open_it() -> None:
+            async with Discord.open(options, clock):
+                pass
+
+        task = asyncio.create_task(open_it())
+        async with asyncio.timeout(5):
+            while not task.done():
+                await clock.advance(60)
+                await asyncio.wait({task}, timeout=0.01)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        task.result()
+
+
+async def test_a_refused_token_says_what_to_click(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        options = replace(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, token="wrong")
+        with pytest.raises(SettingsError, match="Reset Token"):
+            async with Discord.open(options, fake.clock):
+                pass
+
+
+async def test_a_refused_intent_says_what_to_click(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        fake.portal.privileged.clear()
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        with pytest.raises(SettingsError, match="Message Content Intent"):
+            await world.begin()
+
+
+async def test_a_token_that_is_changed_while_citebot_runs_ends_it_with_a_sentence(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        fake.gateway.close_with(4004)
+        task = world.task
+        async with asyncio.timeout(5):
+            await asyncio.wait({task})
+        with pytest.raises(SettingsError, match="Reset Token"):
+            task.result()
+
+
+def test_the_token_is_not_shown() -> None:
+    from bot.adapters.discord.workspace import DiscordOptions
+
+    assert "secret" not in repr(DiscordOptions(token="secret"))
