@@ -111,6 +111,20 @@ async def test_a_crash_before_the_thread_began_is_made_good(world: DiscordWorld)
     assert [thread.name for thread in world.fake.threads_in(world.channel)] == ["where is send?"]
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("call", range(3))
+async def test_a_kill_at_any_call_leaves_one_whole_answer(world: DiscordWorld, call: int, after: bool) -> None:
+    gate = world.fake.faults.hang("*", skip=call, after=after)
+    await world.mention("where is send?")
+    await world.fake.until(lambda: gate.waiting)
+    await world.crash()
+    world.fake.faults.clear()
+    await world.begin()
+    await settled(world, "Answer to: where is send?")
+
+    assert len(world.fake.threads_in(world.channel)) == 1
+
+
 async def test_bots_webhooks_and_announcements_are_not_answered(world: DiscordWorld) -> None:
     robot = world.fake.add_user("robot", is_bot=True)
     world.fake.mention(world.channel, robot, "where is send?")

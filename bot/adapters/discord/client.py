@@ -25,6 +25,8 @@ class Client(discord.Client):
     """Tells a front and a counter what happens, once they are there. It keeps no messages and no members."""
 
     def __init__(self, *, message_content: bool, settle_seconds: float, identify_pause: float) -> None:
+        # What would say so in every log: there is no voice here.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=wanted_intents(message_content=message_content),
             allowed_mentions=discord.AllowedMentions.none(),

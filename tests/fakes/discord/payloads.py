@@ -83,7 +83,7 @@ def reaction_event(world: World, message: Message, emoji: str, user: str, *, add
 
 
 def _people(world: World, message: Message) -> list[JSON]:
-    return [world.users[user].wire() for user in message.mentioned.users]
+    return [world.users[user].wire() for user in message.mentioned.users if user in world.users]  # no integrations
 
 
 def _reactions(world: World, message: Message) -> list[JSON]:
