@@ -70,6 +70,16 @@ async def test_a_role_that_was_taken_away_opens_nothing_any_more(world: DiscordW
     await settled(world, "Answer to", REFUSED)
 
 
+async def test_roles_are_looked_up_of_who_wrote_while_nobody_listened(world: DiscordWorld) -> None:
+    role = world.fake.add_role("security")
+    world.fake.give_role(world.people["ann"], role)
+    rule(world, people=(f"role:{role}",))
+    await world.mention("where is send?")
+    await world.mention("where is send?", author="bob")
+    await world.begin()
+    await settled(world, "Answer to", REFUSED)
+
+
 async def test_roles_that_cannot_be_looked_up_open_nothing(world: DiscordWorld) -> None:
     role = world.fake.add_role("security")
     world.fake.give_role(world.people["ann"], role)

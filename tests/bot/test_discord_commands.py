@@ -80,6 +80,7 @@ async def test_a_private_answer_is_shared_when_its_asker_says_so(world: DiscordW
     thread = world.fake.start_thread(world.channel, world.people["bob"], "talk")
     asking = ask(world, where=thread)
     await answered(world, asking, "Answer to")
+    await until(world, lambda _: not world.conversations._turns)
     assert asking.response is not None
     world.fake.press(asking.response.id, world.people["ann"], "Share")
     await world.fake.until(lambda: world.fake.answers(thread))

@@ -73,6 +73,44 @@ async def test_what_is_written_while_the_gateway_is_lost_is_answered_after_a_res
     await settled(world, "Answer to: where is send?")
 
 
+async def test_what_is_written_while_no_session_goes_on_is_looked_for(world: DiscordWorld) -> None:
+    thread = await world.mention("where is send?")
+    await world.direct("where is it tested?")
+    await until(world, lambda said: sum("Answer to" in each for each in said) == 2)
+    world.fake.gateway.down = 503
+    world.fake.drop()
+    world.fake.gateway.forget()
+    await world.follow_up("and who calls it?", thread=thread)
+    await world.direct("and why?")
+    world.fake.gateway.down = None
+    said = await until(world, lambda said: sum("Answer to" in each for each in said) == 4)
+
+    assert sum("who calls it?" in each for each in said) == sum("and why?" in each for each in said) == 1
+
+
+async def test_a_mention_while_citebot_was_not_running_is_answered_once(world: DiscordWorld) -> None:
+    await world.mention("where is send?")
+    await settled(world, "where is send?")
+    await world.end()
+    thread = await world.mention("where is receive?")
+    await world.follow_up("to nobody", thread="99")
+    await world.begin()
+    await settled(world, "where is send?", "where is receive?")
+    await world.end()
+    await world.begin()
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "where is receive?", "who calls it?")
+
+
+async def test_a_mention_of_long_ago_is_left(world: DiscordWorld) -> None:
+    await world.end()
+    await world.mention("where is send?")
+    world.fake.clock.advance(1_000)
+    await world.begin()
+    await world.mention("where is receive?")
+    await settled(world, "where is receive?")
+
+
 async def test_after_a_restart_an_old_thread_goes_on(world: DiscordWorld) -> None:
     thread = await world.mention("where is send?")
     await settled(world, "where is send?")

@@ -45,6 +45,31 @@ class Client(discord.Client):
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
+    async def on_connect(self) -> None:
+        """A session has begun."""
+        if self.front is not None:
+            self.front.began()
+
+    async def on_ready(self) -> None:
+        """What can be told of by now is told of."""
+        if self.front is not None:
+            await self.front.direct_open()
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """A server is there, now or again."""
+        if self.front is not None:
+            await self.front.open_in(guild)
+
+    async def on_resumed(self) -> None:
+        """The session goes on."""
+        if self.front is not None:
+            self.front.resumed()
+
+    async def on_disconnect(self) -> None:
+        """The gateway is lost."""
+        if self.front is not None:
+            self.front.lost()
+
     async def on_message(self, message: discord.Message) -> None:
         """Somebody has written."""
         if self.front is not None:

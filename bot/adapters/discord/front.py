@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import discord
 
 from bot.adapters.discord.hearing import Conversations, heard
 from bot.adapters.discord.members import Members
+from bot.adapters.discord.missed import missed, newer
 from bot.adapters.discord.recent import Recent
 from bot.adapters.discord.rooms import PLATFORM, Room, Rooms
 from bot.adapters.discord.spots import Spots
@@ -20,6 +22,8 @@ from bot.messages import IncomingMessage, MessageKey, Press
 
 STOPPING = frozenset({"❌"})  # reactions that mean: stop
 LATE_EDIT = 900.0  # seconds; what is told of an older edit is a preview, a pin, or anything but the edit
+LOOKS_BACK = 900.0  # seconds; what was said longer ago is not answered any more
+MOST_DIRECT = 20  # direct conversations that are looked through
 
 
 class Front:
@@ -42,20 +46,64 @@ class Front:
         self._conversations = conversations
         self._clock = clock
         self._edits: Recent[int, float] = Recent()
+        self._direct: Recent[int, None] = Recent(MOST_DIRECT)
+        self._newest = 0  # of the messages heard, as are the two below
+        self._lost_after = 0
+        self._since = 0
+        self._looked: set[int] = set()
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def said(self, message: discord.Message) -> None:
         """Hear a message."""
-        if message.author.bot:
-            return
+        self._newest = max(self._newest, message.id)
+        if not message.author.bot:
+            await self._take(message)
 
+    def lost(self) -> None:
+        """Hear that the gateway is lost; what is said from now on may have to be looked for."""
+        self._lost_after = self._lost_after or self._newest
+
+    def resumed(self) -> None:
+        """Hear that the gateway has told of everything in between."""
+        self._lost_after = 0
+
+    def began(self) -> None:
+        """Hear that another session has begun."""
+        self._since, self._lost_after = self._lost_after, 0
+        self._looked.clear()
+
+    async def direct_open(self) -> None:
+        """Look for what was said in direct conversations before the session began."""
+        if self._since:
+            await self._look(list(self._direct), self._since)
+
+    async def open_in(self, guild: discord.Guild) -> None:
+        """Look for what was said in a server before it was there for the session: after a restart, for mentions alone.
+
+        What was said in a thread without one may have been left to others then; that is not judged again.
+        """
+        since = 0 if guild.id in self._looked else self._since
+        self._looked.add(guild.id)
+        after = max(since, self._horizon())
+        await self._look(newer(guild, after), since)
+
+    async def _look(self, places: Sequence[int], since: int) -> None:
+        async for message in missed(self._client, places, max(since, self._horizon())):
+            if not message.author.bot and (since or self._client.user in message.mentions):
+                await self._take(message)
+
+    def _horizon(self) -> int:
+        return discord.utils.time_snowflake(datetime.fromtimestamp(self._clock.now() - LOOKS_BACK, UTC))
+
+    async def _take(self, message: discord.Message) -> None:
         async def hear() -> None:
             room = await self._rooms.of(message.channel.id, message.channel)
             question = asked(message, room, self._client.user)
-            if question is None:
-                return
-            self._expect(room, question)
-            await self._conversations.receive(await self._judged(question, room))
+            if room.is_direct:
+                self._direct.put(room.id, None)
+            if question is not None:
+                self._expect(room, question)
+                await self._conversations.receive(await self._judged(question, room, message.author))
 
         # Who has joined a thread decides what comes after.
         async with self._order(message.channel.id):
@@ -71,7 +119,7 @@ class Front:
             question = asked(message, room, self._client.user)
             if question is not None:
                 self._expect(room, question)
-                await self._conversations.edited(await self._judged(question, room))
+                await self._conversations.edited(await self._judged(question, room, message.author))
 
         await self._after(message.channel.id)
         await heard(hear, self._clock)
@@ -117,10 +165,13 @@ class Front:
         if room.threaded:
             self._spots.expect(question.place, question.text)
 
-    async def _judged(self, question: IncomingMessage, room: Room) -> IncomingMessage:
-        """Find out whether it comes from outside, and in a direct conversation which roles the author has."""
+    async def _judged(self, question: IncomingMessage, room: Room, author: discord.abc.User) -> IncomingMessage:
+        """Find out whether it comes from outside, and which roles the author has where that was not told."""
         if not room.is_direct:
-            return replace(question, external=not self._members.is_inside(room.workspace))
+            question = replace(question, external=not self._members.is_inside(room.workspace))
+            if isinstance(author, discord.Member):
+                return question
+            return replace(question, roles=await self._members.roles_in(int(room.workspace), author.id))
         inside, roles = await self._members.roles(int(question.author))
         return replace(question, external=self._members.are_chosen and not inside, roles=roles)
 

@@ -45,6 +45,12 @@ class Members:
         self._known.put(person, (self._clock.now(), bool(found), roles))
         return bool(found), roles
 
+    async def roles_in(self, server: int, person: int) -> tuple[str, ...]:
+        """Return the roles of somebody in one server; none where they cannot be looked up."""
+        guild = self._client.get_guild(server)
+        member = await self._member(guild, person) if guild is not None else None
+        return roles_of(member) if member is not None else ()
+
     def _inside(self) -> Iterator[discord.Guild]:
         inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))]
         yield from inside[:MOST_SERVERS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -32,6 +32,9 @@ class Recent(Generic[K, V]):
     def pop(self, key: K) -> V | None:
         """Return a value and forget it."""
         return self._kept.pop(key, None)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._kept)
 
     def __contains__(self, key: K) -> bool:
         return key in self._kept
