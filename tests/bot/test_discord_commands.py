@@ -24,7 +24,8 @@ MANAGER = AccessPolicy(reindex=("*",))
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
     async with FakeDiscord() as fake:
-        made = DiscordWorld(fake, tmp_path / "inbox.sqlite", policy=ChatPolicy(hosts=HOSTS, access=MANAGER))
+        policy = ChatPolicy(hosts=HOSTS, access=MANAGER, deadline=2_000)
+        made = DiscordWorld(fake, tmp_path / "inbox.sqlite", policy=policy)
         made.repositories = FakeRepositories("demo", "shop", "my-shop")
         await made.begin()
         yield made
@@ -156,6 +157,27 @@ async def test_an_answer_that_outlives_its_token_comes_as_a_direct_message(world
 
     assert asking.expired
     assert world.fake.messages(world.channel) == []
+
+
+async def test_a_token_that_ends_while_the_answer_grows_loses_nothing_of_it(world: DiscordWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    asking = ask(world)
+    await world.agent.begun.acquire()
+    world.fake.clock.advance(841)
+    world.agent.gate.set()
+    dm = world.fake.dm_channel(world.people["ann"])
+    await until(world, lambda _: not world.conversations._turns)
+
+    (seen,) = world.fake.answers(dm)
+    assert "Answer to: where is send?" in seen.text
+    assert len(asking.responses) == 1
+
+
+async def test_a_shared_question_that_harmlessness_makes_longer_is_shown(world: DiscordWorld) -> None:
+    ask(world, "<@" * 750, share=True)
+    await world.fake.until(lambda: world.fake.threads_in(world.channel))
+
+    assert len(world.fake.messages(world.channel)[0].text) <= 2_000
 
 
 class Talkative(FakeAnswerer):

@@ -271,6 +271,19 @@ async def test_a_question_deleted_before_it_is_answered_leaves_its_thread_empty(
     await settled(world)
 
 
+async def test_a_thread_deleted_while_it_is_answered_in_is_not_begun_again(world: DiscordWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await until(world, lambda said: len(said) == 1)
+    world.fake.delete_channel(thread)
+    world.agent.gate.set()
+    await until(world, lambda _: not world.conversations._turns)
+
+    assert world.fake.threads_in(world.channel) == []
+    assert world.said() == []
+
+
 async def test_the_cross_as_reaction_stops_for_the_asker_alone(world: DiscordWorld) -> None:
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
@@ -396,6 +409,23 @@ async def test_a_token_that_is_changed_while_citebot_runs_ends_it_with_a_sentenc
             await asyncio.wait({task})
         with pytest.raises(SettingsError, match="Reset Token"):
             task.result()
+
+
+async def test_what_is_missing_is_told_with_where_to_click(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        options = DiscordWorld(fake, tmp_path / "inbox.sqlite").options
+        async with Discord.open(options, fake.clock) as discord:
+            assert await discord.problems() == []
+        fake.portal.privileged.clear()
+        async with Discord.open(replace(options, servers=("123",)), fake.clock) as discord:
+            content, invited = await discord.problems()
+            assert "Privileged Gateway Intents" in content
+            assert "not in the server 123" in invited
+        fake.remove_bot()
+        async with Discord.open(replace(options, message_content=False), fake.clock) as discord:
+            content, invited = await discord.problems()
+            assert "mentioned in threads" in content
+            assert f"client_id={fake.bot_id}" in invited
 
 
 def test_the_token_is_not_shown() -> None:

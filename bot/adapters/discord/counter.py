@@ -25,6 +25,7 @@ from bot.messages import IncomingMessage, Press
 Interaction = discord.Interaction[Any]
 FOLLOWS = "I write here what comes of it."
 LOST = "I could not store that, so I do not answer it. Try again in a minute."
+LONGEST_SHOWN = 1_950  # what makes a text harmless can make it longer
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class Counter:
         question = safe(command.words, ()).strip()
         with posting():
             shown = await interaction.response.send_message(
-                f"{interaction.user.mention} asks: {question}", suppress_embeds=True
+                f"{interaction.user.mention} asks: {question}"[:LONGEST_SHOWN], suppress_embeds=True
             )
         message = await self._message(interaction, room, command, root=str(shown.message_id))
         if room.threaded:

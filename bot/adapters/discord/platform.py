@@ -12,7 +12,7 @@ import discord
 from bot.adapters.discord import history
 from bot.adapters.discord.looks import buttons_of, file_of, text_of
 from bot.adapters.discord.pace import Pace
-from bot.adapters.discord.refusals import ARCHIVED, GONE, changing, code_of, posting
+from bot.adapters.discord.refusals import ARCHIVED, FORBIDDEN, GONE, changing, code_of, posting
 from bot.adapters.discord.rooms import PLATFORM, Rooms
 from bot.adapters.discord.spots import Spot, Spots
 from bot.adapters.discord.whispers import Whispers, is_whispered
@@ -64,8 +64,8 @@ class DiscordPlatform:
         spot = await self._spots.of(place)
         try:
             message = await self._sent(spot, content, nonce)
-        except PostRefused:
-            if not spot.begun:
+        except PostRefused as refused:
+            if not spot.begun or code_of(refused) not in FORBIDDEN:
                 raise
             spot = self._spots.below(place)
             message = await self._sent(spot, content, nonce)

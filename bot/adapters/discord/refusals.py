@@ -18,6 +18,7 @@ THREAD_EXISTS, LOCKED, TOO_MANY_THREADS = 160004, 160005, 160006
 TOO_LARGE = 40005
 # No thread can be begun there; what is to be said can still be said in the channel.
 THREADLESS = frozenset({NO_ACCESS, NO_PERMISSION, NO_THREAD_HERE, TOO_MANY_THREADS})
+FORBIDDEN = frozenset({NO_ACCESS, NO_PERMISSION})
 GONE = frozenset({UNKNOWN_CHANNEL, UNKNOWN_MESSAGE})
 
 # Where to look, for whoever reads the log.

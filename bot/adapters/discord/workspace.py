@@ -9,6 +9,7 @@ from functools import partial
 from typing import Self
 
 from bot.access import AccessPolicy
+from bot.adapters.discord.checks import problems
 from bot.adapters.discord.client import Client, reached_at
 from bot.adapters.discord.connection import logged_in, stay
 from bot.adapters.discord.counter import Counter
@@ -49,6 +50,7 @@ class Discord:
 
     def __init__(self, client: Client, options: DiscordOptions, clock: Clock) -> None:
         self._client = client
+        self._options = options
         self._clock = clock
         self._rooms = Rooms(client)
         pace = Pace(clock)
@@ -80,6 +82,11 @@ class Discord:
     def is_connected(self) -> bool:
         """Whether the gateway has let the bot in."""
         return self._client.is_ready()
+
+    async def problems(self) -> Sequence[str]:
+        """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
+        options = self._options
+        return await problems(self._client, message_content=options.message_content, servers=options.servers)
 
     async def run(self, conversations: Conversations, repositories: Repositories, access: AccessPolicy) -> None:
         """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""

@@ -1,0 +1,38 @@
+"""What an operator should know before people find out: switches in the portal, servers, invitations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import discord
+
+from bot.adapters.discord.connection import NO_CONTENT
+from bot.adapters.discord.refusals import posting
+
+WITHOUT_CONTENT = (
+    "Message Content Intent is not asked for: citebot answers mentions, direct messages and commands, and has to be "
+    "mentioned in threads as well."
+)
+
+
+async def problems(client: discord.Client, *, message_content: bool, servers: Collection[str]) -> Sequence[str]:
+    """List what is missing, each as a sentence that says where to click; raises `ChatError`s."""
+    with posting():
+        found = [str(guild.id) async for guild in client.fetch_guilds(with_counts=False)]
+    flags = client.application_flags
+    granted = flags.gateway_message_content or flags.gateway_message_content_limited
+    content = WITHOUT_CONTENT if not message_content else "" if granted else NO_CONTENT
+    nowhere = "" if found else f"The bot is in no server. Invite it: {invitation(client)}"
+    strangers = [f"The bot is not in the server {each}. Invite it: {invitation(client)}" for each in servers
+                 if found and each not in found]  # fmt: skip
+    return [each for each in (content, nowhere, *strangers) if each]
+
+
+def invitation(client: discord.Client) -> str:
+    """The address at which the manager of a server lets the bot in, with what it needs there."""
+    needed = discord.Permissions(
+        view_channel=True, send_messages=True, send_messages_in_threads=True, create_public_threads=True,
+        read_message_history=True, attach_files=True, add_reactions=True,
+    )  # fmt: skip
+    scopes = ("bot", "applications.commands")
+    return discord.utils.oauth_url(client.application_id or 0, permissions=needed, scopes=scopes)
