@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent.ports import Answer
 from bot.adapters.discord.hearing import heard
 from bot.adapters.discord.workspace import Discord
 from bot.errors import InboxError, SettingsError, Unreachable
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import DiscordWorld
+from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import FakeDiscord, Kind
 
@@ -260,6 +262,27 @@ async def test_everyone_in_a_question_rings_nobody(world: DiscordWorld) -> None:
     )  # fmt: skip
     await until(world, lambda said: any("Answer to" in each for each in said))
 
+    assert [(seen.pings, seen.mentions) for seen in world.replies()] == [((), ())]
+
+
+class Quoting(FakeAnswerer):
+    """Answers with text of a repository in which everybody is named."""
+
+    def _answer(self, question: str, *, stopped: bool) -> Answer:
+        text = "Answer to @everyone, @here, <@&1> `@everyone`:\n```py\nsend('@everyone')\n```\n[@everyone](https://x.y)"
+        return replace(super()._answer(question, stopped=stopped), text=text)
+
+
+async def test_everyone_in_repository_text_rings_nobody(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", agent=Quoting())
+        await world.begin()
+        await world.mention("whom does it send to?")
+        (said,) = await settled(world, "Answer to")
+        await world.end()
+
+    assert "send('@everyone')" in said
+    assert "x.y" not in said
     assert [(seen.pings, seen.mentions) for seen in world.replies()] == [((), ())]
 
 

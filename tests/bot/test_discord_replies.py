@@ -260,6 +260,38 @@ async def test_a_lost_answer_to_a_call_doubles_nothing(desk: Desk, call: str, af
     assert len(desk.fake.threads_in(desk.channel)) == 1
 
 
+async def test_a_send_that_discord_py_repeats_is_not_doubled(desk: Desk) -> None:
+    desk.fake.faults.http("create_message", 502, after=True)
+    platform = await desk.platform()
+    await platform.post(desk.place, DONE, nonce="n.0")
+
+    assert len(desk.fake.calls_of("create_message")) == 2
+    assert len(desk.answers()) == 1
+
+
+async def test_no_two_changes_of_a_message_are_under_way_at_a_time(desk: Desk) -> None:
+    reply = desk.reply(await desk.platform())
+    await desk.run(reply.begin(WORKING))
+    gate = desk.fake.faults.hang("edit_message")
+
+    async def grow() -> None:
+        async with reply.growing():
+            reply.show(Content(text="one "))
+            await desk.fake.until(lambda: gate.waiting)
+            for word in ("two ", "three ", "four "):
+                reply.show(Content(text=word))
+                await desk.fake.clock.sleep(3)
+            assert len(desk.fake.calls_of("edit_message")) == 1
+            gate.release()
+
+    await desk.run(grow())
+    await desk.run(reply.settle(DONE))
+
+    assert [version.split("\n")[0].strip() for version in desk.answers()[0].versions] == [
+        "-# *Reading the question …*", "one", "It is in `session.py`.",
+    ]  # fmt: skip
+
+
 async def test_a_new_process_completes_a_message_that_nobody_noted(desk: Desk) -> None:
     await desk.run(desk.reply(await desk.platform()).begin(WORKING))
     desk.fake.clock.advance(1_000)  # long after Discord has forgotten the nonce
