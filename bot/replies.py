@@ -292,7 +292,11 @@ class Reply:
             if found is None:
                 raise
             handle = found
-        await self._add(_Part(handle, page.content, page.end))
+        if handle in self.handles:  # an earlier message bears this number, and the platform has sent no other
+            self._sent += 1
+            await self._post(page)
+        else:
+            await self._add(_Part(handle, page.content, page.end))
 
     async def _recovered(self) -> bool:
         """Look for the next message, if it may have been sent before anybody could note it."""

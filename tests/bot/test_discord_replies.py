@@ -269,6 +269,27 @@ async def test_a_send_that_discord_py_repeats_is_not_doubled(desk: Desk) -> None
     assert len(desk.answers()) == 1
 
 
+async def test_a_nonce_of_a_deleted_message_is_replaced(desk: Desk) -> None:
+    platform = await desk.platform()
+    for _ in range(3):
+        handle = await platform.post(desk.place, DONE, nonce="n.0")
+        await platform.withdraw(handle)
+    await platform.post(desk.place, DONE, nonce="n.0")
+
+    assert len(desk.answers()) == 1
+
+
+async def test_a_nonce_that_a_kept_message_bears_hides_no_text(desk: Desk) -> None:
+    platform = await desk.platform()
+    handles = [await platform.post(desk.place, WORKING, nonce=f"{NONCE[:20]}.{number}") for number in (0, 2)]
+    reply = desk.reply(platform, handles=handles)
+    await desk.run(reply.settle(replace(DONE, text="some words " * 500)))
+
+    shown = " ".join(seen.text for seen in desk.answers())
+    assert shown.count("some words") == 500
+    assert len({handle.id for handle in reply.handles}) == len(reply.handles) == len(desk.answers()) == 3
+
+
 async def test_no_two_changes_of_a_message_are_under_way_at_a_time(desk: Desk) -> None:
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))

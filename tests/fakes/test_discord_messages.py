@@ -58,6 +58,25 @@ async def test_a_repeated_nonce_gives_the_first_message_again(fake: FakeDiscord,
     assert [seen.text for seen in fake.messages(channel)] == ["hello", "much later"]
 
 
+async def test_a_nonce_of_a_deleted_message_sends_nothing_for_a_while(fake: FakeDiscord, bot: Bot) -> None:
+    channel, place = await opened(fake, bot)
+    await (await place.send("hello", nonce="n1")).delete()
+
+    assert await refusal(place.send("hello", nonce="n1")) == 10008
+    fake.clock.advance(fake.rules.nonce_lifetime + 1)
+    await place.send("hello", nonce="n1")
+    assert [seen.text for seen in fake.messages(channel)] == ["hello"]
+
+
+async def test_a_message_that_is_read_again_bears_no_nonce(fake: FakeDiscord, bot: Bot) -> None:
+    _, place = await opened(fake, bot)
+    sent = await place.send("hello", nonce="n1")
+
+    assert sent.nonce == "n1"
+    assert (await place.fetch_message(sent.id)).nonce is None
+    assert [each.nonce async for each in place.history()] == [None]
+
+
 @pytest.mark.parametrize(
     ("content", "utf16", "code"),
     [("x" * 2000, False, 0), ("x" * 2001, False, 50035), ("😀" * 1001, False, 0), ("😀" * 1001, True, 50035)],

@@ -52,7 +52,7 @@ def pressed(custom_id: str) -> tuple[ButtonAction, str] | None:
 def bears(message: discord.Message, nonce: str) -> bool:
     """Whether a message was sent with a nonce, as its buttons tell."""
     found = (child for row in message.components for child in getattr(row, "children", ()))
-    return any(str(getattr(child, "custom_id", "")).endswith(f":{nonce}") for child in found)
+    return any(str(getattr(child, "custom_id", "")).rstrip("+").endswith(f":{nonce}") for child in found)
 
 
 def _button(button: Button, nonce: str) -> discord.ui.Button[discord.ui.View]:

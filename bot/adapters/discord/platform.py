@@ -12,7 +12,7 @@ import discord
 from bot.adapters.discord import history
 from bot.adapters.discord.looks import buttons_of, file_of, text_of
 from bot.adapters.discord.pace import Pace
-from bot.adapters.discord.refusals import ARCHIVED, FORBIDDEN, GONE, changing, code_of, posting
+from bot.adapters.discord.refusals import ARCHIVED, FORBIDDEN, GONE, UNKNOWN_MESSAGE, changing, code_of, posting
 from bot.adapters.discord.rooms import PLATFORM, Rooms
 from bot.adapters.discord.spots import Spot, Spots
 from bot.adapters.discord.whispers import Whispers, is_whispered
@@ -29,6 +29,7 @@ RATES: Mapping[SendMethod, Rate] = {
 }
 MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
 MAX_PARTS = 8
+LONGEST_NONCE = 25
 SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 OLD = 3_600.0  # seconds, after which a message bears only a few more changes
 
@@ -136,6 +137,9 @@ class DiscordPlatform:
         try:
             return await self._send(spot, content, nonce)
         except PostRefused as refused:
+            if code_of(refused) == UNKNOWN_MESSAGE and len(nonce) < LONGEST_NONCE:
+                # A message with this nonce was sent and deleted a moment ago, and Discord sends no other.
+                return await self._sent(spot, content, f"{nonce}+")
             if content.file is None:
                 raise
             # Files need a permission of their own; the text is worth saying without.

@@ -26,6 +26,7 @@ class MessageApi:
         self._world = world
         self._threads = threads
         self._posts = posts
+        self._deleted: dict[tuple[str, str], float] = {}  # channel and nonce: when the message was deleted
 
     def endpoints(self) -> list[Endpoint]:
         """Everything that is answered here."""
@@ -80,6 +81,8 @@ class MessageApi:
         if message.author.id != self._world.bot.id:
             self._world.channel(message.channel_id, Permission.MANAGE_MESSAGES)
         self._world.remove(message)
+        if message.enforced:
+            self._deleted[message.channel_id, str(message.nonce)] = self._world.clock.now()
 
     def get(self, ask: Ask) -> JSON:
         """Give one message."""
@@ -169,6 +172,8 @@ class MessageApi:
         if not body.get("enforce_nonce") or body.get("nonce") is None:
             return None
         since = self._world.clock.now() - self._world.rules.nonce_lifetime
+        if self._deleted.get((channel.id, str(body["nonce"])), 0.0) >= since:
+            raise DiscordError(10008)
         mine = (each for each in self._world.all(channel.id) if each.author.id == self._world.bot.id)
         return next((each for each in mine if each.nonce == str(body["nonce"]) and each.sent_at >= since), None)
 
