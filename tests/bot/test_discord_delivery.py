@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from agent.ports import Answer
 from bot.adapters.discord.hearing import heard
-from bot.adapters.discord.workspace import Discord
+from bot.adapters.discord.workspace import Discord, DiscordOptions
 from bot.errors import InboxError, SettingsError, Unreachable
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import DiscordWorld
@@ -88,6 +88,15 @@ async def test_what_is_written_while_no_session_goes_on_is_looked_for(world: Dis
     said = await until(world, lambda said: sum("Answer to" in each for each in said) == 4)
 
     assert sum("who calls it?" in each for each in said) == sum("and why?" in each for each in said) == 1
+
+
+async def test_a_session_that_is_lost_before_anything_was_heard_loses_nothing(world: DiscordWorld) -> None:
+    world.fake.gateway.down = 503
+    world.fake.drop()
+    world.fake.gateway.forget()
+    await world.mention("where is send?")
+    world.fake.gateway.down = None
+    await settled(world, "Answer to: where is send?")
 
 
 async def test_a_mention_while_citebot_was_not_running_is_answered_once(world: DiscordWorld) -> None:
@@ -451,7 +460,10 @@ async def test_what_is_missing_is_told_with_where_to_click(tmp_path: Path) -> No
             assert f"client_id={fake.bot_id}" in invited
 
 
-def test_the_token_is_not_shown() -> None:
-    from bot.adapters.discord.workspace import DiscordOptions
+def test_an_empty_token_says_where_to_find_one() -> None:
+    with pytest.raises(SettingsError, match="Reset Token"):
+        DiscordOptions(token=" ")
 
+
+def test_the_token_is_not_shown() -> None:
     assert "secret" not in repr(DiscordOptions(token="secret"))

@@ -208,6 +208,21 @@ async def test_a_channel_that_takes_no_messages_is_a_sentence(desk: Desk) -> Non
         await platform.post(desk.place, DONE, nonce="n.0")
 
 
+async def test_a_question_that_was_deleted_begins_no_thread(desk: Desk) -> None:
+    platform = await desk.platform()
+    desk.fake.delete(desk.question)
+    with pytest.raises(PostRefused, match="Unknown Message"):
+        await platform.post(desk.place, DONE, nonce="n.0")
+
+
+async def test_a_question_that_cannot_be_read_begins_a_thread_without_its_name(desk: Desk) -> None:
+    desk.fake.faults.refuse("get_channel_message", 50001)
+    platform = await desk.platform()
+    await platform.post(desk.place, DONE, nonce="n.0")
+
+    assert desk.fake.thread(desk.question).name == "Question"
+
+
 async def test_a_locked_thread_is_a_sentence(desk: Desk) -> None:
     thread = desk.fake.start_thread(desk.channel, desk.ann, "talk", message=desk.question)
     desk.fake.archive(thread, locked=True)

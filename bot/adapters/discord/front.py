@@ -71,6 +71,7 @@ class Front:
         """Hear that another session has begun."""
         self._since, self._lost_after = self._lost_after, 0
         self._looked.clear()
+        self._newest = max(self._newest, self._ago(0.0))
 
     async def direct_open(self) -> None:
         """Look for what was said in direct conversations before the session began."""
@@ -84,16 +85,17 @@ class Front:
         """
         since = 0 if guild.id in self._looked else self._since
         self._looked.add(guild.id)
-        after = max(since, self._horizon())
+        after = max(since, self._ago(LOOKS_BACK))
         await self._look(newer(guild, after), since)
 
     async def _look(self, places: Sequence[int], since: int) -> None:
-        async for message in missed(self._client, places, max(since, self._horizon())):
+        async for message in missed(self._client, places, max(since, self._ago(LOOKS_BACK))):
             if not message.author.bot and (since or self._client.user in message.mentions):
                 await self._take(message)
 
-    def _horizon(self) -> int:
-        return discord.utils.time_snowflake(datetime.fromtimestamp(self._clock.now() - LOOKS_BACK, UTC))
+    def _ago(self, seconds: float) -> int:
+        """The id that a message of so long ago would have."""
+        return discord.utils.time_snowflake(datetime.fromtimestamp(self._clock.now() - seconds, UTC))
 
     async def _take(self, message: discord.Message) -> None:
         async def hear() -> None:

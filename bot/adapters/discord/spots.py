@@ -10,7 +10,7 @@ import discord
 
 from bot.adapters.discord.pace import Pace
 from bot.adapters.discord.recent import Recent
-from bot.adapters.discord.refusals import GONE, THREAD_EXISTS, THREADLESS, UNKNOWN_CHANNEL, code_of, explained, posting
+from bot.adapters.discord.refusals import GONE, THREAD_EXISTS, THREADLESS, UNKNOWN_CHANNEL, code_of, posting
 from bot.adapters.discord.text import UNNAMED, plain, thread_name
 from bot.errors import PostRefused
 from bot.messages import Place
@@ -125,9 +125,10 @@ class Spots:
         own = frozenset({self._client.user.id}) if self._client.user else frozenset()
         channel = self._client.get_partial_messageable(int(place.channel))
         try:
-            question = await channel.fetch_message(int(place.thread))
-        except discord.HTTPException as error:
-            if error.code in GONE:
-                raise explained(error) from error
+            with posting():
+                question = await channel.fetch_message(int(place.thread))
+        except PostRefused as refused:
+            if code_of(refused) in GONE:
+                raise
             return UNNAMED
         return thread_name(plain(question.content, own=own, users={}, places={}))

@@ -11,7 +11,7 @@ from typing import Self
 from bot.access import AccessPolicy
 from bot.adapters.discord.checks import problems
 from bot.adapters.discord.client import Client, reached_at
-from bot.adapters.discord.connection import logged_in, stay
+from bot.adapters.discord.connection import PORTAL, logged_in, stay
 from bot.adapters.discord.counter import Counter
 from bot.adapters.discord.front import Front
 from bot.adapters.discord.hearing import Conversations
@@ -23,6 +23,7 @@ from bot.adapters.discord.rooms import Rooms
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.whispers import Whispers
 from bot.clock import Clock
+from bot.errors import SettingsError
 from bot.messages import IncomingMessage, Rate, SendMethod
 from bot.ports import Repositories
 
@@ -43,6 +44,10 @@ class DiscordOptions:
     settle_seconds: float = 2.0
     identify_pause: float = 5.0
     rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
+
+    def __post_init__(self) -> None:
+        if not self.token.strip():
+            raise SettingsError(f"DISCORD_TOKEN is empty. Copy the token from Bot > Reset Token at {PORTAL}.")
 
 
 class Discord:
