@@ -144,6 +144,24 @@ async def test_a_killed_private_answer_is_completed_in_its_place(world: DiscordW
     assert world.fake.messages(world.channel) == []
 
 
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_private_answer_that_nobody_noted_is_completed_in_its_place(world: DiscordWorld, after: bool) -> None:
+    gate = world.fake.faults.hang("edit_original_interaction_response", after=after)
+    asking = ask(world)
+    await world.fake.until(lambda: gate.waiting)
+    await world.crash()
+    world.fake.faults.clear()
+    await world.begin()
+    await answered(world, asking, "Answer to: where is send?")
+
+    assert len(asking.responses) == 1
+
+
+async def test_an_acknowledgement_that_got_no_answer_is_taken_for_one(world: DiscordWorld) -> None:
+    world.fake.faults.reset("create_interaction_response", after=True)
+    await answered(world, ask(world), "Answer to: where is send?")
+
+
 async def test_an_answer_that_outlives_its_token_comes_as_a_direct_message(world: DiscordWorld) -> None:
     world.agent.gate = asyncio.Event()
     asking = ask(world)

@@ -316,6 +316,14 @@ async def test_a_thread_deleted_while_it_is_answered_in_is_not_begun_again(world
     assert world.said() == []
 
 
+async def test_questions_that_a_moderator_clears_away_have_their_answers_withdrawn(world: DiscordWorld) -> None:
+    asked = [await world.mention("where is send?"), await world.mention("where is receive?")]
+    await until(world, lambda said: sum("Answer to" in each for each in said) == 2)
+    cleared = {"ids": asked, "channel_id": world.channel, "guild_id": world.fake.guild_id}
+    world.fake.gateway.sessions[-1].dispatch("MESSAGE_DELETE_BULK", cleared)
+    await settled(world)
+
+
 async def test_the_cross_as_reaction_stops_for_the_asker_alone(world: DiscordWorld) -> None:
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
