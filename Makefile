@@ -1,6 +1,6 @@
 # make run [REPO=PATH]                 talk about a repository (default: this one)
 # make ask Q="..." [REPO=PATH]         ask one question
-# make serve [REPO=PATH]               answer a team in Slack
+# make serve [REPO=PATH]               answer a team in Slack and Discord
 # make install | test | lint           set up; run the tests; ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
 #

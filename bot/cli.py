@@ -85,7 +85,7 @@ def ask(invocation: Invocation, *, question: str, repo: Path | None, trace: bool
 @repo_option
 @click.pass_obj
 def serve(invocation: Invocation, repo: Path | None) -> None:
-    """Answer a team in Slack, until Ctrl-C or SIGTERM.
+    """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
 
     The repositories are those of citebot.toml; without any there, one: --repo, or the current one.
     """

@@ -9,17 +9,20 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot import checks, doctor
+from bot.adapters.discord.checks import WITHOUT_CONTENT
+from bot.adapters.discord.workspace import Discord
 from bot.adapters.slack import checkup
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal import Terminal
 from bot.app import App, open_models, open_stock
 from bot.chat import FILE
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.doctor import Finding
 from bot.errors import SettingsError
 from bot.invocation import OpenApp
 from bot.library import Library
 from bot.settings import Settings
+from bot.workplaces import discord_options
 
 
 async def examine(
@@ -44,6 +47,7 @@ async def examine(
             indexes,
             partial(checks.language_model, partial(open_models, settings), call=call_model),
             partial(checkup.findings, slack_credentials(settings), clock),
+            partial(_discord, settings, clock),
         ],
         secrets=_secrets(settings),
     )
@@ -64,6 +68,17 @@ def slack_credentials(settings: Settings) -> checkup.Credentials:
         mode=settings.slack_mode,
         api_url=settings.slack_api_base_url or API_URL,
     )
+
+
+async def _discord(settings: Settings, clock: Clock) -> Sequence[Finding]:
+    """Whether Discord can be used; raises `BotError`s that say why it cannot."""
+    if settings.discord_token is None:
+        return []
+    async with Discord.open(discord_options(settings), clock) as discord:
+        found = [
+            doctor.note(each) if each == WITHOUT_CONTENT else doctor.problem(each) for each in await discord.problems()
+        ]
+        return [doctor.ok(f"DISCORD_TOKEN is good: {discord.name}."), *found]
 
 
 def _secrets(settings: Settings) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from bot.app import Stock, Team
+from bot.beside import beside
 from bot.chat import FILE, ChatPolicy, open_chat
 from bot.clock import Clock, SystemClock
 from bot.errors import Unreachable
@@ -51,7 +52,7 @@ async def serve(settings: Settings, repository: Path, say: Say) -> None:
     """Serve until cancelled; the answers under way are then finished, or handed over to the next process."""
     opening, clock = openings(settings), SystemClock()
     async with Team.open(settings, repository, Logged()) as team, AsyncExitStack() as stack:
-        await stack.enter_async_context(_beside(team.stock.watcher.run()))
+        await stack.enter_async_context(beside(team.stock.watcher.run()))
         places = {name: await _reached(partial(each, clock), stack, clock) for name, each in opening.items()}
         where = await stack.enter_async_context(_present(places, settings, team, clock))
         say(f"{where} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it.")
@@ -109,14 +110,3 @@ async def _reached(opening: Callable[[], AbstractAsyncContextManager[T]], stack:
             log.warning("%s Trying again in %g seconds.", error, pause)
         await clock.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Do the work for as long as the context is open; where it fails, the context ends with it."""
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(work)
-        try:
-            yield
-        finally:
-            task.cancel()

@@ -145,6 +145,17 @@ class Settings(BaseSettings):
     max_tokens: int = Field(default=200_000, gt=0)
     max_model_calls: int = Field(default=40, gt=0)
     approval_calls: int = Field(default=30, ge=0)
+    discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
+    discord_api_base_url: str | None = Field(
+        default=None, validation_alias="DISCORD_API_BASE_URL", pattern=r"^https?://[^\s/]+"
+    )
+    discord_gateway_url: str | None = Field(
+        default=None, validation_alias="DISCORD_GATEWAY_URL", pattern=r"^wss?://[^\s/]+"
+    )
+    discord_message_content: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = Field(
+        default="on", validation_alias="DISCORD_MESSAGE_CONTENT"
+    )
+    discord_servers: Globs = Field(default=(), validation_alias="DISCORD_SERVERS")
     max_concurrent_answers: int = Field(default=8, gt=0, validation_alias="MAX_CONCURRENT_ANSWERS")
     questions_per_minute: int = Field(default=10, gt=0)
     questions_per_day: int = Field(default=300, gt=0)

@@ -10,7 +10,9 @@ from functools import partial
 from aiohttp import web
 
 from bot.access import AccessPolicy
+from bot.adapters.discord.workspace import Discord, DiscordOptions
 from bot.adapters.slack.workspace import Slack, SlackOptions
+from bot.beside import beside
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.errors import SettingsError
@@ -18,8 +20,8 @@ from bot.ports import ChatPlatform, Repositories
 from bot.settings import Settings
 
 NO_PLATFORM = (
-    "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack); `citebot doctor` tells "
-    "what is missing. Without a platform, `citebot chat` answers in the terminal."
+    "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack), or DISCORD_TOKEN (README, "
+    "Discord); `citebot doctor` tells what is missing. Without a platform, `citebot chat` answers in the terminal."
 )
 
 
@@ -50,6 +52,8 @@ def openings(settings: Settings) -> Mapping[str, Opening]:
     found: dict[str, Opening] = {}
     if settings.slack_bot_token is not None:
         found["slack"] = partial(_slack, slack_options(settings))
+    if settings.discord_token is not None:
+        found["discord"] = partial(_discord, discord_options(settings))
     if not found:
         raise SettingsError(NO_PLATFORM)
     return found
@@ -74,4 +78,25 @@ async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace
             platform=slack.platform,
             where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
             hear=lambda ear: slack.listening(ear.conversations, ear.repositories, ear.access, ear.server),
+        )
+
+
+def discord_options(settings: Settings) -> DiscordOptions:
+    """Say how Discord is reached."""
+    return DiscordOptions(
+        token=settings.discord_token.get_secret_value() if settings.discord_token else "",
+        api_url=settings.discord_api_base_url or "",
+        gateway_url=settings.discord_gateway_url or "",
+        message_content=settings.discord_message_content == "on",
+        servers=settings.discord_servers,
+    )
+
+
+@asynccontextmanager
+async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[Workplace]:
+    async with Discord.open(options, clock) as discord:
+        yield Workplace(
+            platform=discord.platform,
+            where=f"Discord as {discord.name}",
+            hear=lambda ear: beside(discord.run(ear.conversations, ear.repositories, ear.access)),
         )

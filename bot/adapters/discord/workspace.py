@@ -84,6 +84,11 @@ class Discord:
                 yield cls(client, options, clock)
 
     @property
+    def name(self) -> str:
+        """What the bot is called."""
+        return str(self._client.user or "")
+
+    @property
     def is_connected(self) -> bool:
         """Whether the gateway has let the bot in."""
         return self._client.is_ready()
