@@ -15,7 +15,7 @@ from tests.fakes.shop import SHOP
 
 
 def without_settings(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    for name in [name for name in os.environ if name.startswith(("CITEBOT_", "GOOGLE_", "SLACK_"))]:
+    for name in [name for name in os.environ if name.startswith(("CITEBOT_", "DISCORD_", "GOOGLE_", "SLACK_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CITEBOT_HOME", str(home))
 
