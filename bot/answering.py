@@ -121,11 +121,10 @@ class Answering:
         lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
         turn.draft.wait(self._slots.before or int(lock.locked()))
         await turn.reply.begin(turn.draft.growing())
-        async with lock, self._slots.taken():
-            turn.draft.wait(0)
-            turn.reply.show(turn.draft.growing())
+        async with turn.reply.growing(), lock, self._slots.taken(partial(_show_place, turn)):
+            _show_place(turn, 0)
             question = await self._question(message, platform)
-            async with turn.reply.growing(), self._deadline(turn):
+            async with self._deadline(turn):
                 tally = await self._follow(turn, question, repository)
         return await self._finished(turn, tally)
 
@@ -243,3 +242,9 @@ class Answering:
 
     def _sentence(self, text: str) -> Content:
         return Content(text=safe(text, self._desk.hosts))
+
+
+def _show_place(turn: Turn, before: int) -> None:
+    """Show how many answers come first; 0 once it is this one's turn."""
+    turn.draft.wait(before)
+    turn.reply.show(turn.draft.growing())

@@ -29,6 +29,7 @@ T = TypeVar("T")
 Note = Callable[[Sequence[MessageHandle]], Awaitable[None]]
 Taken = Callable[[MessageHandle], Awaitable[bool]]
 TRIES = 4  # of a finished reply, where calls get no answer
+_TINY = 1e-3
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
 
 log = logging.getLogger(__name__)
@@ -149,12 +150,17 @@ class Reply:
         with budget.growing(method, self._place):
             while not self._closing:
                 await self._changed.wait()
-                pace = max(self._platform.capabilities.edit_every, budget.pace(method, self._place))
-                await clock.sleep(last + pace - clock.now())
+                await self._rest(method, last)
                 method = self._method()
                 await budget.take(method, self._place)
                 await self._send_newest(method)
                 last = clock.now()
+
+    async def _rest(self, method: SendMethod, last: float) -> None:
+        """Leave the time between two calls that is to be left; it becomes shorter when other answers end meanwhile."""
+        budget, clock, least = self._ways.budget, self._ways.clock, self._platform.capabilities.edit_every
+        while (left := last + max(least, budget.pace(method, self._place)) - clock.now()) > _TINY:
+            await clock.sleep(max(left / 2, min(left, 1.0)))
 
     async def _send_newest(self, paid: SendMethod) -> None:
         async with self._sending:

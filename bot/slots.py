@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+Moved = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Waiting:
+    """Somebody in line, and whom to tell that the line has moved."""
+
+    turn: asyncio.Future[None]
+    moved: Moved
 
 
 class Slots:
@@ -14,7 +25,7 @@ class Slots:
     def __init__(self, most: int) -> None:
         self._free = most
         self._most = most
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[_Waiting] = deque()
 
     @property
     def before(self) -> int:
@@ -22,33 +33,39 @@ class Slots:
         return 0 if self._free > 0 else self._most + len(self._line)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        """Hold a place, waiting for it in line."""
-        await self._take()
+    async def taken(self, moved: Moved = lambda _: None) -> AsyncIterator[None]:
+        """Hold a place, waiting for it in line; `moved` is told how many answers come before, each time it changes."""
+        await self._take(moved)
         try:
             yield
         finally:
             self._give()
 
-    async def _take(self) -> None:
+    async def _take(self, moved: Moved) -> None:
         if self._free > 0:
             self._free -= 1
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._line.append(turn)
+        waiting = _Waiting(turn=asyncio.get_running_loop().create_future(), moved=moved)
+        self._line.append(waiting)
         try:
-            await turn
+            await waiting.turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the place was given in the same moment
+            if waiting.turn.done() and not waiting.turn.cancelled():  # the place was given in the same moment
                 self._give()
-            elif turn in self._line:
-                self._line.remove(turn)
+            elif waiting in self._line:
+                self._line.remove(waiting)
+                self._tell()
             raise
 
     def _give(self) -> None:
         while self._line:
-            turn = self._line.popleft()
-            if not turn.done():
-                turn.set_result(None)
+            waiting = self._line.popleft()
+            if not waiting.turn.done():
+                waiting.turn.set_result(None)
+                self._tell()
                 return
         self._free += 1
+
+    def _tell(self) -> None:
+        for number, waiting in enumerate(self._line):
+            waiting.moved(self._most + number)

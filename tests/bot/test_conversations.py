@@ -47,6 +47,20 @@ async def test_later_questions_are_told_their_place_and_answered_in_turn(world: 
     assert world.agent.most_at_once == 2
 
 
+async def test_a_question_in_line_shows_how_the_line_moves(world: FakeWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    asked = []
+    for number in range(4):
+        asked.append(await world.mention(f"where is part {number}?"))
+        await until(world, lambda said, most=number: len(said) == most + 1)  # type: ignore[misc]
+    assert "Waiting: 3 questions are before yours" in world.said()[3]
+
+    await world.delete(asked[0])
+    await world.clock.advance(2)
+
+    await until(world, lambda said: len(said) == 3 and "Waiting: 2 questions are before yours" in said[2])
+
+
 async def test_a_conversation_has_one_turn_at_a_time(world: FakeWorld) -> None:
     world.agent.gate = asyncio.Event()
     thread = await world.mention("first?")

@@ -87,9 +87,9 @@ async def test_nobody_calls_while_the_platform_asks_to_wait() -> None:
 
 
 async def test_the_share_of_each_shrinks_with_the_answers_that_grow() -> None:
-    budget = SendBudget({"edit": Rate(calls=50)}, FakeClock())
+    budget = SendBudget({"edit": Rate(calls=60)}, FakeClock())
     with budget.growing("edit", PLACE), budget.growing("edit", PLACE):
-        assert budget.pace("edit", PLACE) == pytest.approx(2.64)
+        assert budget.pace("edit", PLACE) == pytest.approx(2.2)
 
     assert budget.pace("edit", PLACE) == 0.0
 
@@ -116,3 +116,27 @@ async def test_slots_are_given_in_the_order_of_asking() -> None:
     assert order == [0, 2, 3]
     assert slots.before == 0
     assert all(earlier < later for earlier, later in pairwise(order))
+
+
+async def test_those_in_line_are_told_when_it_moves() -> None:
+    slots, told = Slots(1), list[tuple[int, int]]()
+    gates = [asyncio.Event() for _ in range(4)]
+
+    async def one(number: int) -> None:
+        async with slots.taken(lambda before: told.append((number, before))):
+            await gates[number].wait()
+
+    tasks = [asyncio.create_task(one(number)) for number in range(4)]
+    await asyncio.sleep(0)
+    gates[0].set()
+    await asyncio.wait(tasks[:1], timeout=5)
+    assert told == [(2, 1), (3, 2)]
+
+    tasks[2].cancel()
+    await asyncio.wait(tasks[2:3], timeout=5)
+    assert told[2:] == [(3, 1)]
+
+    gates[1].set()
+    gates[3].set()
+    await asyncio.wait(tasks, timeout=5)
+    assert told[3:] == []
