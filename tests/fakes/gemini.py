@@ -60,7 +60,8 @@ class Failure:
 class Reply:
     """One answer of a chat model, streamed a part at a time where a stream is asked for.
 
-    After `breaks_after` parts the connection is reset, after `hangs_after` parts nothing more comes.
+    After `breaks_after` parts the connection is reset, after `hangs_after` parts nothing more comes. Before each part
+    of a stream, `pause` seconds pass.
     """
 
     parts: tuple[JSON, ...] = ()
@@ -69,6 +70,7 @@ class Reply:
     usage: tuple[int, int] = (100, 20)
     breaks_after: int | None = None
     hangs_after: int | None = None
+    pause: float = 0.0
 
     def chunks(self) -> list[JSON]:
         """The answer in pieces; the last one carries the reason for ending and the usage."""
@@ -241,6 +243,8 @@ class _Handler(BaseHTTPRequestHandler):
         for sent, chunk in enumerate(reply.chunks()):
             if self._stops(reply, sent):
                 return
+            if reply.pause:
+                self.fake.released.wait(timeout=reply.pause)
             event = f"data: {json.dumps(chunk)}\r\n\r\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
         self.wfile.write(b"0\r\n\r\n")

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -72,10 +73,11 @@ class SocketMode:
         await socket.prepare(request)
         connection = self._admitted(socket, request)
         try:
-            await self._greet(connection)
-            async for message in socket:
-                if message.type is WSMsgType.TEXT:
-                    self._take(connection, json.loads(message.data))
+            with suppress(ConnectionError):  # an app that is killed goes away in mid-sentence
+                await self._greet(connection)
+                async for message in socket:
+                    if message.type is WSMsgType.TEXT:
+                        self._take(connection, json.loads(message.data))
         finally:
             self._lose(connection)
         return socket

@@ -1,0 +1,146 @@
+"""The platforms that `benchmarks.chat` asks on: fakes on loopback, each seen by the calls that citebot makes there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.adapters.slack.blocks import RATE
+from bot.adapters.slack.connections import CONNECTIONS
+from tests.fakes.slack import Call, FakeSlack
+
+CHANNELS = 6
+PEOPLE = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A call about one answer: when it came, whether people see a change by it, and what they see since."""
+
+    at: float
+    visible: bool
+    text: bool
+    whole: bool
+
+
+class Platform(Protocol):
+    """A chat platform with citebot in it. Questions go by an id of the platform's own, times by its own clock."""
+
+    def variables(self) -> Mapping[str, str]:
+        """What `citebot serve` needs in its environment."""
+
+    def lift_limits(self) -> None:
+        """Refuse nothing any more for being called too often."""
+
+    def now(self) -> float:
+        """Tell the time."""
+
+    def is_connected(self) -> bool:
+        """Whether citebot hears what is said."""
+
+    async def ask(self, text: str, number: int) -> str:
+        """Mention citebot, in one of the channels and as one of the people that the number chooses; return the id."""
+
+    def steps(self, question: str) -> Sequence[Step]:
+        """The calls about the answer to a question so far, oldest first."""
+
+    def text(self, question: str) -> str:
+        """What the answer reads now, of however many messages it is."""
+
+    def refusals(self) -> int:
+        """How many calls were refused for coming too often."""
+
+    async def until(self, predicate: Callable[[], object], within: float) -> None:
+        """Wait until something is true, looking again at each change; `TimeoutError` after so many seconds."""
+
+
+class InSlack:
+    """The fake Slack, over Socket Mode."""
+
+    def __init__(self, fake: FakeSlack) -> None:
+        self._fake = fake
+        self._people = [fake.add_user(f"person{number}") for number in range(PEOPLE)]
+        self._channels = [fake.add_channel(f"team{number}", members=tuple(self._people)) for number in range(CHANNELS)]
+        self._asked: dict[str, str] = {}  # where each question was asked
+        self._about: dict[str, str] = {}  # the question that a message is an answer to
+        self._steps: dict[str, list[Step]] = defaultdict(list)
+        self._under_way: list[Call] = []
+        self._read = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls) -> AsyncGenerator[Platform]:
+        """Serve a Slack until the context ends."""
+        async with FakeSlack() as fake:
+            yield cls(fake)
+
+    def variables(self) -> Mapping[str, str]:
+        """Return tokens and address."""
+        fake = self._fake
+        return {
+            "SLACK_BOT_TOKEN": fake.bot_token,
+            "SLACK_APP_TOKEN": fake.app_token,
+            "SLACK_API_BASE_URL": fake.api_url,
+        }
+
+    def lift_limits(self) -> None:
+        """Turn them off."""
+        self._fake.limits.enabled = False
+
+    def now(self) -> float:
+        """Return the fake's time."""
+        return self._fake.clock.now()
+
+    def is_connected(self) -> bool:
+        """Whether all connections are there."""
+        return len(self._fake.socket.connections) >= CONNECTIONS
+
+    async def ask(self, text: str, number: int) -> str:
+        """Mention citebot in a channel."""
+        channel = self._channels[number % CHANNELS]
+        question = await self._fake.mention(channel, self._people[number % PEOPLE], text)
+        self._asked[question] = channel
+        return question
+
+    def steps(self, question: str) -> Sequence[Step]:
+        """Sort what was called since, and return what is about this question."""
+        calls = self._under_way + self._fake.calls[self._read :]
+        self._read = len(self._fake.calls)
+        self._under_way = [call for call in calls if call.status is None]
+        for call in calls:
+            if call.status is not None:
+                self._note(call)
+        return self._steps[question]
+
+    def text(self, question: str) -> str:
+        """Return what hangs below the question."""
+        return "\n".join(seen.text for seen in self._fake.answers(self._asked[question], question))
+
+    def refusals(self) -> int:
+        """Count the 429s."""
+        return sum(call.status == 429 for call in self._fake.calls)
+
+    async def until(self, predicate: Callable[[], object], within: float) -> None:
+        """Wait for the fake."""
+        await self._fake.until(predicate, within=within)
+
+    def _note(self, call: Call) -> None:
+        ts = str(call.args.get("ts", ""))
+        question = str(call.args.get("thread_ts", "")) or self._about.get(ts, ts)
+        if call.ok and "ts" in call.response:
+            self._about[str(call.response["ts"])] = question
+        blocks: list[dict[str, Any]] = call.args.get("blocks") or []
+        pieces = [*blocks, *(call.args.get("chunks") or [])]
+        step = Step(
+            at=call.at,
+            visible=call.ok and call.method.startswith("chat."),
+            text=any(piece["type"] in {"markdown", "markdown_text"} for piece in pieces),
+            whole=any(each.get("action_id") == RATE for block in blocks for each in block.get("elements", ())),
+        )
+        self._steps[question].append(step)
+
+
+PLATFORMS: Mapping[str, Callable[[], AbstractAsyncContextManager[Platform]]] = {"slack": InSlack.opened}
