@@ -47,6 +47,7 @@ class Slots:
             return
         waiting = _Waiting(turn=asyncio.get_running_loop().create_future(), moved=moved)
         self._line.append(waiting)
+        moved(self._most + len(self._line) - 1)  # it may have moved since whoever waits asked for its place
         try:
             await waiting.turn
         except asyncio.CancelledError:
