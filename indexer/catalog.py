@@ -24,6 +24,7 @@ from indexer.storage import layout_lock, storage_errors
 
 VERSION = 1
 _FOREVER = 2**62
+_SHRINK_STEP = 500  # pages
 
 _SCHEMA = f"""
 CREATE TABLE generations (
@@ -151,6 +152,18 @@ class Catalog:
                     db.execute("ROLLBACK")
                 raise
             db.execute("COMMIT")
+
+    def shrink(self) -> None:
+        """Give free pages back to the disk, some at a time: whoever writes in between waits for one step at most."""
+        with storage_errors(self._path), closing(self._connect()) as db:
+            free = _free_pages(db)
+            while free:
+                db.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP})")
+                before, free = free, _free_pages(db)
+                if free >= before:  # laid out by an earlier version, which could not give pages back
+                    return
+            db.execute("PRAGMA busy_timeout=0")  # where somebody reads just now, the next checkpoint truncates
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # What a generation holds
 
@@ -337,6 +350,7 @@ def _lay_out(path: Path) -> None:
         draft.unlink(missing_ok=True)
         db = sqlite3.connect(draft, isolation_level=None)
         try:
+            db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # or the file never shrinks
             db.execute("PRAGMA journal_mode=WAL")
             db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
         finally:
@@ -346,6 +360,11 @@ def _lay_out(path: Path) -> None:
 
 def _has_content(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
+
+
+def _free_pages(db: sqlite3.Connection) -> int:
+    (free,) = db.execute("PRAGMA freelist_count").fetchone()
+    return int(free)
 
 
 def _generation(row: sqlite3.Row) -> Generation:

@@ -17,6 +17,7 @@ from indexer.complaints import shown
 from indexer.contents import Contents
 from indexer.embeddings import Embedder, open_embedder
 from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
+from indexer.folders import REPOSITORIES, folder_of
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 from indexer.provenance import provenance
 from indexer.reader import IndexReader
@@ -93,7 +94,7 @@ class CodeIndex:
             repository = Repository.open(repository_path, include=include, exclude=exclude)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
-                folder = DataFolder(_utf8(home) / "repositories" / _folder_name(repository))
+                folder = DataFolder(_utf8(home) / REPOSITORIES / folder_of(repository))
                 # Only now: a folder is found again under the name that it was made with.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
@@ -252,6 +253,16 @@ class CodeIndex:
             self._store = ChromaVectors(self._folder.vectors, f"vectors-{name}", self._embedder.dimensions)
         return self._store
 
+    async def sweep(self) -> None:
+        """Drop what a refresh would have dropped, and what a killed one has left; `StorageLocked` while one runs."""
+        async with self._refreshing:
+            await asyncio.to_thread(self._sweep_alone)
+
+    def _sweep_alone(self) -> None:
+        with self._folder.sole_writer():
+            self._sweep()
+            self._catalog.shrink()
+
     def _sweep(self) -> None:
         """Drop generations that nobody reads: not held here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
@@ -262,7 +273,8 @@ class CodeIndex:
             with self._catalog.writing() as writer:
                 unused = writer.sweep(gone)
             self._open_store().remove(sorted(unused))
-        kept = {str(each) for each, _ in retired if each not in gone} | {str(self._held[0].id)} if self._held else set()
+        current = self._catalog.current()
+        kept = {str(each) for each, _ in retired if each not in gone} | ({str(current.id)} if current else set())
         for name, path in self._folder.snapshots().items():
             if name not in kept:
                 self._folder.remove(path)
@@ -328,10 +340,3 @@ def _utf8(home: Path) -> Path:
             "Set CITEBOT_HOME to another folder."
         ) from error
     return home
-
-
-def _folder_name(repository: Repository) -> str:
-    """A name that tells the repository to people, and its place to us."""
-    place = hashlib.blake2b(str(repository.git_dir).encode(errors="surrogateescape"), digest_size=6).hexdigest()
-    name = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in repository.name)
-    return f"{name.lstrip('.')[:60] or 'repository'}-{place}"

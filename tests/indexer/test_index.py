@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from indexer.errors import EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
+from indexer.folders import folder_at, index_folders, remove_index
 from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
 from indexer.reader import IndexReader
@@ -339,3 +341,54 @@ async def test_an_empty_commit_is_indexed_and_finds_nothing(tmp_path: Path) -> N
     async with opened(repository, tmp_path / "home") as index:
         report = await index.refresh()
         assert (report.files, await (await index.pin()).search("anything")) == (0, [])
+
+
+async def test_what_a_killed_refresh_left_is_swept_without_another(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (root,) = (tmp_path / "home" / "repositories").iterdir()
+    shutil.copytree(DataFolder(root).snapshot(1), DataFolder(root).snapshot(2))
+    async with opened(repository, tmp_path / "home") as index:
+        await index.sweep()
+        assert set(DataFolder(root).snapshots()) == {"1"}
+        assert await (await index.pin()).search("RetryPolicy")
+
+
+async def test_sweeping_gives_disk_space_back(
+    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.index._KEEP_SECONDS", 0.0)
+    noise = "\n".join(f"value_{number} = compute_{number * 7919}({number})" for number in range(4_000))
+    repository.write("events/large.py", noise)
+    repository.commit("large")
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        repository.remove("events/large.py")
+        repository.commit("small again")
+        await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+        before = (await index.status()).disk_bytes
+        await index.sweep()
+        catalog = DataFolder(root).catalog
+        assert (await index.status()).disk_bytes < before - 100_000
+        with closing(sqlite3.connect(catalog)) as db:
+            assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
+
+
+async def test_sweeping_leaves_a_refresh_of_another_process_alone(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+        with DataFolder(root).sole_writer(), pytest.raises(StorageLocked):
+            await index.sweep()
+
+
+async def test_an_index_is_found_by_its_repository_and_removed(repository: GitRepo, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with opened(repository, home) as index:
+        await index.refresh()
+    (folder,) = index_folders(home)
+    assert folder.name == folder_at(repository.root)
+    assert folder.size > 1000
+    remove_index(home, folder.name)
+    assert list(index_folders(home)) == []
