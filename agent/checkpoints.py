@@ -26,6 +26,7 @@ from agent.evidence_store import EvidenceStore
 from agent.journal import Journal
 
 SCHEMA_VERSION = 2
+_SHRINK_STEP = 500  # pages
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -104,10 +105,16 @@ class SafeSaver(AsyncSqliteSaver):
             await self.conn.commit()
         await self._release_pages()
 
-    async def _release_pages(self) -> None:
-        """Give freed pages back, so that the file is as small as what is in it."""
+    async def shrink(self) -> None:
+        """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
+        ((free,),) = await self.rows("PRAGMA freelist_count")
+        for _ in range(0, free, _SHRINK_STEP):
+            await self._whole(self._release_pages(_SHRINK_STEP))
+
+    async def _release_pages(self, most: int = 0) -> None:
+        """Give freed pages back, all unless told how many, so that the file is as small as what is in it."""
         # As a script, because it gives back one page a step and a plain statement is stepped once.
-        async with self.lock, self.conn.executescript("PRAGMA incremental_vacuum"):
+        async with self.lock, self.conn.executescript(f"PRAGMA incremental_vacuum({most:d})"):
             pass
 
     async def _whole(self, work: Coroutine[Any, Any, T]) -> T:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import click
 
 from agent.errors import AgentError
+from bot.data_commands import sweep
 from bot.errors import BotError, unexpected
 from bot.invocation import Invocation, OpenApp, Repository, complain, json_option, repo_option
 from bot.signals import Ended
@@ -195,12 +196,12 @@ def callees(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @repo_option
 @click.pass_obj
 def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
-    """Say what is indexed, at which commit."""
+    """Say what is indexed, at which commit, and what it takes on disk."""
 
     async def task(app: App, _: Terminal) -> Outcome:
-        from bot import lookups
+        from bot import upkeep
 
-        return await lookups.status(app.index, as_json=as_json)
+        return await upkeep.status(await app.index.status(), app.settings, as_json=as_json)
 
     return invocation.perform(repo, task)
 
@@ -263,6 +264,9 @@ def graph(form: str | None, picture: Path | None) -> None:
 
     picture.write_bytes(png())
     complain(f"Drawn in {picture}.")
+
+
+cli.add_command(sweep)
 
 
 def _look_up(

@@ -62,7 +62,6 @@ class Conversations:
         async with asyncio.TaskGroup() as group:
             self._group = group
             await self._sweep()
-            await self._desk.inbox.forget_old()
             heart = group.create_task(self._live())
             try:
                 yield

@@ -14,6 +14,7 @@ import aiosqlite
 from bot.errors import InboxError
 
 SCHEMA_VERSION = 1
+_SHRINK_STEP = 500  # pages
 
 
 class Database:
@@ -41,6 +42,17 @@ class Database:
     async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a query and return its first row."""
         return next(iter(await self.rows(sql, values)), None)
+
+    async def shrink(self) -> None:
+        """Give free pages back to the disk, some at a time: what else is to be written waits for one step at most."""
+        ((free,),) = await self.rows("PRAGMA freelist_count")
+        try:
+            for _ in range(0, free, _SHRINK_STEP):
+                # As a script, because it gives back one page a step and a plain statement is stepped once.
+                async with self._connection.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP:d})"):
+                    pass
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
 
 
 @asynccontextmanager
@@ -70,7 +82,9 @@ def _try_opening(path: Path) -> None:
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     try:
         await connection
+        await connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file; or it never shrinks
         await connection.execute("PRAGMA journal_mode = WAL")
+        await connection.execute("PRAGMA journal_size_limit = 1048576")
         # What was acknowledged must outlive a power cut as well.
         await connection.execute("PRAGMA synchronous = FULL")
         async with connection.execute("PRAGMA user_version") as cursor:

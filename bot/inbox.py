@@ -17,7 +17,6 @@ EntryState = Literal["received", "running", "done", "closed", "withdrawn"]
 Ended = Literal["done", "closed", "withdrawn"]
 
 LEASE_SECONDS = 30.0
-KEPT_SECONDS = 30 * 86_400.0
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS inbox (
@@ -198,11 +197,10 @@ class Inbox:
         )
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 
-    async def forget_old(self) -> None:
-        """Drop what has been over for a month."""
-        await self._database.write(
-            "DELETE FROM inbox WHERE state NOT IN ('received', 'running') AND updated_at < ?",
-            (self._clock.now() - KEPT_SECONDS,),
+    async def forget_old(self, before: float) -> int:
+        """Drop what was over before a time; return how many messages."""
+        return await self._database.write(
+            "DELETE FROM inbox WHERE state NOT IN ('received', 'running') AND updated_at < ?", (before,)
         )
 
     async def _named(self, sql: str, **values: object) -> list[tuple[Any, ...]]:

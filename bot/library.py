@@ -13,7 +13,7 @@ from agent.ports import CodeSearch
 from bot.freshness import Display
 from bot.freshness import refresh as refreshed
 from bot.ports import Index
-from indexer.errors import IndexerError, NotIndexed
+from indexer.errors import IndexerError, NotIndexed, StorageLocked
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 log = logging.getLogger(__name__)
@@ -123,6 +123,18 @@ class Library:
         if progress is not None:
             work.told.listeners.append(progress)
         return await asyncio.shield(work.task)
+
+    async def sweep(self) -> Sequence[str]:
+        """Drop what no answer reads any more of each index; return what is wrong with those that cannot be swept."""
+        problems = []
+        for name, index in self._indexes.items():
+            try:
+                await index.sweep()
+            except StorageLocked:
+                log.info("%s is being refreshed, which sweeps it as well", name)
+            except IndexerError as error:
+                problems.append(f"{name}: {error}")
+        return problems
 
     async def aclose(self) -> None:
         """Stop the refreshes under way; what was indexed before stays."""

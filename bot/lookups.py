@@ -46,12 +46,6 @@ async def build(index: Index, display: Display, *, full: bool, as_json: bool) ->
     return Outcome(output=records.report_line(report, repository))
 
 
-async def status(index: Index, *, as_json: bool) -> Outcome:
-    """Say what is indexed."""
-    found = await index.status()
-    return Outcome(output=records.to_json(records.status_record(found)) if as_json else records.status_lines(found))
-
-
 async def search(code: CodeSearch, text: str, query: Query, *, as_json: bool) -> Outcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)

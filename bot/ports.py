@@ -29,6 +29,9 @@ class Index(Protocol):
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """What happened since a commit, and to which of the paths."""
 
+    async def sweep(self) -> None:
+        """Drop what nobody reads any more; `StorageLocked` while a refresh is under way."""
+
 
 class Assistant(Protocol):
     """Answers questions, remembering what was said in a thread."""

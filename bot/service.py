@@ -17,6 +17,7 @@ from bot.beside import beside
 from bot.chat import FILE, ChatPolicy, open_chat
 from bot.clock import Clock, SystemClock
 from bot.errors import Unreachable
+from bot.retention import Retention, swept_daily
 from bot.settings import Settings
 from bot.usage import Limits
 from bot.watched import Watched
@@ -55,8 +56,14 @@ async def serve(settings: Settings, repository: Path, say: Say) -> None:
         await stack.enter_async_context(beside(team.stock.watcher.run()))
         places = {name: await _reached(partial(each, clock), stack, clock) for name, each in opening.items()}
         where = await stack.enter_async_context(_present(places, settings, team, clock))
+        await stack.enter_async_context(swept_daily(retention(settings, team).sweep, clock))
         say(f"{where} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it.")
         await asyncio.Event().wait()
+
+
+def retention(settings: Settings, team: Team) -> Retention:
+    """What is swept of the data folder, day by day."""
+    return Retention(home=settings.home, days=settings.retention_days, clock=SystemClock(), indexes=team.stock.library)
 
 
 @asynccontextmanager

@@ -157,6 +157,7 @@ class Settings(BaseSettings):
     )
     discord_servers: Globs = Field(default=(), validation_alias="DISCORD_SERVERS")
     max_concurrent_answers: int = Field(default=8, gt=0, validation_alias="MAX_CONCURRENT_ANSWERS")
+    retention_days: int = Field(default=90, ge=0, le=36_500, validation_alias="RETENTION_DAYS")
     questions_per_minute: int = Field(default=10, gt=0)
     questions_per_day: int = Field(default=300, gt=0)
     link_hosts: Globs = ()

@@ -78,11 +78,11 @@ class Threads:
 
     async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
         """Be silent in a thread until mentioned as a command again, or speak again."""
-        await self._save(replace(await self.settings(message), muted=muted))
+        await self._save(replace(await self.settings(message), muted=muted, last_at=self._clock.now()))
 
     async def use(self, message: IncomingMessage, repository: str) -> None:
         """Ask about a repository from now on in this thread, or in this channel where it is no thread."""
-        await self._save(replace(await self.settings(message), repository=repository))
+        await self._save(replace(await self.settings(message), repository=repository, last_at=self._clock.now()))
         if not message.in_thread:
             channel = replace(message, place=replace(message.place, thread=""))
             await self._save(replace(await self.settings(channel), repository=repository))
@@ -91,6 +91,13 @@ class Threads:
         """Return the repository in use in the thread of a message, else in its channel."""
         channel = replace(message, place=replace(message.place, thread=""))
         return (await self.settings(message)).repository or (await self.settings(channel)).repository
+
+    async def forget_old(self, before: float) -> int:
+        """Drop the threads in which citebot was last asked before a time; return how many.
+
+        What a channel chose stays: nothing was ever asked in it but in threads of its own.
+        """
+        return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
     async def _session(self, message: IncomingMessage) -> str:
         """Go on with the conversation of a DM, or begin one."""

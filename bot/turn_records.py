@@ -114,6 +114,11 @@ class TurnRecords:
         """Drop the turns of a conversation; opinions stay."""
         await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))
 
+    async def forget_old(self, before: float) -> int:
+        """Drop the turns and the opinions of before a time; return how many opinions."""
+        await self._database.write("DELETE FROM turns WHERE at < ?", (before,))
+        return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
+
     async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
         """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
         await self._database.write(

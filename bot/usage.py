@@ -34,6 +34,10 @@ class Usage:
     async def open(self) -> None:
         """Make the table where it is missing, and drop what is over."""
         await self._database.write(_TABLE)
+        await self.forget_old()
+
+    async def forget_old(self) -> None:
+        """Drop the counts of minutes and days that are over."""
         await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
 
     async def count(self, message: IncomingMessage) -> None:

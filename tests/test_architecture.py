@@ -27,7 +27,7 @@ HOMES = {
     "aiohttp": ("bot/web.py", "bot/service.py", "bot/workplaces.py", "bot/webhooks/", "bot/adapters/"),
     "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
-    "click": ("bot/cli.py", "bot/invocation.py"),
+    "click": ("bot/cli.py", "bot/data_commands.py", "bot/invocation.py"),
     "discord": ("bot/adapters/discord/",),
     "filelock": ("indexer/storage.py",),
     "git": ("indexer/repository.py",),

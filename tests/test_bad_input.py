@@ -177,7 +177,7 @@ def test_any_name_will_do_for_the_repository_and_the_data_folder(
 
     assert ask(citebot, repo.root).paths == ["src/retry.py"]
     status = citebot("status", "--repo", os.fspath(repo.root))
-    assert (status.code, status.err, status.out.count("\n"), "\x1b" in status.out) == (0, "", 5, False)
+    assert (status.code, status.err, status.out.count("\n"), "\x1b" in status.out) == (0, "", 6, False)
     citebot("status", "--json", "--repo", os.fspath(repo.root)).out.encode("ascii")
 
 

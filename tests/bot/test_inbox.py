@@ -208,7 +208,7 @@ async def test_what_is_long_over_is_forgotten(inbox: Inbox, clock: FakeClock) ->
     await stored(inbox, id="2")
     await clock.advance(40 * 86_400)
 
-    await inbox.forget_old()
+    assert await inbox.forget_old(clock.now() - 30 * 86_400) == 1
 
     assert await inbox.find(entry.message.key) is None
     assert len(await inbox.unfinished()) == 1

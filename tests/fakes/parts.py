@@ -135,6 +135,7 @@ class FakeIndex:
     ) -> None:
         self.code = FakeCode()
         self.refreshes: list[bool] = []
+        self.sweeps = 0
         self.stopped_by: BaseException | None = None
         self.begun = threading.Event()
         self._commit = commit
@@ -180,6 +181,11 @@ class FakeIndex:
         except BaseException as error:
             self.stopped_by = error
             raise
+
+    async def sweep(self) -> None:
+        self.sweeps += 1
+        if self._error:
+            raise self._error
 
     async def pin(self) -> FakeCode:
         if self._commit is None:

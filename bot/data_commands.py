@@ -1,0 +1,36 @@
+"""The commands that look after the data folder: saved, restored, swept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.invocation import Invocation, json_option, repo_option
+
+if TYPE_CHECKING:
+    from bot.lookups import Outcome
+
+
+@click.command()
+@click.option("--unused-indexes", "unused", is_flag=True, help="Remove the indexes of no repository in citebot.toml.")
+@json_option
+@repo_option
+@click.pass_obj
+def sweep(invocation: Invocation, repo: Path | None, *, unused: bool, as_json: bool) -> int:
+    """Forget what is older than RETENTION_DAYS, and give disk space back.
+
+    `citebot serve` does so every day; unused indexes go only when asked for here.
+    """
+
+    async def work() -> Outcome:
+        from bot import upkeep
+        from bot.adapters.terminal import Terminal
+        from bot.clock import SystemClock
+
+        settings = invocation.settings()
+        where = invocation.repository(repo, settings)
+        return await upkeep.sweep(settings, where, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json)
+
+    return invocation.conclude(work())

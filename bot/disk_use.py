@@ -1,0 +1,110 @@
+"""How much of the disk each part of the data folder takes, and which indexes no configured repository has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.chat import FILE
+from indexer.folders import IndexFolder, folder_at, index_folders
+
+CONVERSATIONS = "conversations.sqlite"
+PROMPTS = "console_history"
+REMOVAL = "citebot sweep --unused-indexes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskUse:
+    """Bytes by part, and what is free on that disk. `unused` are indexes; None where nothing tells which those are."""
+
+    conversations: int
+    messages: int
+    prompts: int
+    indexes: Sequence[IndexFolder]
+    unused: Sequence[IndexFolder] | None
+    free: int
+
+    @property
+    def total(self) -> int:
+        """All parts together."""
+        return self.conversations + self.messages + self.prompts + _sum(self.indexes)
+
+
+def measured(home: Path, used: Collection[str] | None) -> DiskUse:
+    """Measure a data folder; `used` names the folders of the indexes that are in use, None where that is not known."""
+    indexes = index_folders(home)
+    return DiskUse(
+        conversations=_database(home / CONVERSATIONS),
+        messages=_database(home / FILE),
+        prompts=_size(home / PROMPTS),
+        indexes=indexes,
+        unused=None if used is None else [each for each in indexes if each.name not in used],
+        free=_free(home),
+    )
+
+
+def used_folders(repositories: Sequence[Path]) -> frozenset[str] | None:
+    """Name the index folders of the configured repositories; None where none are: then any repository may be in use.
+
+    Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
+    """
+    return frozenset(folder_at(path) for path in repositories) if repositories else None
+
+
+def record(use: DiskUse) -> dict[str, Any]:
+    """Describe the use, for JSON."""
+    listed = [{"folder": each.name, "bytes": each.size} for each in use.indexes]
+    unused = None if use.unused is None else [each.name for each in use.unused]
+    return {
+        "bytes": use.total,
+        "conversations": use.conversations,
+        "messages": use.messages,
+        "prompts": use.prompts,
+        "indexes": listed,
+        "unused_indexes": unused,
+        "free": use.free,
+    }
+
+
+def lines(use: DiskUse) -> Sequence[tuple[str, str]]:
+    """Write the use as rows of a name and a text."""
+    count = len(use.indexes)
+    parts = [
+        f"indexes {size(_sum(use.indexes))} ({count} {'repository' if count == 1 else 'repositories'})",
+        f"conversations {size(use.conversations)}",
+        f"messages {size(use.messages)}",
+    ]
+    rows = [("all data", f"{size(use.total)}: {', '.join(parts)}; {size(use.free)} free")]
+    if use.unused:
+        named = ", ".join(f"{each.name} ({size(each.size)})" for each in use.unused)
+        rows.append(("unused", f"{named}: of no repository in citebot.toml; `{REMOVAL}` removes them"))
+    return rows
+
+
+def size(count: int) -> str:
+    """Write a number of bytes."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def _sum(folders: Sequence[IndexFolder]) -> int:
+    return sum(folder.size for folder in folders)
+
+
+def _database(path: Path) -> int:
+    """A database with what SQLite keeps beside it."""
+    return sum(_size(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
+
+
+def _size(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
+
+
+def _free(home: Path) -> int:
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    return shutil.disk_usage(there).free

@@ -1,0 +1,143 @@
+"""Forgets what is older than the operator lets it be, and gives disk space back: day by day, or on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent.errors import AgentError
+from bot.chat import FILE
+from bot.clock import Clock
+from bot.database import Database, open_database
+from bot.disk_use import CONVERSATIONS
+from bot.errors import BotError
+from bot.inbox import Inbox
+from bot.threads import Threads
+from bot.turn_records import TurnRecords
+from bot.usage import Limits, Usage
+
+DAY = 86_400.0
+FIRST_SECONDS = 300.0  # a start has other things to do
+
+log = logging.getLogger(__name__)
+
+
+class Indexes(Protocol):
+    """The indexes that are in use."""
+
+    async def sweep(self) -> Sequence[str]:
+        """Drop what no answer reads any more; return what is wrong, a sentence each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Swept:
+    """How much was forgotten; `problems` are sentences on what could not be swept."""
+
+    conversations: int = 0
+    messages: int = 0
+    threads: int = 0
+    ratings: int = 0
+    problems: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What is kept in a data folder, and for how many days; 0 days are for ever."""
+
+    home: Path
+    days: int
+    clock: Clock
+    indexes: Indexes | None = None
+
+    async def sweep(self) -> Swept:
+        """Forget what is too old, and give the space back. Where one part cannot be swept, the others are."""
+        before = self.clock.now() - self.days * DAY if self.days else 0.0
+        problems = [*await self.indexes.sweep()] if self.indexes else []
+        conversations, messages, threads, ratings = 0, 0, 0, 0
+        try:
+            conversations = await self._conversations(before)
+        except AgentError as error:
+            problems.append(str(error))
+        try:
+            messages, threads, ratings = await self._chat(before)
+        except BotError as error:
+            problems.append(str(error))
+        return Swept(
+            conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
+        )
+
+    async def _conversations(self, before: float) -> int:
+        # Importing langgraph takes a second; only a sweep needs it here.
+        from agent.retention import forget_idle
+
+        return await forget_idle(self.home / CONVERSATIONS, before=before)
+
+    async def _chat(self, before: float) -> tuple[int, int, int]:
+        path = self.home / FILE
+        if not await asyncio.to_thread(path.is_file):
+            return 0, 0, 0
+        async with open_database(path) as database:
+            found = await self._tables(database, before)
+            await database.shrink()
+        return found
+
+    async def _tables(self, database: Database, before: float) -> tuple[int, int, int]:
+        inbox, threads = Inbox(database, self.clock, ""), Threads(database, self.clock)
+        records, usage = TurnRecords(database, self.clock), Usage(database, self.clock, Limits())
+        for table in (inbox, threads, records, usage):
+            await table.open()
+        return await inbox.forget_old(before), await threads.forget_old(before), await records.forget_old(before)
+
+
+@asynccontextmanager
+async def swept_daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> AsyncIterator[None]:
+    """Sweep some minutes from now, and every day from then on, for as long as the context is open."""
+    async with asyncio.TaskGroup() as group:
+        sweeping = group.create_task(_daily(sweep, clock))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+
+
+async def _daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> None:
+    pause = FIRST_SECONDS
+    while True:
+        await clock.sleep(pause)
+        try:
+            swept = await sweep()
+        except OSError as error:
+            log.warning("the data folder was not swept: %s", error)
+        else:
+            log.info("%s", sentence(swept))
+            for problem in swept.problems:
+                log.warning("not swept: %s", problem)
+        pause = DAY
+
+
+def sentence(swept: Swept) -> str:
+    """Say what was forgotten."""
+    return (
+        f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
+        f"{_count(swept.threads, 'thread')} and {_count(swept.ratings, 'rating')}."
+    )
+
+
+def record(swept: Swept) -> dict[str, Any]:
+    """Describe what was forgotten, for JSON."""
+    return {
+        "conversations": swept.conversations,
+        "messages": swept.messages,
+        "threads": swept.threads,
+        "ratings": swept.ratings,
+        "problems": list(swept.problems),
+    }
+
+
+def _count(number: int, of_what: str) -> str:
+    return f"{number:,} {of_what}{'s' * (number != 1)}"

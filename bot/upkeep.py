@@ -1,0 +1,96 @@
+"""What `citebot sweep` does, and what `citebot status` tells of the data folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot import disk_use, records, retention
+from bot.app import open_library
+from bot.clock import Clock
+from bot.disk_use import DiskUse
+from bot.errors import SettingsError
+from bot.freshness import Display
+from bot.lookups import Outcome
+from bot.retention import Indexes, Retention, Swept
+from bot.settings import Settings
+from indexer.errors import IndexerError, RepositoryError
+from indexer.folders import IndexFolder, remove_index
+from indexer.models import IndexStatus
+
+NO_TABLES = (
+    "Which indexes are unused can only be told where citebot.toml lists the repositories in use, as [[repositories]]. "
+    "Nothing was removed."
+)
+
+
+async def sweep(
+    settings: Settings, repository: Path, display: Display, clock: Clock, *, unused: bool, as_json: bool
+) -> Outcome:
+    """Forget what is too old, drop what is not read any more, and with `unused` the indexes of no repository."""
+    if unused and not settings.repositories:
+        raise SettingsError(NO_TABLES)
+    before = await asyncio.to_thread(disk_use.measured, settings.home, None)
+    removed = await asyncio.to_thread(_removed, settings) if unused else []
+    async with AsyncExitStack() as stack:
+        indexes, problems = await _indexes(settings, repository, display, stack)
+        kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
+        swept = await kept.sweep()
+    after = await asyncio.to_thread(disk_use.measured, settings.home, None)
+    return _outcome(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
+
+
+async def _indexes(
+    settings: Settings, repository: Path, display: Display, stack: AsyncExitStack
+) -> tuple[Indexes | None, Sequence[str]]:
+    """Open the indexes in use; outside of any repository there may be none."""
+    try:
+        library, _ = await stack.enter_async_context(open_library(settings, repository, display))
+    except IndexerError as error:
+        return None, [str(error)] if settings.repositories else []
+    return library, []
+
+
+def _removed(settings: Settings) -> Sequence[IndexFolder]:
+    unused = _measured(settings).unused or ()
+    for folder in unused:
+        remove_index(settings.home, folder.name)
+    return unused
+
+
+def _outcome(
+    swept: Swept, problems: Sequence[str], removed: Sequence[IndexFolder], freed: int, *, as_json: bool
+) -> Outcome:
+    note = "\n".join(problems)
+    if as_json:
+        told = {
+            **retention.record(swept),
+            "problems": list(problems),
+            "removed_indexes": [each.name for each in removed],
+            "freed_bytes": max(0, freed),
+        }
+        return Outcome(output=records.to_json(told), note=note, ok=not problems)
+    lines = [f"Removed the index {each.name} ({disk_use.size(each.size)})." for each in removed]
+    lines.append(f"{retention.sentence(swept)} {disk_use.size(max(0, freed))} of disk space are free again.")
+    return Outcome(output="\n".join(lines), note=note, ok=not problems)
+
+
+async def status(found: IndexStatus, settings: Settings, *, as_json: bool) -> Outcome:
+    """Say what is indexed, and what the data folder takes."""
+    try:
+        use, note = await asyncio.to_thread(_measured, settings), ""
+    except RepositoryError as error:
+        use = await asyncio.to_thread(disk_use.measured, settings.home, None)
+        note = f"Which indexes are unused cannot be told: {error}"
+    if as_json:
+        record = {**records.status_record(found), "data": disk_use.record(use)}
+        return Outcome(output=records.to_json(record), note=note)
+    rows = [f"{name:<12}{text}" for name, text in disk_use.lines(use)]
+    return Outcome(output="\n".join([records.status_lines(found), *rows]), note=note)
+
+
+def _measured(settings: Settings) -> DiskUse:
+    paths = [table.path for table in settings.repositories]
+    return disk_use.measured(settings.home, disk_use.used_folders(paths))
