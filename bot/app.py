@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.freshness import Display
 from bot.library import Library
+from bot.occupancy import occupy
 from bot.ports import Answerer, Assistant, Index
 from bot.settings import RepositoryTable, Settings
 
@@ -39,6 +41,7 @@ class App:
     async def open(cls, settings: Settings, repository: Path) -> AsyncGenerator[Self]:
         """Open the index of the repository at (or around) a path."""
         async with AsyncExitStack() as stack:
+            stack.enter_context(await asyncio.to_thread(occupy, settings.home))
             index = await _open_index(settings, _only(settings, repository), stack)
             opening = partial(_open_agent, settings, OneRepository(index))
             yield cls(settings=settings, index=index, open_assistant=opening)
@@ -83,6 +86,7 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
     clones = open_clones([_remote(settings, table) for table in tables if table.url is not None], settings.home)
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
+        stack.enter_context(await asyncio.to_thread(occupy, settings.home))
         indexes: list[CodeIndex] = []
         heads: list[LocalHead] = []
         for table in tables:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import click
 
 from agent.errors import AgentError
-from bot.data_commands import sweep
+from bot.data_commands import backup, restore, sweep
 from bot.errors import BotError, unexpected
 from bot.invocation import Invocation, OpenApp, Repository, complain, json_option, repo_option
 from bot.signals import Ended
@@ -266,7 +266,8 @@ def graph(form: str | None, picture: Path | None) -> None:
     complain(f"Drawn in {picture}.")
 
 
-cli.add_command(sweep)
+for _command in (backup, restore, sweep):
+    cli.add_command(_command)
 
 
 def _look_up(

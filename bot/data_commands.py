@@ -14,6 +14,41 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be built again.")
+@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@json_option
+@click.pass_obj
+def backup(invocation: Invocation, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
+    """Save conversations, messages, ratings and indexes in FILE; others may go on meanwhile."""
+
+    async def work() -> Outcome:
+        from bot import upkeep
+        from bot.clock import SystemClock
+
+        home = invocation.settings().home
+        return await upkeep.backup(home, file, SystemClock(), indexes=indexes, force=force, as_json=as_json)
+
+    return invocation.conclude(work())
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace what the data folder holds.")
+@json_option
+@click.pass_obj
+def restore(invocation: Invocation, file: Path, *, force: bool, as_json: bool) -> int:
+    """Bring back what FILE holds, while no other citebot runs."""
+
+    async def work() -> Outcome:
+        from bot import upkeep
+
+        return await upkeep.restored(invocation.settings().home, file, force=force, as_json=as_json)
+
+    return invocation.conclude(work())
+
+
+@click.command()
 @click.option("--unused-indexes", "unused", is_flag=True, help="Remove the indexes of no repository in citebot.toml.")
 @json_option
 @repo_option

@@ -6,6 +6,7 @@ BotError
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── Refused          somebody may not do what they asked for
 ├── InboxError       the database of messages cannot be used
+├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
 └── ChatError        a platform did not do what it was asked to
     ├── RateLimited      too many calls; says when to come back
     ├── Unreachable      no answer; what was asked may have happened
@@ -40,6 +41,10 @@ class Refused(BotError):
 
 class InboxError(BotError):
     """The database of messages cannot be read or written; what was not stored must not be acknowledged."""
+
+
+class BackupError(BotError):
+    """The data folder cannot be saved or restored; it is as it was."""
 
 
 class ChatError(BotError):

@@ -1,19 +1,25 @@
-"""What `citebot sweep` does, and what `citebot status` tells of the data folder."""
+"""What `citebot sweep`, `backup` and `restore` do, and what `citebot status` tells of the data folder."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import disk_use, records, retention
 from bot.app import open_library
+from bot.backup import save
 from bot.clock import Clock
 from bot.disk_use import DiskUse
 from bot.errors import SettingsError
 from bot.freshness import Display
 from bot.lookups import Outcome
+from bot.manifest import Manifest
+from bot.markdown import one_line
+from bot.restore import restore
 from bot.retention import Indexes, Retention, Swept
 from bot.settings import Settings
 from indexer.errors import IndexerError, RepositoryError
@@ -89,6 +95,37 @@ async def status(found: IndexStatus, settings: Settings, *, as_json: bool) -> Ou
         return Outcome(output=records.to_json(record), note=note)
     rows = [f"{name:<12}{text}" for name, text in disk_use.lines(use)]
     return Outcome(output="\n".join([records.status_lines(found), *rows]), note=note)
+
+
+async def backup(home: Path, file: Path, clock: Clock, *, indexes: bool, force: bool, as_json: bool) -> Outcome:
+    """Save a data folder in a file."""
+    made = await asyncio.to_thread(save, home, file, now=clock.now(), indexes=indexes, force=force)
+    return _told("Saved", made, file, as_json=as_json)
+
+
+async def restored(home: Path, file: Path, *, force: bool, as_json: bool) -> Outcome:
+    """Bring a data folder back from a file."""
+    found = await asyncio.to_thread(restore, file, home, force=force)
+    return _told("Restored", found, file, as_json=as_json)
+
+
+def _told(done: str, manifest: Manifest, file: Path, *, as_json: bool) -> Outcome:
+    made_at = datetime.fromtimestamp(manifest.made_at, UTC)
+    count = manifest.repositories()
+    if as_json:
+        record = {
+            "file": os.fsencode(file).decode("utf-8", "backslashreplace"),
+            "made_at": made_at.isoformat(timespec="seconds"),
+            "files": len(manifest.members),
+            "bytes": manifest.size,
+            "indexes": count,
+        }
+        return Outcome(output=records.to_json(record))
+    indexes = f"{count} {'index' if count == 1 else 'indexes'}" if manifest.indexes else "no indexes"
+    return Outcome(
+        output=f"{done} {len(manifest.members):,} files ({disk_use.size(manifest.size)}, {indexes}), as they were at "
+        f"{made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if done == 'Saved' else 'from'} {one_line(str(file))}."
+    )
 
 
 def _measured(settings: Settings) -> DiskUse:

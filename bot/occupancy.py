@@ -1,0 +1,51 @@
+"""Tells whether any citebot is using a data folder, by a lock that all of them share."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO
+
+from bot.errors import BackupError
+
+LOCK = "in_use.lock"
+
+
+def occupy(home: Path) -> AbstractContextManager[object]:
+    """Use a data folder until the context is closed; `BackupError` while a backup is being restored into it.
+
+    Where no lock can be had, as in a folder that is read-only, the folder is used without one.
+    """
+    try:
+        file = _opened(home)
+    except OSError:
+        return nullcontext()
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise BackupError(f"A backup is being restored into {home}. Wait until that is done.") from error
+    except OSError:  # a file system without locks
+        file.close()
+        return nullcontext()
+    return file
+
+
+def take_alone(home: Path) -> AbstractContextManager[object]:
+    """Keep everybody else out of a data folder, made where it is missing; `BackupError` while somebody uses it."""
+    file = _opened(home)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise BackupError(f"Another citebot is using {home}. End it, and restore again.") from error
+    except OSError:  # a file system without locks cannot tell
+        file.close()
+        return nullcontext()
+    return file
+
+
+def _opened(home: Path) -> IO[bytes]:
+    home.mkdir(parents=True, exist_ok=True)
+    return (home / LOCK).open("ab")
