@@ -16,6 +16,11 @@ import pytest
 import pytest_asyncio
 
 from bot.adapters.slack.connections import CONNECTIONS
+from bot.backup import save
+from bot.chat import FILE
+from bot.database import open_database
+from bot.errors import BackupError
+from bot.restore import restore
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack, Seen
 
@@ -220,6 +225,23 @@ async def test_a_slack_that_is_away_at_first_is_tried_again(office: Office) -> N
     await office.answered(await office.ask())
 
     assert await office.processes.end(pid) == 128 + signal.SIGTERM
+
+
+async def test_a_backup_beside_a_serving_process_holds_its_answers(office: Office, home: Path, tmp_path: Path) -> None:
+    pid = await office.start()
+    await office.answered(await office.ask())
+    saved, empty = tmp_path / "saved.tar.gz", tmp_path / "restored"
+
+    await asyncio.to_thread(save, home, saved, now=0.0, indexes=True, force=False)
+    with pytest.raises(BackupError, match="Another citebot is using"):
+        await asyncio.to_thread(restore, saved, home, force=True)
+    await office.answered(await office.ask())  # it goes on
+
+    assert await office.processes.end(pid) == 128 + signal.SIGTERM
+    await asyncio.to_thread(restore, saved, empty, force=False)
+    async with open_database(empty / FILE) as database:
+        (newest,) = await database.rows("SELECT state, handles <> '[]' FROM inbox ORDER BY id DESC LIMIT 1")
+    assert newest in {("running", 1), ("done", 1)}  # answered, and perhaps not noted yet
 
 
 @pytest.mark.parametrize(
