@@ -256,7 +256,12 @@ class CodeIndex:
     async def sweep(self) -> None:
         """Drop what a refresh would have dropped, and what a killed one has left; `StorageLocked` while one runs."""
         async with self._refreshing:
-            await asyncio.to_thread(self._sweep_alone)
+            work = asyncio.ensure_future(asyncio.to_thread(self._sweep_alone))
+            try:
+                await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait({work})  # what it works with is closed next
+                raise
 
     def _sweep_alone(self) -> None:
         with self._folder.sole_writer():

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LARGEST_HISTORY = 2**20  # bytes
+
 HELP = """\
 Ask anything about the code; "and who calls it?" goes on from the answer before.
 /reindex [full]  index HEAD now; "full" begins from nothing
@@ -70,6 +72,14 @@ class PipedLines:
             loop.call_soon_threadsafe(_settle, line, data)
 
 
+def _trim(history: Path) -> None:
+    """Keep the newer half of a history that has grown large; each entry begins with a line `# time`."""
+    if history.stat().st_size <= _LARGEST_HISTORY:
+        return
+    newer = history.read_bytes()[-_LARGEST_HISTORY // 2 :]
+    history.write_bytes(newer[newer.find(b"\n# ") + 1 :])
+
+
 class PromptedLines:
     """Lines typed at a prompt, with history kept in a file that only its owner can read."""
 
@@ -82,6 +92,7 @@ class PromptedLines:
         try:
             history.parent.mkdir(parents=True, exist_ok=True)
             history.touch(mode=0o600)
+            _trim(history)
             past = FileHistory(str(history))
         except OSError as error:
             say(f"What you type is not remembered after this session: {history}: {error.strerror}.")

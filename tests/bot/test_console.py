@@ -243,3 +243,17 @@ async def test_a_history_that_cannot_be_kept_is_said(keyboard: PipeInput, tmp_pa
 
     assert await asyncio.wait_for(lines.read(), LIMIT) == "one"
     assert "not remembered" in said[0]
+
+
+def test_a_history_that_has_grown_large_keeps_its_newer_half(tmp_path: Path) -> None:
+    history = tmp_path / "history"
+    entries = [f"\n# 2026-01-01 00:00:00.{number:06}\n+where is number {number}?\n" for number in range(20_000)]
+    history.write_text("".join(entries), encoding="utf-8")
+    before = history.stat().st_size
+
+    PromptedLines(history, lambda _: None)
+
+    kept = history.read_text(encoding="utf-8")
+    assert before > 2**20 > 2 * (len(kept) - 1)
+    assert kept.startswith("# 2026-01-01")
+    assert kept.endswith(entries[-1])
