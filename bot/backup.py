@@ -102,7 +102,7 @@ def _database_errors(path: Path) -> Iterator[None]:
         said = str(error)
         if "full" in said:  # the copy's disk
             raise OSError(errno.ENOSPC, said) from error
-        if "unable to open" in said:
+        if "unable to open" in said or "readonly" in said:
             raise BackupError(f"{path} cannot be read. Run this as citebot's own user.") from error
         raise BackupError(
             f"{path} is damaged or in the way ({said}). Nothing was saved. Move it away, and save the rest."

@@ -111,20 +111,20 @@ async def restored(home: Path, file: Path, *, force: bool, as_json: bool) -> Out
 
 def _told(done: str, manifest: Manifest, file: Path, *, as_json: bool) -> Outcome:
     made_at = datetime.fromtimestamp(manifest.made_at, UTC)
-    count = manifest.repositories()
+    count, files = manifest.repositories(), len(manifest.members)
     if as_json:
         record = {
             "file": os.fsencode(file).decode("utf-8", "backslashreplace"),
             "made_at": made_at.isoformat(timespec="seconds"),
-            "files": len(manifest.members),
+            "files": files,
             "bytes": manifest.size,
             "indexes": count,
         }
         return Outcome(output=records.to_json(record))
     indexes = f"{count} {'index' if count == 1 else 'indexes'}" if manifest.indexes else "no indexes"
     return Outcome(
-        output=f"{done} {len(manifest.members):,} files ({disk_use.size(manifest.size)}, {indexes}), as they were at "
-        f"{made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if done == 'Saved' else 'from'} {one_line(str(file))}."
+        output=f"{done} {files:,} file{'s' * (files != 1)} ({disk_use.size(manifest.size)}, {indexes}), "
+        f"as of {made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if done == 'Saved' else 'from'} {one_line(str(file))}."
     )
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,7 +30,7 @@ from indexer.folders import folder_at
 from indexer.storage import DataFolder
 from tests.fakes.citebot import Citebot
 from tests.fakes.clock import FakeClock
-from tests.fakes.disks import mounted
+from tests.fakes.disks import LIMIT, ROOT, mounted
 from tests.fakes.repositories import GitRepo
 
 RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None, seconds=1.0)
@@ -229,6 +233,23 @@ def test_a_damaged_database_is_named_and_no_backup_made(full: Path, citebot: Cit
     (full / FILE).write_bytes(b"no database at all" * 100)
 
     assert f"{FILE} is damaged" in citebot("backup", "b.tar.gz").complaint
+    assert {path.name for path in tmp_path.iterdir()} == {"home"}
+
+
+def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_path: Path) -> None:
+    if os.geteuid() or not shutil.which("setpriv"):
+        pytest.skip("only root can make files of another user, and give up its power over them")
+    os.chown(full / FILE, 65_534, 65_534)
+    (full / FILE).chmod(0o600)
+    powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable, "-m", "bot"]
+
+    done = subprocess.run(
+        [*powerless, "backup", "b.tar.gz"], env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False, timeout=LIMIT,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{FILE} cannot be read." in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
