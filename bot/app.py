@@ -132,6 +132,16 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
     )
 
 
+def places(settings: Settings) -> Sequence[Path]:
+    """Where the repositories of the settings are on this machine; a clone that was never fetched is nowhere yet."""
+    from indexer.folders import REPOSITORIES
+
+    clones = [
+        settings.home / REPOSITORIES / _remote(settings, each).folder_name for each in settings.repositories if each.url
+    ]
+    return [*(each.path for each in settings.repositories if each.path), *(path for path in clones if path.exists())]
+
+
 def _path(table: RepositoryTable) -> Path:
     if table.path is None:
         raise AssertionError("a repository without a url has a path")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.chat import FILE
-from indexer.folders import IndexFolder, folder_at, index_folders
+from indexer.folders import REPOSITORIES, IndexFolder, folder_at, index_folders
 
 CONVERSATIONS = "conversations.sqlite"
 PROMPTS = "console_history"
@@ -47,12 +47,13 @@ def measured(home: Path, used: Collection[str] | None) -> DiskUse:
     )
 
 
-def used_folders(repositories: Sequence[Path]) -> frozenset[str] | None:
-    """Name the index folders of the configured repositories; None where none are: then any repository may be in use.
+def used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
+    """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
 
     Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
     """
-    return frozenset(folder_at(path) for path in repositories) if repositories else None
+    clones = (path.name for path in repositories if path.parent == home / REPOSITORIES)
+    return frozenset([*(folder_at(path) for path in repositories), *clones])
 
 
 def record(use: DiskUse) -> dict[str, Any]:

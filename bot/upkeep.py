@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import disk_use, records, retention
-from bot.app import open_library
+from bot.app import open_stock, places
 from bot.backup import save
 from bot.clock import Clock
 from bot.disk_use import DiskUse
@@ -53,10 +53,10 @@ async def _indexes(
 ) -> tuple[Indexes | None, Sequence[str]]:
     """Open the indexes in use; outside of any repository there may be none."""
     try:
-        library, _ = await stack.enter_async_context(open_library(settings, repository, display))
+        stock = await stack.enter_async_context(open_stock(settings, repository, display))
     except IndexerError as error:
         return None, [str(error)] if settings.repositories else []
-    return library, []
+    return stock.library, []
 
 
 def _removed(settings: Settings) -> Sequence[IndexFolder]:
@@ -129,5 +129,5 @@ def _told(done: str, manifest: Manifest, file: Path, *, as_json: bool) -> Outcom
 
 
 def _measured(settings: Settings) -> DiskUse:
-    paths = [table.path for table in settings.repositories]
-    return disk_use.measured(settings.home, disk_use.used_folders(paths))
+    used = disk_use.used_folders(settings.home, places(settings)) if settings.repositories else None
+    return disk_use.measured(settings.home, used)
