@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 from weakref import WeakValueDictionary
@@ -19,10 +19,11 @@ from bot.clock import Clock
 from bot.command_line import Invocation, Misspelt, parse
 from bot.commands import Commands
 from bot.descriptions import read_at
-from bot.errors import BotError, ChatError, Unreachable, unexpected
+from bot.errors import BotError, ChatError, Refused, Unreachable, unexpected
 from bot.inbox import Inbox
 from bot.markdown.safety import safe
 from bot.messages import Content, IncomingMessage
+from bot.observing import Observer, Outcome, Unobserved
 from bot.ports import Answerer, ChatPlatform, Repositories
 from bot.slots import Slots
 from bot.surroundings import MOST_MESSAGES, with_thread
@@ -38,6 +39,8 @@ LONGEST_QUESTION = 3_900  # characters, the thread around it included; the agent
 STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 TOO_LONG = "This took too long, so I stopped. Ask for something narrower, or try again."
+# The routes of answers that are none.
+_OUTCOMES: Mapping[str, Outcome] = {"paused": "paused", "blocked": "blocked", "failed": "failed", "stopped": "stopped"}
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,7 @@ class Desk:
     clock: Clock
     hosts: Collection[str]
     deadline: float = 150.0
+    observer: Observer = field(default_factory=Unobserved)
 
 
 class Answering:
@@ -80,22 +84,27 @@ class Answering:
             if turn.reason not in {"stopped", "late"}:
                 raise
             cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
+            turn.outcome = "stopped" if turn.reason == "stopped" else "late"
             return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LONG)
         except ChatError as error:
             await self._unsaid(turn, error)
             return None
         except (BotError, AgentError, IndexerError) as error:
+            turn.outcome = "refused" if isinstance(error, Refused) else "failed"
             return self._sentence(str(error))
         except Exception as error:
             log.exception("a message could not be answered")
+            turn.outcome = "failed"
             return self._sentence(unexpected(error))
 
     async def _content(self, turn: Turn, platform: ChatPlatform) -> Content | None:
         entry, message = turn.entry, turn.entry.message
         if entry.tries > MAX_TRIES or self._desk.clock.now() - entry.received_at > LATE_SECONDS:
-            turn.gives_up = True
+            turn.gives_up, turn.outcome = True, "given_up"
             return self._sentence(INTERRUPTED)
         command = self.command_in(message)
+        if command is not None:
+            turn.outcome = "command"
         if isinstance(command, Misspelt):
             return self._sentence(command.sentence)
         if command is not None:
@@ -113,6 +122,7 @@ class Answering:
 
     async def _answer(self, turn: Turn, platform: ChatPlatform) -> Content | None:
         turn.asks = True
+        turn.stages.begin()
         message = turn.entry.message
         self._desk.access.check_place(message)
         repository = await self._desk.commands.repository(message)
@@ -189,7 +199,7 @@ class Answering:
             turn.task.cancel()
 
     async def _finished(self, turn: Turn, tally: Tally) -> Content | None:
-        answer = turn.draft.answer
+        answer, turn.outcome = turn.draft.answer, _outcome(turn)
         if turn.reason == "late":
             return self._sentence(TOO_LONG)
         if answer is None:
@@ -225,11 +235,13 @@ class Answering:
             await self._unsaid(turn, error)
         else:
             turn.final = content
+            turn.stages.settled()
             await self._desk.inbox.settle(turn.entry, "closed" if turn.gives_up else "done")
 
     async def _unsaid(self, turn: Turn, error: ChatError) -> None:
         """A reply could not be sent: wait for a platform that is away, give a place up that takes no messages."""
         log.warning("a message was not replied to: %s", error)
+        turn.outcome = "unsaid"
         if isinstance(error, Unreachable) and not turn.gives_up:
             await self._desk.inbox.postpone(turn.entry, PATIENCE_SECONDS * 4 ** (turn.entry.tries - 1))
         else:
@@ -248,3 +260,10 @@ def _show_place(turn: Turn, before: int) -> None:
     """Show how many answers come first; 0 once it is this one's turn."""
     turn.draft.wait(before)
     turn.reply.show(turn.draft.growing())
+
+
+def _outcome(turn: Turn) -> Outcome:
+    """How a run that has ended went."""
+    if turn.reason == "late":
+        return "late"
+    return _OUTCOMES.get(turn.draft.answer.route, "answered") if turn.draft.answer is not None else "failed"

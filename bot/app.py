@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+from agent.events import AsyncEventBus
 from agent.ports import CodeLibrary, CodeSearch, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
@@ -18,7 +19,9 @@ from bot.freshness import Display
 from bot.library import Library
 from bot.occupancy import occupy
 from bot.ports import Answerer, Assistant, Index
+from bot.repository_states import RepositoryState, look
 from bot.settings import RepositoryTable, Settings
+from indexer.models import IndexStatus
 
 if TYPE_CHECKING:
     from agent.agent import Agent
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from indexer.remotes.clone import Clone
     from indexer.remotes.configured import RemoteRepository
     from indexer.watcher import Watcher
+
+_SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +64,11 @@ class Stock:
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """What is open while a team asks: its repositories, and who answers about them."""
+    """What is open while a team asks: its repositories, and who answers about them. On `events` all runs are told."""
 
     stock: Stock
     agent: Answerer
+    events: AsyncEventBus
 
     @classmethod
     @asynccontextmanager
@@ -72,7 +78,7 @@ class Team:
             open_stock(settings, repository, display) as stock,
             _open_agent(settings, stock.library) as agent,
         ):
-            yield cls(stock=stock, agent=agent)
+            yield cls(stock=stock, agent=agent, events=agent.events)
 
 
 @asynccontextmanager
@@ -100,6 +106,23 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
         watcher = Watcher(library, SystemClock(), polled=clones, local=heads, pace=Pace(poll=settings.poll_seconds))
         remotes = [clone.remote for clone in clones]
         yield Stock(library=library, watcher=watcher, remotes=remotes, hosts=_hosts(settings, indexes))
+
+
+async def every_status(settings: Settings) -> Sequence[RepositoryState]:
+    """Tell how each repository of the settings is doing; one that cannot be opened keeps none from being told."""
+    return [await _status_of(settings, table) for table in settings.repositories]
+
+
+async def _status_of(settings: Settings, table: RepositoryTable) -> RepositoryState:
+    from indexer.remotes.clone import Clone
+
+    clone = Clone(_remote(settings, table), settings.home) if table.url is not None else None
+
+    async def read() -> IndexStatus:
+        async with AsyncExitStack() as stack:
+            return await (await _open_index(settings, table, stack, clone)).status()
+
+    return await look(clone.name if clone is not None else table.name or _path(table).name, read)
 
 
 class OneRepository:
@@ -206,6 +229,20 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
         if web is not None:
             stack.push_async_callback(web.aclose)
         yield Agent(library, saver, redact=redact, models=models, web=web, approval_calls=settings.approval_calls)
+
+
+def masking(settings: Settings) -> Callable[[str], str]:
+    """Return what takes secrets out of text: the configured ones as they are, all others by their forms."""
+    configured = sorted((value for value in settings.secret_values() if len(value) >= _SHORTEST), key=len, reverse=True)
+
+    def mask(text: str) -> str:
+        from indexer.secrets import redact
+
+        for value in configured:
+            text = text.replace(value, "[REDACTED]")
+        return redact(text)
+
+    return mask
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:

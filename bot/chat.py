@@ -14,6 +14,7 @@ from bot.commands import Commands
 from bot.conversations import Conversations
 from bot.database import open_database
 from bot.inbox import Inbox
+from bot.observing import Observer, Unobserved
 from bot.owners import own_name
 from bot.ports import Answerer, ChatPlatform, Repositories
 from bot.threads import Threads
@@ -44,6 +45,7 @@ async def open_chat(
     policy: ChatPolicy,
     clock: Clock | None = None,
     owner: str = "",
+    observer: Observer | None = None,
 ) -> AsyncIterator[Conversations]:
     """Open the database at a path and the conversations over it; they answer once they are opened themselves."""
     clock = clock or SystemClock()
@@ -64,6 +66,7 @@ async def open_chat(
         desk = Desk(
             agent=agent, repositories=repositories, inbox=inbox, commands=commands, records=records,
             access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
+            observer=observer or Unobserved(),
         )  # fmt: skip
         conversations = Conversations(platforms, desk, threads, max_concurrent=policy.max_concurrent)
         yield conversations

@@ -7,6 +7,7 @@ before a command is known to be right, so that `--help` and mistakes are answere
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -196,14 +197,22 @@ def callees(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @repo_option
 @click.pass_obj
 def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
-    """Say what is indexed, at which commit, and what it takes on disk."""
+    """Say what is indexed, at which commit, and what it takes on disk.
 
-    async def task(app: App, _: Terminal) -> Outcome:
+    Of all repositories of citebot.toml, or of the one that --repo names.
+    """
+
+    async def work() -> Outcome:
         from bot import upkeep
+        from bot.app import App, every_status
 
-        return await upkeep.status(await app.index.status(), app.settings, as_json=as_json)
+        settings = invocation.settings()
+        if settings.repositories and not invocation.is_named(repo):
+            return await upkeep.statuses(await every_status(settings), settings, as_json=as_json)
+        async with (invocation.open_app or App.open)(settings, invocation.repository(repo, settings)) as app:
+            return await upkeep.status(await app.index.status(), app.settings, as_json=as_json)
 
-    return invocation.perform(repo, task)
+    return invocation.conclude(work())
 
 
 @cli.command()
@@ -324,12 +333,14 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     except Exception as error:  # nobody is left to hear of it
         if "--debug" in arguments:
             raise
-        complain(f"citebot: {_reason(error)}")
+        complain(f"citebot: {_reason(error)}", logging.ERROR)
         return 1
     return int(code or 0)
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
+        return _reason(error.exceptions[0])
     if isinstance(error, IndexerError | AgentError | BotError):
         return str(error)
     if isinstance(error, OSError):

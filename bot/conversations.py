@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Literal
 
+from bot import logs
 from bot.answering import Answering, Desk
 from bot.drafts import Draft
 from bot.errors import BotError, ChatError, InboxError
 from bot.inbox import Entry
 from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press
+from bot.observing import Load, Stages
 from bot.owners import is_gone
 from bot.ports import ChatPlatform
 from bot.replies import Reply
@@ -48,8 +50,12 @@ class Conversations:
         self._desk = desk
         self._threads = threads
         self._platforms = platforms
-        self._ways = {name: Ways.of(platform, desk.clock) for name, platform in platforms.items()}
-        self._answering = Answering(desk, Slots(max_concurrent))
+        self._ways = {
+            name: Ways.of(platform, desk.clock, partial(desk.observer.limited, name))
+            for name, platform in platforms.items()
+        }
+        self._slots = Slots(max_concurrent)
+        self._answering = Answering(desk, self._slots)
         self._turns: dict[int, Turn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._shareable: dict[str, Content] = {}
@@ -131,6 +137,16 @@ class Conversations:
             await self._answering.break_off(turn, "stopped")
         return await self._desk.inbox.ask_to_stop(conversation) or bool(here)
 
+    @property
+    def load(self) -> Load:
+        """What this process has to do at the moment."""
+        asked = sum(turn.asks for turn in self._turns.values())
+        return Load(under_way=self._slots.taken_by, waiting=max(0, asked - self._slots.taken_by))
+
+    async def check_store(self) -> None:
+        """Raise `InboxError` where messages cannot be stored."""
+        await self._desk.inbox.check()
+
     async def _share(self, entry: Entry) -> str:
         """Show everyone in the place what only the asker has seen, once."""
         if entry.id in self._turns:  # the answer shows, and is being noted
@@ -188,8 +204,10 @@ class Conversations:
         self._turns[turn.entry.id] = turn
         turn.task = asyncio.current_task()
         self._started(turn.entry.id)
+        platform = turn.entry.message.place.platform
         try:
-            await self._answering.handle(turn, self._platforms[turn.entry.message.place.platform])
+            with logs.turn(turn.entry.run_id, turn.entry.conversation):
+                await self._answering.handle(turn, self._platforms[platform])
         except asyncio.CancelledError:
             if turn.reason == "handed over":
                 await self._desk.inbox.release(turn.entry)
@@ -198,6 +216,7 @@ class Conversations:
         finally:
             del self._turns[turn.entry.id]
             self._keep_shareable(turn)
+            self._desk.observer.ended(platform, turn.seen_outcome)
             turn.ended.set()
 
     def _keep_shareable(self, turn: Turn) -> None:
@@ -207,9 +226,14 @@ class Conversations:
                 del self._shareable[next(iter(self._shareable))]
 
     def _turn(self, entry: Entry) -> Turn:
-        return Turn(entry=entry, reply=self._reply(entry), draft=Draft(entry.run_id, self._desk.hosts))
+        stages = Stages(
+            observer=self._desk.observer, clock=self._desk.clock, platform=entry.message.place.platform,
+            since=entry.received_at,
+        )  # fmt: skip
+        draft = Draft(entry.run_id, self._desk.hosts)
+        return Turn(entry=entry, reply=self._reply(entry, stages.shown), draft=draft, stages=stages)
 
-    def _reply(self, entry: Entry) -> Reply:
+    def _reply(self, entry: Entry, on_shown: Callable[[Content], None] = lambda _: None) -> Reply:
         return Reply(
             self._ways[entry.message.place.platform],
             entry.message.place,
@@ -218,6 +242,7 @@ class Conversations:
             handles=entry.handles,
             recovered=entry.claims > (entry.state == "running"),  # somebody was at it before
             on_stop=partial(self._stop_soon, entry),
+            on_shown=on_shown,
             taken=partial(self._is_taken, entry),
         )
 

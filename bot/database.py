@@ -32,6 +32,11 @@ class Database:
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
 
+    async def check(self) -> None:
+        """Raise `InboxError` where the file is gone: SQLite goes on writing, and nobody would ever read that."""
+        if not await asyncio.to_thread(self._path.is_file):
+            raise InboxError(f"The message database {self._path} has been taken away. Put it back and restart citebot.")
+
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query, or a change that returns rows."""
         try:

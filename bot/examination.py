@@ -49,7 +49,7 @@ async def examine(
             partial(checkup.findings, slack_credentials(settings), clock),
             partial(_discord, settings, clock),
         ],
-        secrets=_secrets(settings),
+        secrets=settings.secret_values(),
     )
 
 
@@ -79,11 +79,6 @@ async def _discord(settings: Settings, clock: Clock) -> Sequence[Finding]:
             doctor.note(each) if each == WITHOUT_CONTENT else doctor.problem(each) for each in await discord.problems()
         ]
         return [doctor.ok(f"DISCORD_TOKEN is good: {discord.name}."), *found]
-
-
-def _secrets(settings: Settings) -> Sequence[str]:
-    values = [getattr(settings, name) for name in type(settings).model_fields]
-    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
 def _text(secret: SecretStr | None) -> str:

@@ -29,6 +29,7 @@ _TABLES = (
     received_at REAL NOT NULL, updated_at REAL NOT NULL,
     UNIQUE (platform, workspace, channel, message))""",
     "CREATE INDEX IF NOT EXISTS inbox_by_state ON inbox (state, conversation)",
+    "CREATE TABLE IF NOT EXISTS pulse (id INTEGER PRIMARY KEY, at REAL NOT NULL)",
 )
 _COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, received_at"
 _KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
@@ -196,6 +197,10 @@ class Inbox:
             (self._clock.now() + LEASE_SECONDS, self.owner, json.dumps(list(runs))),
         )
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
+
+    async def check(self) -> None:
+        """Write something that means nothing; raises `InboxError` where nothing can be stored."""
+        await self._database.write("INSERT OR REPLACE INTO pulse (id, at) VALUES (1, ?)", (self._clock.now(),))
 
     async def forget_old(self, before: float) -> int:
         """Drop what was over before a time; return how many messages."""

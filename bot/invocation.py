@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -55,15 +54,21 @@ class Invocation:
 
     def settings(self) -> Settings:
         """Read the settings, and log as they say."""
+        from bot.app import masking
+        from bot.logs import log_to_stderr
         from bot.settings import Settings
 
         settings = Settings.load()
-        _log_to_stderr("debug" if self.debug else settings.log_level)
+        log_to_stderr("debug" if self.debug else settings.log_level, settings.log_format, masking(settings))
         return settings
 
     def repository(self, repo: Path | None, settings: Settings) -> Path:
         """Which repository is meant."""
         return repo or self.repo or settings.repo or Path.cwd()
+
+    def is_named(self, repo: Path | None) -> bool:
+        """Whether the command line says which repository is meant."""
+        return (repo or self.repo) is not None
 
     async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
         from bot.adapters.terminal import Terminal
@@ -101,14 +106,12 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
 
 
-def complain(text: str) -> None:
-    """Say something on standard error."""
+def complain(text: str, level: int = logging.INFO) -> None:
+    """Say something on standard error, in the form that logs have; `level` counts where they are JSON."""
+    from bot import logs
     from bot.markdown import visible
 
+    if logs.is_json():
+        logs.announce(text, level)
+        return
     click.echo(visible(text), err=True)  # it may quote a path of the repository
-
-
-def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    for package in ("bot", "agent", "indexer"):
-        logging.getLogger(package).setLevel(level.upper())

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent.ports import Answer
 from bot.markdown import one_line, place
+from bot.repository_states import RepositoryState
 from indexer.models import CallSite, Definition, Hit, IndexStatus, RefreshReport
 
 
@@ -132,6 +133,19 @@ def status_lines(status: IndexStatus) -> str:
         rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
     rows += [("warning", one_line(warning)) for warning in status.warnings]
     return "\n".join(f"{name:<12}{value}" for name, value in rows)
+
+
+def state_record(state: RepositoryState) -> dict[str, Any]:
+    """Describe how a repository is doing; of one that cannot be read there is little to tell."""
+    known = status_record(state.status) if state.status is not None else {"repository": state.name}
+    return known | {"state": state.state, "sentence": state.sentence}
+
+
+def state_lines(state: RepositoryState) -> str:
+    """Write how a repository is doing as a few lines, its state last."""
+    known = status_lines(state.status) if state.status is not None else f"{'repository':<12}{one_line(state.name)}"
+    told = one_line(": ".join(filter(None, (state.state, state.sentence))))
+    return f"{known}\n{'state':<12}{told}"
 
 
 def _symbol_of(hit: Hit) -> str:

@@ -48,7 +48,8 @@ class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` names it for ever.
 
     Given the messages of an earlier try, it goes on in them; `recovered` says that there may be more that nobody noted.
-    `on_stop` is called when a person stops it in a way that only the platform knows. `taken` tells which messages are
+    `on_stop` is called when a person stops it in a way that only the platform knows, `on_shown` whenever it shows
+    something. `taken` tells which messages are
     replies to something else.
     """
 
@@ -62,6 +63,7 @@ class Reply:
         handles: Sequence[MessageHandle] = (),
         recovered: bool = False,
         on_stop: Callable[[], None] = lambda: None,
+        on_shown: Callable[[Content], None] = lambda _: None,
         taken: Taken | None = None,
     ) -> None:
         self._ways = ways
@@ -70,6 +72,7 @@ class Reply:
         self._nonce = nonce
         self._note = note
         self._on_stop = on_stop
+        self._on_shown = on_shown
         self._taken = taken
         self._unsure = recovered
         self._parts = [_Part(handle, None) for handle in handles]
@@ -98,6 +101,7 @@ class Reply:
                 await self._platform.hint(self._place, content.status)
             elif self._parts or await self._recovered() or not await self._begin_stream(content):
                 await self._deliver(content, final=False, patient=True)
+            self._on_shown(content)
 
     def show(self, content: Content) -> None:
         """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes."""
@@ -131,6 +135,7 @@ class Reply:
                         raise
                     await self._ways.clock.sleep(BACKOFF * 2**attempt)
                 else:
+                    self._on_shown(content)
                     return
 
     async def withdraw(self) -> None:
@@ -168,13 +173,16 @@ class Reply:
                 return
             self._prepaid = paid
             self._changed.clear()
+            content = self._newest
             try:
-                await self._deliver(self._newest, final=False, patient=False)
+                await self._deliver(content, final=False, patient=False)
             except RateLimited:
                 self._changed.set()
             except ChatError as error:
                 # The finished answer is sent with patience; a step on the way to it may be missed.
                 log.info("a growing reply was not changed: %s", error)
+            else:
+                self._on_shown(content)
             finally:
                 self._prepaid = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -21,12 +21,18 @@ _TINY = 1e-6
 class SendBudget:
     """Tokens for the calls of one platform. A token comes back when the time of its rate is over, so the platform's own
     count never exceeds what it allows; urgent calls (a new message, a finished answer) go before all others, and among
-    their like all wait their turn.
+    their like all wait their turn. `on_hold` hears of every time that the platform asked to wait.
     """
 
-    def __init__(self, rates: Mapping[SendMethod, Rate], clock: Clock) -> None:
+    def __init__(
+        self,
+        rates: Mapping[SendMethod, Rate],
+        clock: Clock,
+        on_hold: Callable[[SendMethod], None] = lambda _: None,
+    ) -> None:
         self._rates = rates
         self._clock = clock
+        self._on_hold = on_hold
         self._buckets: dict[tuple[SendMethod, str], _Bucket] = {}
         self._growing: dict[tuple[SendMethod, str], int] = {}
 
@@ -40,6 +46,7 @@ class SendBudget:
 
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
         """Let nobody call for so long: the platform has said so."""
+        self._on_hold(method)
         self._bucket(method, place).hold(seconds)
 
     @contextmanager

@@ -42,7 +42,7 @@ CONFIG_VARIABLE = "CITEBOT_CONFIG"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
-TABLES = ("access", "repositories")
+TABLES = ("access", "prices", "repositories")
 # Values of the variables that tables name.
 _RESOLVED = ("tokens",)
 
@@ -122,6 +122,15 @@ class RepositoryTable(BaseModel):
         return self
 
 
+class Price(BaseModel):
+    """What a model costs: dollars for a million tokens that it reads, and for a million that it writes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+
 class Settings(BaseSettings):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
@@ -168,7 +177,9 @@ class Settings(BaseSettings):
     tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
     poll_seconds: float = Field(default=60.0, ge=5, le=86_400)
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
+    prices: dict[Annotated[str, AfterValidator(_model)], Price] = Field(default_factory=dict)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
+    log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(
         default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=r"^https?://[^\s/]+"
@@ -229,6 +240,11 @@ class Settings(BaseSettings):
             f"{FILE_NAME}: repositories: {name} is named for a token and not set. Set it, or take token_variable out."
             for name in sorted(named - set(self.tokens))
         ]
+
+    def secret_values(self) -> tuple[str, ...]:
+        """Return the keys and tokens themselves, for whoever sees to it that they are not shown."""
+        values = [*(getattr(self, name) for name in type(self).model_fields), *self.tokens.values()]
+        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
 
 def variable_names() -> tuple[str, ...]:

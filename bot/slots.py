@@ -32,6 +32,11 @@ class Slots:
         """How many answers come before the next one that asks; 0 where it can begin at once."""
         return 0 if self._free > 0 else self._most + len(self._line)
 
+    @property
+    def taken_by(self) -> int:
+        """How many places are taken."""
+        return self._most - self._free
+
     @asynccontextmanager
     async def taken(self, moved: Moved = lambda _: None) -> AsyncIterator[None]:
         """Hold a place, waiting for it in line; `moved` is told how many answers come before, each time it changes."""

@@ -9,6 +9,7 @@ from typing import Literal
 from bot.drafts import Draft
 from bot.inbox import Entry
 from bot.messages import Content
+from bot.observing import Outcome, Stages
 from bot.replies import Reply
 
 # Why a turn was broken off: by a person; because it took too long; because the message was edited, deleted or taken by
@@ -20,15 +21,18 @@ Break = Literal["", "stopped", "late", "superseded", "handed over"]
 class Turn:
     """A claimed message, its reply and its draft. `reason` says why it was broken off; `ended` is set at its end.
 
-    `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none.
+    `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none; `outcome`
+    is how it went as far as is known.
     """
 
     entry: Entry
     reply: Reply
     draft: Draft
+    stages: Stages
     reason: Break = ""
     asks: bool = False
     gives_up: bool = False
+    outcome: Outcome = "unsaid"
     final: Content | None = None
     task: asyncio.Task[None] | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -37,3 +41,10 @@ class Turn:
     def is_recovered(self) -> bool:
         """Whether an earlier claim of the message was not brought to its end."""
         return self.entry.claims > 1
+
+    @property
+    def seen_outcome(self) -> Outcome:
+        """How the turn went, for whoever counts: one that was taken away has no outcome of its own."""
+        if self.reason == "superseded":
+            return "superseded"
+        return "handed_over" if self.reason == "handed over" else self.outcome

@@ -19,6 +19,7 @@ from bot.freshness import Display
 from bot.lookups import Outcome
 from bot.manifest import Manifest
 from bot.markdown import one_line
+from bot.repository_states import RepositoryState
 from bot.restore import restore
 from bot.retention import Indexes, Retention, Swept
 from bot.settings import Settings
@@ -85,16 +86,34 @@ def _outcome(
 
 async def status(found: IndexStatus, settings: Settings, *, as_json: bool) -> Outcome:
     """Say what is indexed, and what the data folder takes."""
-    try:
-        use, note = await asyncio.to_thread(_measured, settings), ""
-    except RepositoryError as error:
-        use = await asyncio.to_thread(disk_use.measured, settings.home, None)
-        note = f"Which indexes are unused cannot be told: {error}"
+    use, note = await _use(settings)
     if as_json:
         record = {**records.status_record(found), "data": disk_use.record(use)}
         return Outcome(output=records.to_json(record), note=note)
-    rows = [f"{name:<12}{text}" for name, text in disk_use.lines(use)]
-    return Outcome(output="\n".join([records.status_lines(found), *rows]), note=note)
+    return Outcome(output="\n".join([records.status_lines(found), *_rows(use)]), note=note)
+
+
+async def statuses(states: Sequence[RepositoryState], settings: Settings, *, as_json: bool) -> Outcome:
+    """Say how each of several repositories is doing; a failure where one of them cannot be read."""
+    use, note = await _use(settings)
+    ok = all(state.state != "failed" for state in states)
+    if as_json:
+        record = {"repositories": [*map(records.state_record, states)], "data": disk_use.record(use)}
+        return Outcome(output=records.to_json(record), note=note, ok=ok)
+    return Outcome(output="\n\n".join([*map(records.state_lines, states), "\n".join(_rows(use))]), note=note, ok=ok)
+
+
+async def _use(settings: Settings) -> tuple[DiskUse, str]:
+    """Measure the data folder; where nobody knows which indexes are unused, a remark says so."""
+    try:
+        return await asyncio.to_thread(_measured, settings), ""
+    except RepositoryError as error:
+        use = await asyncio.to_thread(disk_use.measured, settings.home, None)
+        return use, f"Which indexes are unused cannot be told: {error}"
+
+
+def _rows(use: DiskUse) -> Sequence[str]:
+    return [f"{name:<12}{text}" for name, text in disk_use.lines(use)]
 
 
 async def backup(home: Path, file: Path, clock: Clock, *, indexes: bool, force: bool, as_json: bool) -> Outcome:

@@ -17,7 +17,7 @@ class Watch(Protocol):
         """Say what is wrong with a repository or worth knowing; empty if all is well."""
 
 
-class Watched:
+class WatchedRepositories:
     """Repositories whose status says what their watch has to say."""
 
     def __init__(self, repositories: Repositories, watch: Watch) -> None:

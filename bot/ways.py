@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
 from bot.clock import Clock
-from bot.messages import Place
+from bot.messages import Place, SendMethod
 from bot.ports import ChatPlatform
 from bot.send_budget import SendBudget
 
@@ -21,9 +22,9 @@ class Ways:
     without_streams: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, platform: ChatPlatform, clock: Clock) -> Self:
+    def of(cls, platform: ChatPlatform, clock: Clock, on_hold: Callable[[SendMethod], None] = lambda _: None) -> Self:
         """Begin with a budget of the platform's own rates."""
-        return cls(platform=platform, budget=SendBudget(platform.capabilities.rates, clock), clock=clock)
+        return cls(platform=platform, budget=SendBudget(platform.capabilities.rates, clock, on_hold), clock=clock)
 
     def may_stream(self, place: Place) -> bool:
         """Whether a stream can begin here now; counts it."""

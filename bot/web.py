@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
 from bot.errors import SettingsError
+
+Receive = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; the largest webhook is that of a push of many commits
 _CLOSING_SECONDS = 2.0
@@ -16,6 +18,29 @@ _CLOSING_SECONDS = 2.0
 def application() -> web.Application:
     """Return an application without paths."""
     return web.Application(client_max_size=MAX_BODY)
+
+
+class Doors:
+    """Paths that are opened and closed while the server runs: an application takes no new ones once it is served."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Receive] = {}
+        self._closed = False
+
+    def add_post(self, path: str, receive: Receive) -> None:
+        """Let requests be posted to a path."""
+        self._open[path] = receive
+
+    def close(self) -> None:
+        """Take nothing more in; who posts is asked to try again."""
+        self._closed = True
+
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        """Hand a request on; one that comes too early or too late is to be sent again."""
+        receive = self._open.get(request.path)
+        if receive is None or self._closed:
+            raise web.HTTPServiceUnavailable(text="Nothing is taken in here at the moment. Try again.")
+        return await receive(request)
 
 
 @asynccontextmanager
@@ -31,9 +56,15 @@ async def served(application: web.Application, *, host: str, port: int) -> Async
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
             raise SettingsError(
-                f"Nothing can listen at {host}:{port} ({error.strerror}). Set CITEBOT_WEB_HOST and CITEBOT_WEB_PORT."
+                f"Nothing can listen at {host}:{port} ({_reason(error)}). Set CITEBOT_WEB_HOST and "
+                "CITEBOT_WEB_PORT (0 takes any port that is free)."
             ) from error
         taken = runner.addresses[0]
         yield f"http://{f'[{taken[0]}]' if ':' in taken[0] else taken[0]}:{taken[1]}"
     finally:
         await runner.cleanup()
+
+
+def _reason(error: OSError) -> str:
+    """What the operating system said; asyncio puts the address before it, which is told already."""
+    return (error.strerror or str(error)).rpartition(": ")[2]

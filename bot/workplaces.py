@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from aiohttp import web
-
 from bot.access import AccessPolicy
 from bot.adapters.discord.workspace import Discord, DiscordOptions
+from bot.adapters.slack.connections import PATH, Server
 from bot.adapters.slack.workspace import Slack, SlackOptions
 from bot.beside import beside
 from bot.clock import Clock
@@ -32,28 +31,38 @@ class Ear:
     conversations: Conversations
     repositories: Repositories
     access: AccessPolicy
-    server: web.Application
+    server: Server
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """A platform that citebot is on. People are heard for as long as the context of `hear` is open."""
+    """A platform that citebot is on. People are heard for as long as the context of `hear` is open.
+
+    `unready` says why they cannot be heard at the moment; nothing where all is well.
+    """
 
     platform: ChatPlatform
     where: str
+    unready: Callable[[], Awaitable[str]]
     hear: Callable[[Ear], AbstractAsyncContextManager[None]]
 
 
-Opening = Callable[[Clock], AbstractAsyncContextManager[Workplace]]
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a platform is opened, and the paths at which it posts what people do."""
+
+    open: Callable[[Clock], AbstractAsyncContextManager[Workplace]]
+    doors: Sequence[str] = ()
 
 
 def openings(settings: Settings) -> Mapping[str, Opening]:
     """How the platforms are opened whose tokens are set, by name; raises `SettingsError` where something is missing."""
     found: dict[str, Opening] = {}
     if settings.slack_bot_token is not None:
-        found["slack"] = partial(_slack, slack_options(settings))
+        options = slack_options(settings)
+        found["slack"] = Opening(open=partial(_slack, options), doors=[PATH] if options.mode == "http" else [])
     if settings.discord_token is not None:
-        found["discord"] = partial(_discord, discord_options(settings))
+        found["discord"] = Opening(open=partial(_discord, discord_options(settings)))
     if not found:
         raise SettingsError(NO_PLATFORM)
     return found
@@ -77,6 +86,7 @@ async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace
         yield Workplace(
             platform=slack.platform,
             where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
+            unready=slack.unready,
             hear=lambda ear: slack.listening(ear.conversations, ear.repositories, ear.access, ear.server),
         )
 
@@ -98,5 +108,6 @@ async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[Workp
         yield Workplace(
             platform=discord.platform,
             where=f"Discord as {discord.name}",
+            unready=discord.unready,
             hear=lambda ear: beside(discord.run(ear.conversations, ear.repositories, ear.access)),
         )

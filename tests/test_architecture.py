@@ -24,7 +24,7 @@ JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.check
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
-    "aiohttp": ("bot/web.py", "bot/service.py", "bot/workplaces.py", "bot/webhooks/", "bot/adapters/"),
+    "aiohttp": ("bot/web.py", "bot/probes.py", "bot/webhooks/", "bot/adapters/"),
     "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/data_commands.py", "bot/invocation.py"),
@@ -37,6 +37,7 @@ HOMES = {
     "networkx": ("indexer/calls/graph.py",),
     "PIL": ("agent/diagrams/picture.py",),
     "platformdirs": ("bot/settings.py",),
+    "prometheus_client": ("bot/metrics.py", "bot/run_metrics.py"),
     "prompt_toolkit": ("bot/adapters/console.py",),
     "pydantic_settings": ("bot/settings.py",),
     "rank_bm25": ("indexer/lexical.py",),

@@ -111,7 +111,7 @@ class SlackWorld:
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
             server = web.Application()
-            listening = slack.listening(life.conversations, self.repositories, self.policy.access, server)
+            listening = slack.listening(life.conversations, self.repositories, self.policy.access, server.router)
             await stack.enter_async_context(listening)
             if self._mode == "http":
                 await self._serve(server, stack)

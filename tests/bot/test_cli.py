@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from bot.cli import run
+from bot.errors import PostRefused
 from indexer.errors import EmptyRepository, StorageLocked
-from indexer.models import FileEntry, Filters
+from indexer.models import FileEntry, Filters, IndexStatus
 from tests.fakes.parts import ANSWER, HEAD, FakeAssistant, FakeCode, FakeIndex, FakeOpening, answering, event, saying
 
 HIT = {"path": "src/session.py", "start_line": 10, "end_line": 24, "symbol": "Session.send", "score": 0.5}
@@ -343,3 +344,12 @@ def test_an_interrupt_exits_as_a_shell_expects() -> None:
             raise KeyboardInterrupt
 
     assert run(["ask", "how?"], open_app=FakeOpening(Interrupted())) == 130
+
+
+def test_an_error_within_a_group_of_tasks_is_its_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    class Grouped(FakeIndex):
+        async def status(self) -> IndexStatus:
+            raise ExceptionGroup("unhandled errors in a TaskGroup", [PostRefused("Copy the token anew.")])
+
+    assert run(["status"], open_app=FakeOpening(Grouped())) == 1
+    assert capsys.readouterr().err == "citebot: Copy the token anew.\n"

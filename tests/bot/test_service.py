@@ -148,6 +148,7 @@ async def office(repository: GitRepo, home: Path, forks: Forks) -> AsyncIterator
             "PATH": os.environ["PATH"],
             "CITEBOT_HOME": str(home),
             "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
+            "CITEBOT_WEB_PORT": "0",
             "SLACK_BOT_TOKEN": fake.bot_token,
             "SLACK_APP_TOKEN": fake.app_token,
             "SLACK_API_BASE_URL": fake.api_url,

@@ -262,3 +262,27 @@ def test_access_that_is_misspelt_opens_nothing(tmp_path: Path, text: str) -> Non
 
     with pytest.raises(SettingsError, match="access"):
         Settings.load({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ('[prices]\n"gemini" = { input = 1, output = 2 }\n', "prices gemini"),
+        ('[prices]\n"google_genai:gemini" = { input = -1, output = 2 }\n', "prices google_genai:gemini input"),
+        ('[prices]\n"google_genai:gemini" = { input = 1 }\n', "prices google_genai:gemini output"),
+        ('[prices]\n"google_genai:gemini" = { input = nan, output = 2 }\n', "prices google_genai:gemini input"),
+    ],
+)
+def test_a_price_that_cannot_be_is_named(tmp_path: Path, table: str, place: str) -> None:
+    (tmp_path / "citebot.toml").write_text(table)
+
+    with pytest.raises(SettingsError, match=rf"citebot\.toml: {place}"):
+        Settings.load({}, tmp_path)
+
+
+def test_prices_are_dollars_for_a_million_tokens_of_a_model(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('[prices]\n"ollama:llama3.2" = { input = 0, output = 0.5 }\n')
+
+    price = Settings.load({}, tmp_path).prices["ollama:llama3.2"]
+
+    assert (price.input, price.output) == (0, 0.5)

@@ -97,7 +97,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
         )  # fmt: skip
         async with (
             Slack.open(options, fake.clock) as slack,
-            slack.listening(core, FakeRepositories(), AccessPolicy(), server),
+            slack.listening(core, FakeRepositories(), AccessPolicy(), server.router),
         ):
             runner = web.AppRunner(server, shutdown_timeout=1)
             await runner.setup()

@@ -13,6 +13,7 @@ from bot.conversations import Conversations
 from bot.messages import ButtonAction, Capabilities, IncomingMessage, Place, Press
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
+from tests.fakes.observer import FakeObserver
 from tests.fakes.platform import ABLE, FakePlatform
 
 HOSTS = ("git.example.com",)
@@ -26,6 +27,7 @@ class FakeWorld:
         self.platform = FakePlatform(self.clock, able)
         self.agent = FakeAnswerer()
         self.repositories = FakeRepositories()
+        self.observer = FakeObserver()
         self.policy = policy or ChatPolicy(hosts=HOSTS)
         self.written: dict[str, IncomingMessage] = {}
         self._path = path
@@ -55,6 +57,7 @@ class FakeWorld:
                 open_chat(
                     {"fake": self.platform}, self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
+                    observer=self.observer,
                 )
             )  # fmt: skip
             await stack.enter_async_context(self._conversations.open())

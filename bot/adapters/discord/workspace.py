@@ -93,6 +93,14 @@ class Discord:
         """Whether the gateway has let the bot in."""
         return self._client.is_ready()
 
+    async def unready(self) -> str:
+        """Say why nothing can be heard from Discord at the moment; nothing where all is well."""
+        if self.is_connected and not self._client.is_closed():
+            return ""
+        return (
+            "Discord: the gateway is not connected. It is tried again without end; see the log, and discordstatus.com."
+        )
+
     async def problems(self) -> Sequence[str]:
         """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
         options = self._options

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from aiohttp import web
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.channels import Channels
 from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
-from bot.adapters.slack.connections import CONNECTIONS, by_requests, by_socket
+from bot.adapters.slack.connections import CONNECTIONS, Server, by_requests, by_socket
 from bot.adapters.slack.front import Conversations, Front
 from bot.adapters.slack.home import Home
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
@@ -56,6 +56,7 @@ class Slack:
         self._options = options
         self._calls = calls
         self._clock = clock
+        self._sockets: Sequence[AsyncSocketModeHandler] = ()
         self._whispers = Whispers(calls, clock)
         self._channels = Channels(calls, clock)
         self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
@@ -67,13 +68,19 @@ class Slack:
         async with open_calls(options.bot_token, clock, base_url=options.api_url) as calls:
             yield cls(options, calls, await calls.identity(), clock)
 
+    async def unready(self) -> str:
+        """Say why nothing can be heard from Slack at the moment; nothing where all is well."""
+        if self._options.mode == "http" or any([await socket.client.is_connected() for socket in self._sockets]):
+            return ""
+        return "Slack: no connection is open. It is tried again without end; see the log, and status.slack.com."
+
     @asynccontextmanager
     async def listening(
         self,
         conversations: Conversations,
         repositories: Repositories,
         access: AccessPolicy,
-        server: web.Application | None = None,
+        server: Server | None = None,
     ) -> AsyncIterator[None]:
         """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
         front = Front(
@@ -90,13 +97,13 @@ class Slack:
             yield
 
     @asynccontextmanager
-    async def _delivering(self, app: AsyncApp, server: web.Application | None) -> AsyncIterator[None]:
+    async def _delivering(self, app: AsyncApp, server: Server | None) -> AsyncIterator[None]:
         options = self._options
         if options.mode == "socket":
             async with by_socket(
                 app, self._calls, options.app_token,
                 connections=options.connections, ping_interval=options.ping_interval,
-            ):  # fmt: skip
+            ) as self._sockets:  # fmt: skip
                 yield
             return
         if server is None:

@@ -1,0 +1,83 @@
+"""What the conversation core lets others see of itself: how far replies come, how they end, who asks to wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from bot.clock import Clock
+from bot.messages import Content, SendMethod
+
+# The first message of the reply is there; it shows text of the answer; it is final.
+Stage = Literal["sign_of_life", "first_text", "settled"]
+
+# `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `superseded`: edited, deleted or
+# taken by another process; `handed_over`: the next process goes on with it.
+Outcome = Literal[
+    "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "unsaid", "superseded",
+    "handed_over", "command",
+]  # fmt: skip
+
+
+class Observer(Protocol):
+    """Whoever counts what conversations do. Methods return at once, and raise nothing."""
+
+    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+        """The reply to a question has come to a stage, so long after the question came in."""
+
+    def ended(self, platform: str, outcome: Outcome) -> None:
+        """A try at a message is over."""
+
+    def limited(self, platform: str, method: SendMethod) -> None:
+        """A platform asked to wait before the next call of this kind."""
+
+
+class Unobserved:
+    """An observer that takes no notice."""
+
+    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+        """Take no notice."""
+
+    def ended(self, platform: str, outcome: Outcome) -> None:
+        """Take no notice."""
+
+    def limited(self, platform: str, method: SendMethod) -> None:
+        """Take no notice."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Load:
+    """How many questions are answered at the moment, and how many wait for that."""
+
+    under_way: int
+    waiting: int
+
+
+@dataclass(kw_only=True)
+class Stages:
+    """Tells an observer when the reply to one message reaches each stage, once, from `begin` on."""
+
+    observer: Observer
+    clock: Clock
+    platform: str
+    since: float
+    _left: set[Stage] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """From now on it counts: the message is a question."""
+        self._left = {"sign_of_life", "first_text", "settled"}
+
+    def shown(self, content: Content) -> None:
+        """Take note that the reply shows a content."""
+        self._reach("sign_of_life")
+        if content.text:
+            self._reach("first_text")
+
+    def settled(self) -> None:
+        """Take note that the reply shows its final content."""
+        self._reach("settled")
+
+    def _reach(self, stage: Stage) -> None:
+        if stage in self._left:
+            self._left.remove(stage)
+            self.observer.reached(self.platform, stage, max(0.0, self.clock.now() - self.since))
