@@ -200,6 +200,7 @@ class Inbox:
 
     async def check(self) -> None:
         """Write something that means nothing; raises `InboxError` where nothing can be stored."""
+        await self._database.check()
         await self._database.write("INSERT OR REPLACE INTO pulse (id, at) VALUES (1, ?)", (self._clock.now(),))
 
     async def forget_old(self, before: float) -> int:
