@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Literal
@@ -14,7 +14,7 @@ from typing import Literal
 from bot import logs
 from bot.answering import Answering, Desk
 from bot.drafts import Draft
-from bot.errors import BotError, ChatError, InboxError
+from bot.errors import BotError, ChatError, InboxError, Refused
 from bot.inbox import Entry
 from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press
 from bot.observing import Load, Stages
@@ -38,6 +38,14 @@ NOT_YOURS = "Only who asked can do that."
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Shareable:
+    """An answer that only its asker has seen, and the repository that it is about."""
+
+    content: Content
+    repository: str
+
+
 class Conversations:
     """The conversation core. Adapters bring what people do; what a method has returned from may be acknowledged.
 
@@ -58,7 +66,7 @@ class Conversations:
         self._answering = Answering(desk, self._slots)
         self._turns: dict[int, Turn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
-        self._shareable: dict[str, Content] = {}
+        self._shareable: dict[str, _Shareable] = {}
         self._group: asyncio.TaskGroup | None = None
         self._draining = False
 
@@ -124,7 +132,7 @@ class Conversations:
         if press.author != entry.message.author:
             return NOT_YOURS
         if press.action == "share":
-            return await self._share(entry)
+            return await self._share(entry, press)
         if press.action == "stop":
             return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
         await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))
@@ -147,19 +155,21 @@ class Conversations:
         """Raise `InboxError` where messages cannot be stored."""
         await self._desk.inbox.check()
 
-    async def _share(self, entry: Entry) -> str:
-        """Show everyone in the place what only the asker has seen, once."""
+    async def _share(self, entry: Entry, press: Press) -> str:
+        """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""
         if entry.id in self._turns:  # the answer shows, and is being noted
             await self._turns[entry.id].ended.wait()
-        content = self._shareable.pop(entry.run_id, None)
-        if content is None:
+        answer = self._shareable.pop(entry.run_id, None)
+        if answer is None:
             return "I do not have this answer any more. Ask again to share it."
+        aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
         platform, place = self._platforms[entry.message.place.platform], entry.message.place
         try:
+            self._desk.access.check_repository(aloud, answer.repository)
             shared = replace(place, thread=place.thread if place.line else "", line="")
-            await platform.post(shared, replace(content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
-        except ChatError as error:
-            self._shareable[entry.run_id] = content
+            await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
+        except (ChatError, Refused) as error:
+            self._shareable[entry.run_id] = answer
             return str(error)
         return ""
 
@@ -221,7 +231,8 @@ class Conversations:
 
     def _keep_shareable(self, turn: Turn) -> None:
         if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
-            self._shareable[turn.entry.run_id] = turn.final
+            repository = turn.draft.answer.repository if turn.draft.answer else ""
+            self._shareable[turn.entry.run_id] = _Shareable(content=turn.final, repository=repository)
             while len(self._shareable) > MOST_SHAREABLE:
                 del self._shareable[next(iter(self._shareable))]
 

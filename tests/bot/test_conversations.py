@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from agent.checkpoints import open_saver
-from bot.access import AccessPolicy
+from bot.access import AccessPolicy, Rule
 from bot.chat import ChatPolicy, open_chat
 from bot.errors import InboxError, PostRefused, Unreachable
 from bot.messages import Capabilities, Press, ThreadMessage
@@ -32,6 +33,14 @@ async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
     await made.begin()
     yield made
     await made.end()
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, policy: ChatPolicy) -> AsyncIterator[FakeWorld]:
+    world = FakeWorld(tmp_path / "other.sqlite", policy=policy)
+    await world.begin()
+    yield world
+    await world.end()
 
 
 async def test_later_questions_are_told_their_place_and_answered_in_turn(world: FakeWorld) -> None:
@@ -191,6 +200,28 @@ async def test_a_private_answer_is_shared_once_and_by_its_asker(world: FakeWorld
 
     await settled(world, "Answer to", "Answer to")
     assert "do not have this answer any more" in again
+
+
+async def test_a_private_answer_stays_private_where_it_may_not_be_asked_for_aloud(tmp_path: Path) -> None:
+    policy = ChatPolicy(access=AccessPolicy(rules=(Rule(repositories=("demo",), channels=("direct",)),)))
+    async with opened(tmp_path, policy) as world:
+        await world.command("where is send?")
+        await settled(world, "Answer to")
+
+        assert "may not be asked about by you in this place" in await world.press("share")
+
+        assert len(world.said()) == 1
+
+
+async def test_a_private_answer_is_not_shared_once_outsiders_read_the_channel(world: FakeWorld) -> None:
+    await world.command("where is send?")
+    await settled(world, "Answer to")
+    (shown,) = world.platform.messages.values()
+
+    said = await world.conversations.press(Press(handle=shown.handle, action="share", author="ann", external=True))
+
+    assert "People from outside" in said
+    assert len(world.said()) == 1
 
 
 async def test_an_answer_in_a_direct_message_has_no_share_button(world: FakeWorld) -> None:
