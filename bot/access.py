@@ -69,8 +69,16 @@ class AccessPolicy:
             raise Refused(f"`{repository[:80]}` may not be asked about by you in this place. `repos` lists what may.")
 
     def visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
-        """Return the repositories that the author may ask about in this place."""
-        return tuple(name for name in repositories if self._admits(message, name))
+        """Return the repositories that the author may ask about in this place; none where nothing may be answered."""
+        return tuple(name for name in repositories if self.is_open(message) and self._admits(message, name))
+
+    def is_open(self, message: IncomingMessage) -> bool:
+        """Whether anything at all may be answered to the author in this place."""
+        try:
+            self.check_place(message)
+        except Refused:
+            return False
+        return True
 
     def check_reindex(self, message: IncomingMessage, repository: str) -> None:
         """Raise `Refused` unless the author may have a repository indexed."""

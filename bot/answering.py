@@ -106,6 +106,7 @@ class Answering:
         if command is not None:
             turn.outcome = "command"
         if isinstance(command, Misspelt):
+            self._desk.access.check_place(message)
             return self._sentence(command.sentence)
         if command is not None:
             return self._sentence(await self._done(turn, command))

@@ -84,8 +84,12 @@ class Conversations:
                 heart.cancel()
 
     async def receive(self, message: IncomingMessage) -> Receipt:
-        """Store a message, and begin to answer it; a message that is not for citebot is left alone."""
-        if not await self._threads.concerns(message):
+        """Store a message, and begin to answer it; a message that is not for citebot is left alone.
+
+        Where nothing may be answered, only who names citebot is told so.
+        """
+        refused = message.kind == "follow_up" and not self._desk.access.is_open(message)
+        if not await self._threads.concerns(message) or refused:
             return "ignored"
         if await self._desk.inbox.find(message.key) is not None:
             return "duplicate"

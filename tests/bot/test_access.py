@@ -68,6 +68,11 @@ def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
     RULED.check_place(in_channel("X", external=True))
 
 
+@pytest.mark.parametrize("stranger", [in_channel("C", external=True), message(author="")])
+def test_who_may_not_ask_at_all_sees_no_repositories(stranger: IncomingMessage) -> None:
+    assert RULED.visible(stranger, ["shop", "anything-else"]) == ()
+
+
 def test_who_cannot_be_told_is_refused() -> None:
     with pytest.raises(Refused, match="cannot tell who asks"):
         AccessPolicy().check_place(message(author=""))

@@ -169,6 +169,23 @@ async def test_a_command_in_a_channel_with_outsiders_is_refused(world: FakeWorld
     await settled(world, "People from outside")
 
 
+async def test_a_slip_in_a_channel_with_outsiders_tells_no_names(world: FakeWorld) -> None:
+    await world._write("use dmo", "ann", "", 1, kind="mention", external=True)
+
+    await settled(world, "People from outside")
+
+
+async def test_talk_in_a_thread_with_outsiders_is_refused_once(world: FakeWorld) -> None:
+    thread = await world._write("where is send?", "ann", "", 1, kind="mention", external=True)
+    await settled(world, "People from outside")
+
+    await world._write("never mind", "ann", thread, 1, kind="follow_up", external=True)
+    await world.clock.settled()
+
+    assert len(world.said()) == 1
+    assert await state_of(world, "2") is None
+
+
 async def test_too_many_questions_are_refused(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(limits=Limits(per_minute=1)))
     await world.begin()
