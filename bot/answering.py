@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from agent.errors import AgentError, UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer
+from agent.research.approval import decision_in
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.command_line import Invocation, Misspelt, parse
@@ -38,6 +39,7 @@ PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that
 LONGEST_QUESTION = 3_900  # characters, the thread around it included; the agent takes 4,000
 STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
+NOT_YOURS = "Only who asked can do that."
 TOO_LONG = "This took too long, so I stopped. Ask for something narrower, or try again."
 # The routes of answers that are none.
 _OUTCOMES: Mapping[str, Outcome] = {"paused": "paused", "blocked": "blocked", "failed": "failed", "stopped": "stopped"}
@@ -134,10 +136,24 @@ class Answering:
         await turn.reply.begin(turn.draft.growing())
         async with turn.reply.growing(), lock, self._slots.taken(partial(_show_place, turn)):
             _show_place(turn, 0)
+            await self._check_reply(turn)
             question = await self._question(message, platform)
             async with self._deadline(turn):
                 tally = await self._follow(turn, question, repository)
-        return await self._finished(turn, tally)
+            return await self._finished(turn, tally)
+
+    async def _check_reply(self, turn: Turn) -> None:
+        """Raise `Refused` where a message would go on with what somebody else asked, and may not.
+
+        What waits is decided by who asked; what was asked back may be told by whoever may ask about the repository.
+        """
+        message = turn.entry.message
+        last = await self._desk.records.last(turn.entry.conversation)
+        if last is None or last.route != "paused" or last.person == message.author:
+            return
+        if decision_in(message.text):
+            raise Refused(NOT_YOURS)
+        self._desk.access.check_repository(message, last.repository)
 
     async def _question(self, message: IncomingMessage, platform: ChatPlatform) -> str:
         """The question, with the thread that citebot was called into; a thread that cannot be read is left out."""
@@ -207,8 +223,9 @@ class Answering:
             return self._sentence(INTERRUPTED)
         if answer.route == "stopped":
             return self._sentence(answer.text)
-        await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, tally.record(answer))
         message = turn.entry.message
+        record = tally.record(answer, person=message.author)
+        await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, record)
         fresh = await self._fresh(answer)
         return turn.draft.settled(fresh, sharing=message.private and message.kind == "command")
 

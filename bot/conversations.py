@@ -12,7 +12,7 @@ from itertools import count
 from typing import Literal
 
 from bot import logs
-from bot.answering import Answering, Desk
+from bot.answering import NOT_YOURS, Answering, Desk
 from bot.drafts import Draft
 from bot.errors import BotError, ChatError, InboxError, Refused
 from bot.inbox import Entry
@@ -33,7 +33,6 @@ SWEEP_BEATS = 5  # how often what other processes left is looked for
 DRAIN_SECONDS = 20.0
 MOST_SHAREABLE = 200
 THANKS = "Thank you, noted."
-NOT_YOURS = "Only who asked can do that."
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ _TABLES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRecord:
-    """How an answer came about; tokens are those of all model calls together."""
+    """How an answer came about; `person` asked for it, and tokens are those of all model calls together."""
 
     repository: str
     commit: str
@@ -39,6 +39,7 @@ class TurnRecord:
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    person: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +69,7 @@ class Tally:
             self._input += int(event.payload.get("input_tokens") or 0)
             self._output += int(event.payload.get("output_tokens") or 0)
 
-    def record(self, answer: Answer) -> TurnRecord:
+    def record(self, answer: Answer, *, person: str) -> TurnRecord:
         """Return what is to be kept of the turn."""
         return TurnRecord(
             repository=answer.repository,
@@ -81,6 +82,7 @@ class Tally:
             model_calls=self._calls,
             input_tokens=self._input,
             output_tokens=self._output,
+            person=person,
         )
 
 

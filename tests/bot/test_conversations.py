@@ -263,6 +263,43 @@ async def test_a_button_approves_what_waits_for_it(world: FakeWorld) -> None:
     assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
 
 
+async def test_only_who_asked_approves_by_a_word(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "Answer to")
+
+    await world.mention("yes", author="bob", thread=thread)
+    await settled(world, "web", "Only who asked can do that.")
+    await world.mention("yes", thread=thread)
+
+    await settled(world, "web", "Only who asked", "Answer to: yes")
+
+
+async def test_a_yes_that_comes_before_the_question_is_nobody_elses(world: FakeWorld) -> None:
+    world.agent._route, world.agent.gate = "paused", asyncio.Event()
+    thread = await world.mention("look it up on the web")
+    await world.agent.begun.acquire()
+    await world.mention("yes", author="bob", thread=thread)
+    await until(world, lambda said: len(said) == 2)
+
+    world.agent.gate.set()
+
+    await settled(world, "web", "Only who asked can do that.")
+
+
+async def test_what_was_asked_back_is_told_by_who_may_ask_about_it(tmp_path: Path) -> None:
+    rules = (Rule(repositories=("demo",), people=("ann",)),)
+    async with opened(tmp_path, ChatPolicy(access=AccessPolicy(rules=rules))) as world:
+        world.repositories.indexes["other"] = world.repositories.indexes["demo"]
+        world.agent._route = "paused"
+        thread = await world.mention("where is it?")
+        await settled(world, "Answer to")
+
+        await world.mention("the one in the parser", author="bob", thread=thread)
+
+        await settled(world, "Answer to", "`demo` may not be asked about by you")
+
+
 async def test_opinions_are_kept_with_their_turns(world: FakeWorld) -> None:
     await world.mention("where is send?")
     await settled(world, "Answer to")
