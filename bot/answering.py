@@ -137,8 +137,8 @@ class Answering:
         async with turn.reply.growing(), lock, self._slots.taken(partial(_show_place, turn)):
             _show_place(turn, 0)
             await self._check_reply(turn)
-            question = await self._question(message, platform)
             async with self._deadline(turn):
+                question = await self._question(message, platform)
                 tally = await self._follow(turn, question, repository)
             return await self._finished(turn, tally)
 

@@ -300,6 +300,25 @@ async def test_what_was_asked_back_is_told_by_who_may_ask_about_it(tmp_path: Pat
         await settled(world, "Answer to", "`demo` may not be asked about by you")
 
 
+async def test_a_thread_that_takes_too_long_to_read_ends_the_answer(
+    world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = asyncio.Event()
+
+    async def read_thread(*_: object, **__: object) -> tuple[ThreadMessage, ...]:
+        reading.set()
+        await asyncio.Event().wait()
+        return ()
+
+    monkeypatch.setattr(world.platform, "read_thread", read_thread)
+    await world.mention("why is that?", thread="0")
+    await reading.wait()
+
+    await world.clock.advance(151)
+
+    await settled(world, "This took too long, so I stopped.")
+
+
 async def test_opinions_are_kept_with_their_turns(world: FakeWorld) -> None:
     await world.mention("where is send?")
     await settled(world, "Answer to")
