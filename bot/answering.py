@@ -251,6 +251,10 @@ class Answering:
             await turn.reply.settle(content)
         except ChatError as error:
             await self._unsaid(turn, error)
+        except Exception as error:
+            # One reply that cannot be sent must not end all the others.
+            log.exception("a message was not replied to")
+            await self._unsaid(turn, Unreachable(unexpected(error)))
         else:
             turn.final = content
             turn.stages.settled()

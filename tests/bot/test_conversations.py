@@ -16,7 +16,7 @@ from agent.checkpoints import open_saver
 from bot.access import AccessPolicy, Rule
 from bot.chat import ChatPolicy, open_chat
 from bot.errors import InboxError, PostRefused, Unreachable
-from bot.messages import Capabilities, Press, ThreadMessage
+from bot.messages import Capabilities, Content, MessageHandle, Press, ThreadMessage
 from bot.surroundings import with_thread
 from bot.usage import Limits
 from tests.bot.contract import settled, until
@@ -370,6 +370,28 @@ async def test_a_place_that_takes_no_messages_is_given_up(world: FakeWorld) -> N
             pass
 
     assert world.said() == []
+
+
+async def test_a_reply_that_breaks_every_time_is_given_up_and_breaks_nothing_else(
+    world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit, tries = world.platform.edit, []
+
+    async def breaking(handle: MessageHandle, content: Content) -> None:
+        if handle.id == "r1" and not content.status:
+            tries.append(content)
+            raise ValueError("no such thing as this content")
+        await edit(handle, content)
+
+    monkeypatch.setattr(world.platform, "edit", breaking)
+    number = await world.mention("where is send?")
+    async with asyncio.timeout(5):
+        while await state_of(world, number) != "closed":
+            await world.clock.advance(30)
+
+    assert len(tries) == 4
+    await world.mention("where is receive?")
+    await until(world, lambda said: "Answer to: where is receive?" in said[-1])
 
 
 async def test_what_could_not_be_stored_is_not_to_be_acknowledged(world: FakeWorld, tmp_path: Path) -> None:
