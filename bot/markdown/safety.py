@@ -19,6 +19,8 @@ _ANGLE = re.compile(
 )
 _BARE = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.)[^\s<>`\x00]+", re.IGNORECASE)
 _TRAILING = ".,;:!?'\")]}*_"
+_MOST_NESTED = 10  # links within links that are read; what is nested deeper is taken apart
+_OPENERS = re.compile(r"\](?=\()|<(?=[a-z])", re.IGNORECASE)
 _MASK = re.compile("\x00([0-9]+)\x00")
 
 
@@ -95,12 +97,13 @@ def _without_spans(line: str, masked: Callable[[str], str]) -> str:
 
 def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:
     """Mask the links that may stay, and leave the words of the others, until those make up no further link."""
-    while True:
+    for _ in range(_MOST_NESTED):
         shorter = _LINK.sub(lambda found: _link(found, hosts, masked), text)
         shorter = _ANGLE.sub(lambda found: _angle(found, hosts, masked), shorter)
         if shorter == text:
             return text
         text = shorter
+    return _OPENERS.sub(lambda found: found.group() + _GAP, text)
 
 
 def _unmasked(text: str, masks: list[str]) -> str:

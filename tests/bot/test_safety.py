@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given
@@ -78,6 +79,23 @@ def test_what_is_left_of_links_makes_up_no_address(text: str) -> None:
     found = URL.findall(outside_code(safe(text, HOSTS)))
 
     assert [url for url in found if not leads_to(url, HOSTS)] == []
+
+
+@pytest.mark.parametrize("target", ["x", "https://evil.example", GOOD])
+def test_links_nested_without_end_are_taken_apart_at_once(target: str) -> None:
+    began = time.process_time()
+    text = safe("[" * 5_000 + "a" + f"]({target})" * 5_000, HOSTS)
+
+    assert time.process_time() - began < 2
+    assert LINK.findall(text) in ([], [GOOD])
+    assert "https://evil.example" not in outside_code(text)
+
+
+def test_angles_nested_without_end_are_taken_apart() -> None:
+    text = safe("<https://evil.example|" * 50 + "a" + ">" * 50, HOSTS)
+
+    assert not re.search(r"<https", text)
+    assert "https://evil.example" not in outside_code(text)
 
 
 def test_what_is_left_of_links_makes_up_no_ping() -> None:
