@@ -121,7 +121,7 @@ class Answering:
             return await run(lambda _: None)
         await turn.reply.begin(Content(status="Indexing …"))
         async with turn.reply.growing():
-            return await run(lambda status: turn.reply.show(Content(status=status)))
+            return await run(lambda status: turn.reply.show(Content(status=safe(status, self._desk.hosts))))
 
     async def _answer(self, turn: Turn, platform: ChatPlatform) -> Content | None:
         turn.asks = True
@@ -241,7 +241,7 @@ class Answering:
         except IndexerError as error:
             log.warning("how fresh an answer about %s is cannot be told: %s", name, error)
             return ""
-        return read_at(name, answer.commit, status, drift, self._desk.clock.now())
+        return safe(read_at(name, answer.commit, status, drift, self._desk.clock.now()), self._desk.hosts)
 
     async def _settle(self, turn: Turn, content: Content) -> None:
         """Show the final content, and note that the message is over."""

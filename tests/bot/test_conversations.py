@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -184,6 +185,31 @@ async def test_talk_in_a_thread_with_outsiders_is_refused_once(world: FakeWorld)
 
     assert len(world.said()) == 1
     assert await state_of(world, "2") is None
+
+
+async def test_the_name_of_a_branch_rings_at_nobody(world: FakeWorld) -> None:
+    world.repositories.branch = "@everyone-www.evil.example"
+    await world.mention("where is send?")
+
+    (said,) = await settled(world, "Answer to")
+    assert "@everyone" not in said
+    assert "`www.evil.example`" in said
+
+
+async def test_the_name_of_a_repository_rings_at_nobody_while_it_is_indexed(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(access=AccessPolicy(reindex=("ann",)))) as world:
+        index = world.repositories.indexes["@here"] = world.repositories.indexes.pop("demo")
+        index.held = threading.Event()
+        await world.mention("reindex")
+
+        async with asyncio.timeout(5):
+            while "33 %" not in "".join(world.said()):
+                await world.clock.advance(1)
+        said = world.said()
+        index.held.set()
+
+        assert "@here" not in said[0]
+        await settled(world, "is indexed at")
 
 
 async def test_too_many_questions_are_refused(tmp_path: Path) -> None:

@@ -106,12 +106,13 @@ class FakeRepositories:
 
     def __init__(self, *names: str) -> None:
         self.indexes = {name: FakeIndex() for name in names or ("demo",)}
+        self.branch = "main"
 
     def names(self) -> Sequence[str]:
         return tuple(self.indexes)
 
     async def status(self, name: str) -> IndexStatus:
-        return replace(await self.indexes[name].status(), repository=name)
+        return replace(await self.indexes[name].status(), repository=name, branch=self.branch)
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
         return await self.indexes[name].drift(commit, paths)
