@@ -16,6 +16,7 @@ from bot.messages import Place, Rate, SendMethod
 # An answer is changed a little less often than it could be, so that there is room left for those that are finished.
 PACE = 1.1
 _TINY = 1e-6
+_MOST_IDLE = 1_000  # buckets that are kept though nothing has been sent lately: threads come and go
 
 
 class SendBudget:
@@ -58,6 +59,8 @@ class SendBudget:
             yield
         finally:
             self._growing[key] -= 1
+            if not self._growing[key]:
+                del self._growing[key]
 
     def pace(self, method: SendMethod, place: Place) -> float:
         """Return how many seconds each growing answer should leave between its calls."""
@@ -68,6 +71,8 @@ class SendBudget:
     def _bucket(self, method: SendMethod, place: Place) -> _Bucket:
         key = self._key(method, place)
         if key not in self._buckets:
+            if len(self._buckets) >= _MOST_IDLE:
+                self._buckets = {known: bucket for known, bucket in self._buckets.items() if not bucket.is_idle}
             self._buckets[key] = _Bucket(self._rates.get(method), self._clock)
         return self._buckets[key]
 
@@ -97,6 +102,11 @@ class _Bucket:
         self._held_until = 0.0
         self._line: list[_Ticket] = []
         self._numbers = count()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether another bucket in its place would make no difference."""
+        return not self._line and self._delay() <= 0 and not self._spent
 
     async def take(self, *, urgent: bool) -> None:
         ticket = _Ticket(not urgent, next(self._numbers))

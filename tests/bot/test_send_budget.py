@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from itertools import pairwise
 
 import pytest
@@ -140,3 +141,16 @@ async def test_those_in_line_are_told_when_it_moves() -> None:
     gates[3].set()
     await asyncio.wait(tasks, timeout=5)
     assert told[6:] == []
+
+
+async def test_threads_that_are_over_take_no_room() -> None:
+    clock = FakeClock()
+    budget = SendBudget({"edit": Rate(calls=1, seconds=5, per="thread")}, clock)
+    for number in range(5_000):
+        place = dataclasses.replace(PLACE, thread=str(number))
+        with budget.growing("edit", place):
+            await budget.take("edit", place)
+        await clock.advance(0.01)
+
+    assert len(budget._buckets) <= 1_001
+    assert budget._growing == {}
