@@ -87,7 +87,18 @@ async def test_roles_that_cannot_be_looked_up_open_nothing(world: DiscordWorld) 
     await world.begin()
     world.fake.faults.http("get_guild_member", 503, times=None)
     await world.direct("where is send?")
-    await settled(world, REFUSED)
+    await settled(world, "outside your organisation")
+
+
+async def test_who_has_left_the_server_is_told_nothing_in_a_dm(world: DiscordWorld) -> None:
+    await world.begin()
+    await world.direct("where is send?")
+    await settled(world, "Answer to")
+    del world.fake.world.guilds[world.fake.guild_id].members[world.people["ann"]]
+    world.fake.clock.advance(61)
+    await world.direct("where is send?")
+    await settled(world, "Answer to", "outside your organisation")
+    assert len(world.agent.asked) == 1
 
 
 async def test_a_channel_opens_a_repository_in_its_threads_alone(world: DiscordWorld) -> None:

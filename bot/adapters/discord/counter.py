@@ -131,7 +131,7 @@ class Counter:
         if not room.is_direct:
             return not self._members.is_inside(room.workspace), roles_of(interaction.user)
         inside, roles = await self._members.roles(interaction.user.id)
-        return self._members.are_chosen and not inside, roles
+        return not inside, roles
 
     async def _complete(self, interaction: Interaction, room: Room, text: str) -> None:
         asking = await self._message(interaction, room, Used(words=""))

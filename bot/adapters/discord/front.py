@@ -175,7 +175,7 @@ class Front:
                 return question
             return replace(question, roles=await self._members.roles_in(int(room.workspace), author.id))
         inside, roles = await self._members.roles(int(question.author))
-        return replace(question, external=self._members.are_chosen and not inside, roles=roles)
+        return replace(question, external=not inside, roles=roles)
 
     def _is_news(self, message: discord.Message) -> bool:
         """Whether this tells of an edit for the first time."""

@@ -26,11 +26,6 @@ class Members:
         self._servers = frozenset(servers)
         self._known: Recent[int, tuple[float, bool, tuple[str, ...]]] = Recent()
 
-    @property
-    def are_chosen(self) -> bool:
-        """Whether only some servers count as inside."""
-        return bool(self._servers)
-
     def is_inside(self, server: str) -> bool:
         """Whether a server counts as inside."""
         return not self._servers or server in self._servers
