@@ -33,6 +33,7 @@ SWEEP_BEATS = 5  # how often what other processes left is looked for
 DRAIN_SECONDS = 20.0
 MOST_SHAREABLE = 200
 THANKS = "Thank you, noted."
+DECIDED = "This does not wait for anybody any more."
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +139,8 @@ class Conversations:
             return await self._share(entry, press)
         if press.action == "stop":
             return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
+        if await self._desk.records.last_run(entry.conversation) != entry.run_id:
+            return DECIDED
         await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))
         return ""
 
@@ -324,6 +327,6 @@ def _reply_of(question: IncomingMessage, press: Press, now: float) -> IncomingMe
         kind="direct" if question.kind == "direct" else "mention",
         roles=press.roles,
         external=press.external,
-        in_thread=False,
+        in_thread=question.kind == "direct",  # goes on with its conversation, however long ago that was
         sent_at=now,
     )

@@ -112,6 +112,13 @@ class TurnRecords:
         )
         return _record(row[0]) if row else None
 
+    async def last_run(self, conversation: str) -> str:
+        """Name the run of the newest turn of a conversation; empty where none is kept."""
+        row = await self._database.row(
+            "SELECT run_id FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
+        )
+        return str(row[0]) if row else ""
+
     async def forget(self, conversation: str) -> None:
         """Drop the turns of a conversation; opinions stay."""
         await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))

@@ -289,6 +289,34 @@ async def test_a_button_approves_what_waits_for_it(world: FakeWorld) -> None:
     assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
 
 
+async def test_a_button_approves_nothing_but_what_it_stands_under(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "web")
+    await world.mention("change everything", thread=thread)
+    await settled(world, "web", "everything")
+    first = next(iter(world.platform.messages.values())).handle
+
+    said = await world.conversations.press(Press(handle=first, action="approve", author="ann"))
+
+    assert "does not wait" in said
+    assert len(world.said()) == 2
+    assert await world.press("approve") == ""
+    await settled(world, "web", "everything", "Answer to: approve")
+
+
+async def test_a_button_in_a_direct_message_works_the_next_day(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    await world.direct("look it up on the web")
+    await settled(world, "web")
+    await world.clock.advance(80_000)
+
+    await world.press("approve")
+
+    await settled(world, "web", "Answer to: approve")
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
 async def test_only_who_asked_approves_by_a_word(world: FakeWorld) -> None:
     world.agent._route = "paused"
     thread = await world.mention("look it up on the web")
