@@ -86,8 +86,8 @@ def put_in_git(source: Path, target: Path, copies: int) -> Path:
     for number in range(copies):
         folder = target / f"copy{number}" if copies > 1 else target
         _unpack(source, folder)
-    _git(target, "init", "--quiet")
-    _commit(target, "source release")
+    git(target, "init", "--quiet")
+    commit(target, "source release")
     return target
 
 
@@ -100,14 +100,16 @@ def _unpack(source: Path, folder: Path) -> None:
         archive.extractall(folder, filter="data")
 
 
-def _git(repository: Path, *arguments: str) -> None:
+def git(repository: Path, *arguments: str) -> None:
+    """Run git as somebody."""
     author = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost", "-c", "core.autocrlf=false"]
     subprocess.run(["git", "-C", str(repository), *author, *arguments], check=True, capture_output=True)
 
 
-def _commit(repository: Path, message: str) -> None:
-    _git(repository, "add", "--all", "--force")
-    _git(repository, "commit", "--quiet", "--message", message)
+def commit(repository: Path, message: str) -> None:
+    """Commit the whole working tree."""
+    git(repository, "add", "--all", "--force")
+    git(repository, "commit", "--quiet", "--message", message)
 
 
 async def measure(repository: Path) -> dict[str, Any]:
@@ -115,7 +117,7 @@ async def measure(repository: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as home:
         index = await CodeIndex.open(repository, home=Path(home))
         try:
-            figures = await _indexing(index, repository)
+            figures = await indexing(index, repository)
             figures |= _queries(await index.pin(), repository)
             for count in CHANGES:
                 figures |= await _refreshes(index, repository, count)
@@ -124,7 +126,8 @@ async def measure(repository: Path) -> dict[str, Any]:
     return figures
 
 
-async def _indexing(index: CodeIndex, repository: Path) -> dict[str, Any]:
+async def indexing(index: CodeIndex, repository: Path) -> dict[str, Any]:
+    """Index from nothing; `repository` has the files of the commit."""
     processor = time.process_time()
     report = await index.refresh()
     files = await (await index.pin()).files()
@@ -154,10 +157,10 @@ def _queries(reader: IndexReader, repository: Path) -> dict[str, Any]:
     few = QUESTIONS[:: len(QUESTIONS) // SLOW_ROUNDS][:SLOW_ROUNDS]
     plain = [_timed(partial(lexical.get_scores, question_tokens(text))) for text in few]
     sparse = [_timed(partial(lexical.scores, question_tokens(text))) for text in few]
-    figures = _percentiles("query", ours) | _percentiles("BM25 sparse", sparse) | _percentiles("get_scores", plain)
+    figures = percentiles("query", ours) | percentiles("BM25 sparse", sparse) | percentiles("get_scores", plain)
     if shutil.which("rg"):
         grep = [_timed(partial(_ripgrep, repository, text)) for text in few]
-        figures |= _percentiles("ripgrep", grep)
+        figures |= percentiles("ripgrep", grep)
     figures["get_scores / sparse"] = round(statistics.median(plain) / statistics.median(sparse))
     return figures
 
@@ -175,7 +178,7 @@ async def _refreshes(index: CodeIndex, repository: Path, count: int) -> dict[str
         for path in chosen.sample(paths, count):
             with (repository / path).open("a", encoding="utf-8") as file:
                 file.write(f"\n\ndef added_{number}():\n    return {number}\n")
-        _commit(repository, f"change {number}")
+        commit(repository, f"change {number}")
         seconds.append((await index.refresh()).seconds)
     return {
         f"refresh {count} p50 s": round(statistics.median(seconds), 2),
@@ -189,7 +192,8 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def _percentiles(name: str, seconds: list[float]) -> dict[str, float]:
+def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
+    """Half and nearly all of the times, in milliseconds."""
     ordered = sorted(seconds)
     return {
         f"{name} p50 ms": round(statistics.median(ordered) * 1000, 1),

@@ -44,11 +44,13 @@ class GitHost:
     patience: int = 1
     seen: list[Seen] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)  # set by the first request that hangs
+    looks_around: bool = True  # which takes time
     processes: list[str] = field(default_factory=list)  # command lines of all processes at the time of each request
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(Seen(request.path, request.headers.get("Authorization")))
-        self.processes.append(await asyncio.to_thread(command_lines))
+        if self.looks_around:
+            self.processes.append(await asyncio.to_thread(command_lines))
         if self.silent is not None and len(self.seen) >= self.patience:
             self.asked.set()
             await asyncio.wait_for(self.silent.wait(), LIMIT)
