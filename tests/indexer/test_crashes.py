@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from indexer.index import CodeIndex
 from indexer.reader import IndexReader
-from tests.fakes.crashing import POINTS
+from indexer.remotes.clone import Clone
+from indexer.remotes.configured import RemoteRepository
+from tests.fakes.crashing import POINTS, REMOTE_POINTS, Crashes, is_switched
+from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo
 
 GENERATIONS_BEFORE = 5  # enough for the refresh that is killed to have something to sweep
+BEFORE, AFTER = ["events/counter.py", "events/stays.py"], ["events/new.py", "events/stays.py"]
+
+
+@pytest.fixture(scope="module")
+def crashes() -> Iterator[Crashes]:
+    made = Crashes()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepo:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("events/stays.py", code(100))
+    return repository
 
 
 def code(number: int) -> str:
@@ -35,37 +50,67 @@ async def indexed(repository: GitRepo, home: Path) -> None:
     await index.aclose()
 
 
-def killed_refresh(repository: Path, home: Path, point: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.fakes.crashing", str(repository), str(home), point]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+def changed(repository: GitRepo) -> str:
+    """Commit what the refresh that is killed is for."""
+    repository.write("events/new.py", code(200))
+    repository.remove("events/counter.py")
+    return repository.commit("the change")
+
+
+async def assert_serves(reader: IndexReader, commit: str, expected: list[str]) -> None:
+    assert (reader.commit.sha, await paths(reader)) == (commit, expected)
+    assert (await reader.search("handle event"))[0].location.path in expected
 
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_killed_anywhere_the_old_generation_serves_and_the_next_refresh_completes(
-    tmp_path: Path, point: str
+    repository: GitRepo, tmp_path: Path, crashes: Crashes, point: str
 ) -> None:
-    repository, home = GitRepo(tmp_path / "shop"), tmp_path / "home"
-    repository.write("events/stays.py", code(100))
+    home = tmp_path / "home"
     await indexed(repository, home)
     old = repository.sha()
-    repository.write("events/new.py", code(200))
-    repository.remove("events/counter.py")
-    repository.commit("the change")
-    died = await asyncio.to_thread(killed_refresh, repository.root, home, point)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    new = changed(repository)
+    assert await crashes.killed(repository.root, home, point)
 
     index = await CodeIndex.open(repository.root, home=home)
     try:
         served = await index.pin()
-        if point.startswith(("sweep", "folder")):  # after the switch the new one serves
-            assert await paths(served) == ["events/new.py", "events/stays.py"]
-        else:
-            assert served.commit.sha == old
-            assert await paths(served) == ["events/counter.py", "events/stays.py"]
-            assert (await served.search("handle event"))[0].location.path in await paths(served)
+        await assert_serves(served, *((new, AFTER) if is_switched(point) else (old, BEFORE)))
         report = await index.refresh()
         after = await index.pin()
-        assert (report.commit, await paths(after)) == (repository.sha(), ["events/new.py", "events/stays.py"])
+        assert report.commit == new
+        await assert_serves(after, new, AFTER)
         assert {hit.location.path for hit in await after.search("handle event 200")} >= {"events/new.py"}
     finally:
         await index.aclose()
+
+
+@pytest.mark.parametrize("point", REMOTE_POINTS)
+async def test_killed_between_the_host_and_the_index_the_next_start_completes(
+    repository: GitRepo, tmp_path: Path, crashes: Crashes, point: str
+) -> None:
+    home = tmp_path / "home"
+    repository.write("events/counter.py", code(0))
+    old = repository.commit()
+    async with serving(GitHost(tmp_path / "host", looks_around=False)) as host:
+        repository.git("remote", "add", "origin", str(published(repository.root, host, "shop.git")))
+        clone = Clone(RemoteRepository(name="shop", url=f"{host.url}/shop.git"), home)
+        await clone.newest()
+        index = await CodeIndex.open(clone.path, home=home)
+        await index.refresh()
+        for _ in range(GENERATIONS_BEFORE if is_switched(point) else 0):
+            await index.refresh(full=True)
+        await index.aclose()
+        new = changed(repository)
+        repository.git("push", "--quiet", "origin", "HEAD")
+        assert await crashes.killed(clone.remote.url, home, point)
+
+        again = Clone(clone.remote, home)
+        await again.prepare()
+        index = await CodeIndex.open(again.path, home=home)
+        try:
+            await assert_serves(await index.pin(), *((new, AFTER) if is_switched(point) else (old, BEFORE)))
+            assert (await again.newest()).commit == (await index.refresh()).commit == new
+            await assert_serves(await index.pin(), new, AFTER)
+        finally:
+            await index.aclose()
