@@ -30,7 +30,13 @@ def digest(body: bytes, secret: str = SECRET) -> str:
 
 
 def github(
-    *, ref: str = "refs/heads/main", after: str = NEW, event: str = "push", secret: str = SECRET, form: bool = False
+    *,
+    ref: str = "refs/heads/main",
+    after: str = NEW,
+    event: str = "push",
+    secret: str = SECRET,
+    form: bool = False,
+    default: str = "main",
 ) -> Delivery:
     payload = {
         "ref": ref,
@@ -47,7 +53,7 @@ def github(
             "clone_url": "https://github.com/Team/Shop.git",
             "git_url": "git://github.com/Team/Shop.git",
             "ssh_url": "git@github.com:Team/Shop.git",
-            "default_branch": "main",
+            "default_branch": default,
             "pushed_at": next(_NUMBERS),
         },
         "pusher": {"name": "ada", "email": "ada@example.org"},

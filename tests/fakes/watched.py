@@ -1,0 +1,113 @@
+"""A repository on a host, watched and indexed with every real part, as `citebot serve` does it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+from pydantic import SecretStr
+
+from bot.clock import Clock, SystemClock
+from bot.library import Library
+from bot.web import served
+from bot.webhooks.endpoint import push_webhook
+from indexer.index import CodeIndex
+from indexer.models import IndexStatus, Progress, RefreshReport
+from indexer.reader import IndexReader
+from indexer.remotes.clone import Clone
+from indexer.remotes.configured import RemoteRepository
+from indexer.watcher import Pace, Watcher, WatchStatus
+from tests.fakes import pushes
+
+LIMIT = 30
+
+
+class Unseen:
+    """A display that shows nothing."""
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+        yield lambda _: None
+
+    def note(self, text: str) -> None:
+        pass
+
+
+class Counted:
+    """The library as the watcher sees it, with the reports of its refreshes."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self.reports: list[RefreshReport] = []
+
+    async def status(self, name: str) -> IndexStatus:
+        return await self._library.status(name)
+
+    async def take_in(self, name: str) -> RefreshReport:
+        report = await self._library.take_in(name)
+        self.reports.append(report)
+        return report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """One repository from its host to its readers; `url` takes webhooks."""
+
+    remote: RemoteRepository
+    index: CodeIndex
+    library: Library
+    counted: Counted
+    watcher: Watcher
+    url: str
+
+    @property
+    def status(self) -> WatchStatus:
+        return self.watcher.status()[0]
+
+    async def until(self, done: Callable[[WatchStatus], bool]) -> None:
+        """Wait until the watch has come so far."""
+        async with asyncio.timeout(LIMIT):
+            while not done(self.status):  # noqa: ASYNC110 - a status tells nobody that it changed
+                await asyncio.sleep(0.02)
+
+    async def indexed(self, commit: str) -> IndexReader:
+        """Wait until a commit is indexed, and hold it."""
+        await self.until(lambda status: status.indexed == commit)
+        return await self.index.pin()
+
+    async def told(self, delivery: pushes.Delivery) -> None:
+        """Post a webhook, which is taken."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self.url, data=delivery.body, headers=delivery.headers) as response,
+        ):
+            assert response.status == 202
+
+
+@asynccontextmanager
+async def watched(
+    remote: RemoteRepository, home: Path, *, clock: Clock | None = None, pace: Pace | None = None
+) -> AsyncIterator[Watched]:
+    """Open everything, and watch; unless told of pushes, the watcher looks once."""
+    clone = Clone(remote, home)
+    await clone.prepare()
+    index = await CodeIndex.open(clone.path, home=home, name=remote.name, web_url=remote.page)
+    library = Library({remote.name: index}, Unseen(), clones={remote.name: clone})
+    counted = Counted(library)
+    watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or Pace(poll=3_600, gap=0.1))
+    watching = asyncio.create_task(watcher.run())
+    app = web.Application()
+    app.router.add_post("/", push_webhook([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))
+    try:
+        async with served(app, host="127.0.0.1", port=0) as url:
+            yield Watched(remote=remote, index=index, library=library, counted=counted, watcher=watcher, url=url)
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching}, timeout=5)
+        await library.aclose()
+        await index.aclose()
