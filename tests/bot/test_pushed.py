@@ -15,6 +15,7 @@ from agent.ports import Answer, CodeLibrary, CodeSearch
 from indexer.errors import RemoteError
 from indexer.reader import IndexReader
 from indexer.remotes.configured import RemoteRepository
+from indexer.secrets import redact
 from indexer.watcher import Pace
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
@@ -103,7 +104,7 @@ async def test_a_push_during_an_answer_leaves_it_its_commit(work: GitRepo, host:
     async with watched(shop(host), tmp_path / "home") as team, open_saver(tmp_path / "turns.db") as saver:
         await team.indexed(old := work.sha())
         held = Held(team.library)
-        agent = Agent(held, saver, str)
+        agent = Agent(held, saver, redact)
         answering = asyncio.create_task(answered(agent, "one"))
         await asyncio.wait_for(held.pinned.wait(), 30)
         work.rename("shop.py", "trade.py")

@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -21,6 +23,8 @@ from bot.chat import FILE
 from bot.database import open_database
 from bot.errors import BackupError
 from bot.restore import restore
+from tests.fakes import pushes
+from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack, Seen
 
@@ -35,6 +39,14 @@ POINTS = (
     "begin>", *(f"{node}{sign}" for node in NODES for sign in "<>"), "conversation_memory<", "conversation_memory|",
     "end<", "end>", "answer!",
 )  # fmt: skip
+
+REMOTE = """
+[[repositories]]
+url = "{url}"
+name = "shop"
+token_variable = "SHOP_TOKEN"
+web_url = "https://git.example/team/shop"
+"""
 
 
 class Forks:
@@ -104,6 +116,11 @@ class Office:
     async def ask(self) -> str:
         return await self.fake.mention(self.channel, self.ann, QUESTION)
 
+    async def told(self) -> str:
+        """Ask, and return the answer."""
+        (seen,) = await self.answered(await self.ask())
+        return seen.text
+
     def is_answered(self, thread: str) -> bool:
         return any(map(is_whole, self.fake.answers(self.channel, thread)))
 
@@ -140,20 +157,23 @@ def forks() -> Iterator[Forks]:
     made.close()
 
 
+def variables_of(fake: FakeSlack, home: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "CITEBOT_HOME": str(home),
+        "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
+        "CITEBOT_WEB_PORT": "0",
+        "SLACK_BOT_TOKEN": fake.bot_token,
+        "SLACK_APP_TOKEN": fake.app_token,
+        "SLACK_API_BASE_URL": fake.api_url,
+    }
+
+
 @pytest_asyncio.fixture
 async def office(repository: GitRepo, home: Path, forks: Forks) -> AsyncIterator[Office]:
     async with FakeSlack() as fake:
         fake.limits.enabled = False
-        variables = {
-            "PATH": os.environ["PATH"],
-            "CITEBOT_HOME": str(home),
-            "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
-            "CITEBOT_WEB_PORT": "0",
-            "SLACK_BOT_TOKEN": fake.bot_token,
-            "SLACK_APP_TOKEN": fake.app_token,
-            "SLACK_API_BASE_URL": fake.api_url,
-        }
-        processes = Processes(forks, variables, repository.root)
+        processes = Processes(forks, variables_of(fake, home), repository.root)
         try:
             yield Office(fake, processes)
         finally:
@@ -218,6 +238,59 @@ async def test_a_turn_under_way_is_finished_before_sigterm_ends_the_process(offi
     assert await ending == 128 + signal.SIGTERM
     (seen,) = office.fake.answers(office.channel, thread)
     assert is_whole(seen)
+
+
+async def test_a_push_to_a_host_is_answered_from_soon_after_its_webhook(
+    repository: GitRepo, tmp_path: Path, forks: Forks
+) -> None:
+    work, directory = GitRepo(tmp_path / "work"), tmp_path / "directory"
+    work.write("shop/dates.py", (repository.root / "shop/dates.py").read_bytes())
+    work.commit("first")
+    directory.mkdir()
+    async with serving(GitHost(tmp_path / "host", password="t0ken", looks_around=False)) as host, FakeSlack() as fake:
+        work.git("remote", "add", "origin", str(published(work.root, host, "team/shop.git")))
+        (directory / "citebot.toml").write_text(REMOTE.format(url=f"{host.url}/team/shop.git"))
+        fake.limits.enabled = False
+        variables, port = variables_of(fake, tmp_path / "home"), free_port()
+        more = {"CITEBOT_WEB_PORT": str(port), "CITEBOT_WEBHOOK_SECRET": pushes.SECRET, "SHOP_TOKEN": "t0ken"}
+        processes = Processes(forks, variables | more, directory)
+        try:
+            office = Office(fake, processes)
+            pid = await office.start()
+            assert cited(first := work.sha(), "shop/dates.py") in await office.told()
+            work.rename("shop/dates.py", "shop/calendar.py")
+            await asyncio.to_thread(work.commit, "second")
+            await asyncio.to_thread(work.git, "push", "--quiet", "origin", "HEAD")
+            await posted(f"http://127.0.0.1:{port}/webhooks/push", pushes.github(after=work.sha()))
+
+            async with asyncio.timeout(LIMIT):
+                while cited(work.sha(), "shop/calendar.py") not in (told := await office.told()):
+                    assert cited(first, "shop/dates.py") in told
+
+            assert await processes.end(pid) == 128 + signal.SIGTERM
+        finally:
+            await processes.close()
+
+
+def cited(commit: str, path: str) -> str:
+    return f"https://git.example/team/shop/blob/{commit}/{path}"
+
+
+async def posted(url: str, delivery: pushes.Delivery) -> None:
+    """Post a webhook, as soon as somebody listens."""
+    async with asyncio.timeout(LIMIT), aiohttp.ClientSession() as session:
+        while True:
+            try:
+                async with session.post(url, data=delivery.body, headers=delivery.headers) as response:
+                    assert response.status == 202
+                    return
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 async def test_a_slack_that_is_away_at_first_is_tried_again(office: Office) -> None:
