@@ -147,6 +147,7 @@ class Assembly:
             folder_terms=files.postings(old.folder_terms, self._folder_terms),
             vectors=np.concatenate((old.vectors, vectors.astype(np.float16)))[chunks.order],
             rank=np.concatenate((old.rank, np.ones(len(new.chunk_ids), dtype=np.float32)))[chunks.order],
+            known_traits=dict(zip(old.files.paths, old.traits, strict=True)),
         )
 
 
@@ -206,6 +207,7 @@ def empty_snapshot(dimensions: int) -> Snapshot:
         folder_terms=postings,
         vectors=np.empty((0, dimensions), dtype=np.float16),
         rank=np.empty(0, dtype=np.float32),
+        known_traits={},
     )
 
 

@@ -79,6 +79,7 @@ def refresh(
         writer.set_skipped(generation, plan.skipped)
         progress(Progress(stage="writing", done=0, total=0))
         _save(parts.folder, generation, snapshot)
+        snapshot.warm()
     progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
     return snapshot, RefreshReport(
         commit=commit.sha,

@@ -39,7 +39,9 @@ class Vocabulary:
 
     def copy(self) -> Vocabulary:
         """A vocabulary of its own with the same numbers."""
-        return Vocabulary(self.terms())
+        twin = Vocabulary()
+        twin._terms, twin._numbers = list(self.terms()), _Numbers(self._numbers)  # copied whole, not term by term
+        return twin
 
     def terms(self) -> Sequence[str]:
         """All terms, by number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +67,12 @@ class Snapshot:
     folder_terms: Postings
     vectors: NDArray[np.float16]
     rank: Floats
+    known_traits: Mapping[str, PathTraits]  # of the files that the generation before had
+
+    def warm(self) -> None:
+        """Work out what the first search would have to, so that nobody waits for it."""
+        for name in _DERIVED:
+            getattr(self, name)
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -95,7 +102,7 @@ class Snapshot:
     @cached_property
     def traits(self) -> tuple[PathTraits, ...]:
         """What each file's path tells."""
-        return tuple(traits(path) for path in self.files.paths)
+        return tuple(self.known_traits.get(path) or traits(path) for path in self.files.paths)
 
     @cached_property
     def flags(self) -> dict[str, NDArray[np.bool_]]:
@@ -171,9 +178,11 @@ class Snapshot:
             **{name: read.postings(name, count) for name, count in zip(_POSTINGS, documents, strict=True)},
             vectors=read("vectors"),
             rank=read("rank"),
+            known_traits={},
         )
 
 
+_DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(part, cached_property))
 _POSTINGS = ("terms", "definition_terms", "topic_terms", "folder_terms")
 
 

@@ -15,6 +15,7 @@ from indexer.errors import EmptyRepository, IndexerError, NotIndexed, StorageLoc
 from indexer.folders import folder_at, index_folders, remove_index
 from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
+from indexer.paths import traits
 from indexer.reader import IndexReader
 from indexer.storage import DataFolder
 from tests.fakes.repositories import GitRepo
@@ -136,6 +137,22 @@ async def test_refreshing_step_by_step_ranks_as_indexing_at_once(repository: Git
         await index.refresh()
         at_once = await (await index.pin()).search("send an event again")
     assert [(hit.location, hit.text) for hit in stepwise] == [(hit.location, hit.text) for hit in at_once]
+
+
+async def test_nothing_is_left_for_the_first_search_after_a_refresh_to_work_out(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        repository.write("events/test_queue.py", DELIVERY.replace("deliver", "enqueue"))
+        repository.commit("second")
+        await index.refresh()
+        snapshot = (await index.pin()).snapshot
+        before = set(vars(snapshot))
+        await (await index.pin()).search("send an event again")
+
+    assert set(vars(snapshot)) == before
+    assert snapshot.traits == tuple(traits(path) for path in snapshot.files.paths)
 
 
 async def test_going_back_to_an_older_commit_brings_back_its_files(repository: GitRepo, tmp_path: Path) -> None:
