@@ -139,6 +139,10 @@ class Conversations:
             return await self._share(entry, press)
         if press.action == "stop":
             return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
+        return await self._decide(entry, press)
+
+    async def _decide(self, entry: Entry, press: Press) -> str:
+        """Take a button for the reply to what was asked back, if nothing has been said since."""
         if await self._desk.records.last_run(entry.conversation) != entry.run_id:
             return DECIDED
         await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))

@@ -73,6 +73,7 @@ def test_a_whole_one_is_restored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data",
     [b"", b"not compressed at all", gzip.compress(b""), gzip.compress(b"no archive" * 500), gzip.compress(b"x")[:8]],
+    ids=["empty", "plain", "nothing", "no archive", "cut off"],
 )
 def test_a_file_that_is_no_archive_is_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(data)
