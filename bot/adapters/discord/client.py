@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
 
 import discord
 import yarl
@@ -16,9 +17,29 @@ from discord.http import Route
 from bot.adapters.discord.counter import Counter
 from bot.adapters.discord.front import Front
 
+P = ParamSpec("P")
+
 LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
+LAST_MOMENT = 2.0  # seconds in which what was heard can still be stored; the next process looks for what is not
 
 log = logging.getLogger(__name__)
+
+
+def attended(
+    hear: Callable[Concatenate[Client, P], Awaitable[None]],
+) -> Callable[Concatenate[Client, P], Coroutine[Any, Any, None]]:
+    """Let a client know what it has begun to hear: discord.py leaves that to itself."""
+
+    @wraps(hear)
+    async def hearing(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        client.under_way.add(task)
+        try:
+            await hear(client, *args, **kwargs)
+        finally:
+            client.under_way.discard(task)
+
+    return hearing
 
 
 class Client(discord.Client):
@@ -38,68 +59,92 @@ class Client(discord.Client):
         )
         self.front: Front | None = None
         self.counter: Counter | None = None
+        self.under_way: set[asyncio.Task[Any]] = set()
         self._identify_pause = identify_pause
+
+    async def finish(self) -> None:
+        """Tell nobody anything more, once what was heard is told; what takes too long is given up."""
+        self.front = self.counter = None
+        if not self.under_way:
+            return
+        _, late = await asyncio.wait(self.under_way, timeout=LAST_MOMENT)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002
         """Wait before a session is begun anew: Discord allows one in five seconds."""
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
+    @attended
     async def on_connect(self) -> None:
         """A session has begun."""
         if self.front is not None:
             self.front.began()
 
+    @attended
     async def on_ready(self) -> None:
         """What can be told of by now is told of."""
         if self.front is not None:
             await self.front.direct_open()
 
+    @attended
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """A server is there, now or again."""
         if self.front is not None:
             await self.front.open_in(guild)
 
+    @attended
     async def on_resumed(self) -> None:
         """The session goes on."""
         if self.front is not None:
             self.front.resumed()
 
+    @attended
     async def on_disconnect(self) -> None:
         """The gateway is lost."""
         if self.front is not None:
             self.front.lost()
 
+    @attended
     async def on_message(self, message: discord.Message) -> None:
         """Somebody has written."""
         if self.front is not None:
             await self.front.said(message)
 
+    @attended
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """A message is not what it was."""
         if self.front is not None:
             await self.front.edited(payload.message)
 
+    @attended
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
         """A message is gone."""
         if self.front is not None:
             await self.front.deleted(payload.channel_id, (payload.message_id,))
 
+    @attended
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
         """Many messages are gone."""
         if self.front is not None:
             await self.front.deleted(payload.channel_id, sorted(payload.message_ids))
 
+    @attended
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         """Somebody has reacted."""
         if self.front is not None:
             await self.front.reacted(payload)
 
+    @attended
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
         """A thread is gone."""
         if self.front is not None:
             self.front.thread_deleted(payload.thread_id)
 
+    @attended
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         """Somebody has used a command or a button."""
         if self.counter is not None:

@@ -121,4 +121,7 @@ class Discord:
             visible=visible, clock=self._clock,
         )  # fmt: skip
         await register(self._client)
-        await stay(self._client, self._clock)
+        try:
+            await stay(self._client, self._clock)
+        finally:
+            await self._client.finish()

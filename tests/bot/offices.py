@@ -1,0 +1,277 @@
+"""Offices on the fake platforms, and real processes of citebot that serve them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from bot.adapters.slack.connections import CONNECTIONS
+from tests.fakes.discord import FakeDiscord
+from tests.fakes.loopback.faults import Gate
+from tests.fakes.slack import FakeSlack
+
+ROOT = Path(__file__).parent.parent.parent
+LIMIT = 30
+REDELIVERY = 60.0  # seconds until Slack delivers again what nobody acknowledged
+QUESTION = "where is parse_date defined?"
+
+
+class Office(Protocol):
+    """Ann and citebot on one platform. A question goes by the id of its message."""
+
+    greeting: str  # the call that citebot begins with
+    opening: str  # the call that an answer begins with
+    calls: frozenset[str]  # those that no answer does without
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `citebot serve` needs in its environment."""
+
+    @property
+    def last_call(self) -> str:
+        """The name of the call that came last."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether citebot hears what is said."""
+
+    async def ask(self) -> str:
+        """Mention citebot with the question; return the id."""
+
+    def replies(self, question: str) -> Sequence[str]:
+        """The texts of what citebot has written about a question."""
+
+    def is_answered(self, question: str) -> bool:
+        """Whether an answer is whole."""
+
+    def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
+        """Hold a call, before or after it takes effect; `"*"` means any."""
+
+    def fail(self, call: str) -> None:
+        """Let a call fail once, as if the platform were away."""
+
+    def recover(self) -> None:
+        """Hold no call any more."""
+
+    def redeliver(self) -> None:
+        """Deliver again what nobody acknowledged, where the platform does that."""
+
+    async def until(self, predicate: Callable[[], object]) -> None:
+        """Wait until something is true, looking again at each change."""
+
+
+class SlackOffice:
+    """Ann and citebot in the fake Slack."""
+
+    greeting = "auth.test"
+    opening = "chat.startStream"
+    calls = frozenset({"chat.startStream", "chat.stopStream"})
+
+    def __init__(self, fake: FakeSlack) -> None:
+        self.fake = fake
+        self._ann = fake.add_user("ann")
+        self._channel = fake.add_channel("general", members=(self._ann,))
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Tokens and address."""
+        return {
+            "SLACK_BOT_TOKEN": self.fake.bot_token,
+            "SLACK_APP_TOKEN": self.fake.app_token,
+            "SLACK_API_BASE_URL": self.fake.api_url,
+        }
+
+    @property
+    def last_call(self) -> str:
+        """The method."""
+        return self.fake.calls[-1].method
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether all connections are there."""
+        return len(self.fake.socket.connections) >= CONNECTIONS
+
+    async def ask(self) -> str:
+        """Mention citebot in the channel."""
+        return await self.fake.mention(self._channel, self._ann, QUESTION)
+
+    def replies(self, question: str) -> Sequence[str]:
+        """Read what hangs below the question."""
+        return [seen.text for seen in self.fake.answers(self._channel, question)]
+
+    def is_answered(self, question: str) -> bool:
+        """Look for the buttons of a whole answer."""
+        answers = self.fake.answers(self._channel, question)
+        return any(not seen.streaming and "citebot_rate" in seen.buttons for seen in answers)
+
+    def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
+        """Order it of the fake."""
+        return self.fake.faults.hang(call, skip=skip, after=after)
+
+    def fail(self, call: str) -> None:
+        """Answer 503."""
+        self.fake.faults.http(call, 503)
+
+    def recover(self) -> None:
+        """Clear all orders."""
+        self.fake.faults.clear()
+
+    def redeliver(self) -> None:
+        """Let a minute pass."""
+        self.fake.clock.advance(REDELIVERY)
+
+    async def until(self, predicate: Callable[[], object]) -> None:
+        """Wait for the fake."""
+        await self.fake.until(predicate, within=LIMIT)
+
+
+class DiscordOffice:
+    """Ann and citebot in the fake Discord."""
+
+    greeting = "get_current_user"
+    opening = "create_message"
+    calls = frozenset({"start_thread_from_message", "create_message", "edit_message"})
+
+    def __init__(self, fake: FakeDiscord) -> None:
+        self.fake = fake
+        self._ann = fake.add_user("ann")
+        self._channel = fake.add_channel("general")
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Token and addresses."""
+        return {
+            "DISCORD_TOKEN": self.fake.token,
+            "DISCORD_API_BASE_URL": self.fake.api_url,
+            "DISCORD_GATEWAY_URL": self.fake.gateway_url,
+        }
+
+    @property
+    def last_call(self) -> str:
+        """The name in Discord's documentation."""
+        return self.fake.calls[-1].name
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a session with a connection."""
+        return any(each.connection is not None for each in self.fake.gateway.sessions)
+
+    async def ask(self) -> str:
+        """Mention citebot in the channel."""
+        return self.fake.mention(self._channel, self._ann, QUESTION)
+
+    def replies(self, question: str) -> Sequence[str]:
+        """Read the thread of the question."""
+        return [seen.text for seen in self.fake.answers(question)] if question in self.fake.world.channels else []
+
+    def is_answered(self, question: str) -> bool:
+        """Look for the buttons of a whole answer."""
+        begun = question in self.fake.world.channels
+        return begun and any("Helpful" in seen.buttons for seen in self.fake.answers(question))
+
+    def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
+        """Order it of the fake."""
+        return self.fake.faults.hang(call, skip=skip, after=after)
+
+    def fail(self, call: str) -> None:
+        """Answer 503."""
+        self.fake.faults.http(call, 503)
+
+    def recover(self) -> None:
+        """Clear all orders."""
+        self.fake.faults.clear()
+
+    def redeliver(self) -> None:
+        """Do nothing: Discord tells everything once, and citebot looks for what it has missed."""
+
+    async def until(self, predicate: Callable[[], object]) -> None:
+        """Wait for the fake."""
+        await self.fake.until(predicate, within=LIMIT)
+
+
+@asynccontextmanager
+async def in_slack() -> AsyncIterator[SlackOffice]:
+    """Open a Slack without limits."""
+    async with FakeSlack() as fake:
+        fake.limits.enabled = False
+        yield SlackOffice(fake)
+
+
+@asynccontextmanager
+async def in_discord() -> AsyncIterator[DiscordOffice]:
+    """Open a Discord without limits."""
+    async with FakeDiscord() as fake:
+        fake.limits.enabled = False
+        yield DiscordOffice(fake)
+
+
+OFFICES: Mapping[str, Callable[[], AbstractAsyncContextManager[Office]]] = {"slack": in_slack, "discord": in_discord}
+
+
+class Forks:
+    """The program that starts processes and ends them, shared by all tests."""
+
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "tests.fakes.serving"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    async def ask(self, *line: Any) -> int:
+        """Send a line and return the number that it is answered with."""
+        async with asyncio.timeout(LIMIT):
+            return await asyncio.to_thread(self._asked, line)
+
+    def _asked(self, line: Sequence[Any]) -> int:
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        print(json.dumps(line), file=self._program.stdin, flush=True)
+        return int(self._program.stdout.readline())
+
+    def close(self) -> None:
+        """End it."""
+        self._program.communicate(timeout=LIMIT)
+
+
+class Processes:
+    """The processes of one test, which serve its offices."""
+
+    def __init__(self, forks: Forks, variables: Mapping[str, str], directory: Path, offices: Sequence[Office]) -> None:
+        self._forks = forks
+        self._variables = dict(variables)
+        for office in offices:
+            self._variables |= office.variables
+        self._directory = directory
+        self._offices = offices
+        self._running: set[int] = set()
+
+    async def start(self, point: str = "") -> int:
+        """Start a process that is killed at the point, and wait until it hears; return its pid."""
+        pid = await self._forks.ask("start", self._variables, str(self._directory), point)
+        self._running.add(pid)
+        for office in self._offices:
+            await office.until(lambda: office.is_connected)  # noqa: B023
+        return pid
+
+    async def end(self, pid: int, number: int = signal.SIGTERM) -> int:
+        """Send a signal, unless it is 0, and wait for the end, also as the platforms see it; return how it ended."""
+        code = await self._forks.ask("end", pid, int(number))
+        self._running.discard(pid)
+        for office in self._offices:
+            await office.until(lambda: not office.is_connected)  # noqa: B023
+        return code
+
+    async def close(self) -> None:
+        """Kill what still runs."""
+        for pid in list(self._running):
+            await self.end(pid, signal.SIGKILL)
