@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot import checks, doctor
-from bot.adapters.discord.checks import WITHOUT_CONTENT
+from bot.adapters.discord.checks import HOW_TO_ADD, WITHOUT_CONTENT
 from bot.adapters.discord.workspace import Discord
 from bot.adapters.slack import checkup
 from bot.adapters.slack.client import API_URL
@@ -73,7 +73,7 @@ def slack_credentials(settings: Settings) -> checkup.Credentials:
 async def _discord(settings: Settings, clock: Clock) -> Sequence[Finding]:
     """Whether Discord can be used; raises `BotError`s that say why it cannot."""
     if settings.discord_token is None:
-        return []
+        return [doctor.note("Discord is not set up.", HOW_TO_ADD)]
     async with Discord.open(discord_options(settings), clock) as discord:
         found = [
             doctor.note(each) if each == WITHOUT_CONTENT else doctor.problem(each) for each in await discord.problems()

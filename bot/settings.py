@@ -95,7 +95,12 @@ Folder = Annotated[Path, BeforeValidator(_absolute)]
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
+Address = Annotated[str, Field(pattern=HTTP)]
+_WANTED = {
+    HTTP: "This is no address. It has to begin with http:// or https://, followed by a host",
+    WEBSOCKET: "This is no address. It has to begin with ws:// or wss://, followed by a host",
+}
 
 
 class RepositoryTable(BaseModel):
@@ -155,12 +160,8 @@ class Settings(BaseSettings):
     max_model_calls: int = Field(default=40, gt=0)
     approval_calls: int = Field(default=30, ge=0)
     discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
-    discord_api_base_url: str | None = Field(
-        default=None, validation_alias="DISCORD_API_BASE_URL", pattern=r"^https?://[^\s/]+"
-    )
-    discord_gateway_url: str | None = Field(
-        default=None, validation_alias="DISCORD_GATEWAY_URL", pattern=r"^wss?://[^\s/]+"
-    )
+    discord_api_base_url: str | None = Field(default=None, validation_alias="DISCORD_API_BASE_URL", pattern=HTTP)
+    discord_gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL", pattern=WEBSOCKET)
     discord_message_content: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = Field(
         default="on", validation_alias="DISCORD_MESSAGE_CONTENT"
     )
@@ -181,18 +182,12 @@ class Settings(BaseSettings):
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
-    google_api_base_url: str | None = Field(
-        default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=r"^https?://[^\s/]+"
-    )
-    web_search_url: str | None = Field(
-        default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=r"^https?://[^\s/]+"
-    )
+    google_api_base_url: str | None = Field(default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=HTTP)
+    web_search_url: str | None = Field(default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=HTTP)
     slack_bot_token: SecretStr | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
     slack_app_token: SecretStr | None = Field(default=None, validation_alias="SLACK_APP_TOKEN")
     slack_signing_secret: SecretStr | None = Field(default=None, validation_alias="SLACK_SIGNING_SECRET")
-    slack_api_base_url: str | None = Field(
-        default=None, validation_alias="SLACK_API_BASE_URL", pattern=r"^https?://[^\s/]+"
-    )
+    slack_api_base_url: str | None = Field(default=None, validation_alias="SLACK_API_BASE_URL", pattern=HTTP)
     slack_mode: Annotated[Literal["socket", "http"], BeforeValidator(_lower)] = Field(
         default="socket", validation_alias="SLACK_MODE"
     )
@@ -318,7 +313,8 @@ def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     in_file = key in file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
     where = f"{FILE_NAME}: {_place(detail['loc'])}" if in_file else variable
-    return f"{where}: {detail['msg'].removeprefix('Value error, ')}."
+    said = _WANTED.get(detail.get("ctx", {}).get("pattern", ""), detail["msg"].removeprefix("Value error, "))
+    return f"{where}: {said}."
 
 
 def _place(loc: Sequence[int | str]) -> str:

@@ -384,43 +384,12 @@ async def test_a_gateway_that_is_away_at_the_start_is_waited_for(tmp_path: Path)
         await world.end()
 
 
-async def test_a_server_that_is_away_at_the_start_is_tried_several_times(tmp_path: Path) -> None:
+async def test_a_discord_that_is_away_is_a_sentence_that_says_where_to_look() -> None:
     async with FakeDiscord() as fake:
-        fake.faults.http("get_current_user", 503, times=2)
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        clock = FakeClock()
-
-        async def open_it() -> None:
-            async with Discord.open(world.options, clock):
+        fake.faults.http("get_current_user", 503)
+        with pytest.raises(Unreachable, match=r"cannot be reached .* Check the network and DISCORD_API_BASE_URL"):
+            async with Discord.open(DiscordWorld(fake, Path("unused")).options, fake.clock):
                 pass
-
-        task = asyncio.create_task(open_it())
-        async with asyncio.timeout(5):
-            while not task.done():
-                await clock.advance(1)
-                await asyncio.wait({task}, timeout=0.01)
-        task.result()
-
-    assert len(fake.calls_of("get_current_user")) == 3
-
-
-async def test_a_discord_that_stays_away_is_a_sentence() -> None:
-    clock = FakeClock()
-    async with FakeDiscord() as fake:
-        fake.faults.http("get_current_user", 503, times=None)
-        options = DiscordWorld(fake, Path("unused")).options
-
-        async def open_it() -> None:
-            async with Discord.open(options, clock):
-                pass
-
-        task = asyncio.create_task(open_it())
-        async with asyncio.timeout(5):
-            while not task.done():
-                await clock.advance(60)
-                await asyncio.wait({task}, timeout=0.01)
-    with pytest.raises(Unreachable, match="cannot be reached"):
-        task.result()
 
 
 async def test_a_refused_token_says_what_to_click(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `citebot doctor` says about git, the data folder, the model, the indexes and Slack, and how it says it."""
+"""What `citebot doctor` says about git, the data folder, the model, the indexes and platforms, and how it says it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from indexer.errors import StorageLocked
 from indexer.models import IndexStatus
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.citebot import Citebot
+from tests.fakes.discord import FakeDiscord
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
 from tests.fakes.parts import FakeIndex, FakeOpening
 from tests.fakes.slack import FakeSlack
@@ -298,6 +299,69 @@ async def test_slack_is_looked_at_as_the_settings_say(fake: FakeSlack, tmp_path:
     assert {each.level for each in found} == {"ok", "note", "warning"}  # it is in no channel
 
 
+@pytest_asyncio.fixture
+async def discord() -> AsyncIterator[FakeDiscord]:
+    async with FakeDiscord() as made:
+        yield made
+
+
+async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[Finding]:
+    """What is found where only Discord is set up."""
+    settings = Settings.load(
+        {
+            "CITEBOT_HOME": str(home),
+            "DISCORD_TOKEN": discord.token,
+            "DISCORD_API_BASE_URL": discord.api_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+            **variables,
+        }
+    )
+    found = await examine(settings, home, open_app=FakeOpening(), call_model=False)
+    return [each for each in found if "Slack" not in each.what and "language model" not in each.what]
+
+
+async def test_a_discord_that_can_be_used_is_well(discord: FakeDiscord, tmp_path: Path) -> None:
+    found = await told_of(discord, tmp_path)
+
+    assert {each.level for each in found} == {"ok"}
+    assert found[-1].what == "DISCORD_TOKEN is good: citebot#0001."
+
+
+async def test_a_discord_without_intent_and_server_says_where_to_click(discord: FakeDiscord, tmp_path: Path) -> None:
+    discord.portal.privileged.clear()
+    discord.remove_bot()
+    found = await told_of(discord, tmp_path)
+
+    content, nowhere = found[-2:]
+    assert (content.level, nowhere.level) == ("problem", "problem")
+    assert "switch Message Content Intent on" in content.what
+    assert f"Invite it: https://discord.com/oauth2/authorize?client_id={discord.bot_id}" in nowhere.what
+
+
+async def test_what_discord_leaves_out_on_purpose_is_a_note(discord: FakeDiscord, tmp_path: Path) -> None:
+    discord.portal.privileged.clear()
+    found = await told_of(discord, tmp_path, DISCORD_MESSAGE_CONTENT="off")
+
+    assert found[-1].level == "note"
+    assert found[-1].what.startswith("Message Content Intent is not asked for")
+
+
+async def test_a_discord_token_that_is_refused_is_a_problem(discord: FakeDiscord, tmp_path: Path) -> None:
+    found = await told_of(discord, tmp_path, DISCORD_TOKEN="another.discord.token")
+
+    assert found[-1].level == "problem"
+    assert "choose Bot > Reset Token" in found[-1].what
+    assert "another.discord.token" not in str(found)
+
+
+async def test_a_discord_that_is_away_is_a_problem_at_once(discord: FakeDiscord, tmp_path: Path) -> None:
+    discord.faults.http("get_current_user", 503)
+    found = await told_of(discord, tmp_path)
+
+    assert found[-1].level == "problem"
+    assert "Check the network and DISCORD_API_BASE_URL" in found[-1].what
+
+
 def test_slack_is_reached_at_its_own_address_unless_another_is_given() -> None:
     assert slack_credentials(Settings.load({})).api_url == "https://slack.com/api/"
 
@@ -307,7 +371,7 @@ def test_with_nothing_configured_only_the_terminal_is_there(citebot: Citebot) ->
 
     assert told["ok"] is True
     levels = {each["what"].split(";")[0]: each["level"] for each in told["findings"]}
-    assert levels["Slack is not set up"] == "note"
+    assert levels["Slack is not set up."] == levels["Discord is not set up."] == "note"
     assert levels["There is no language model: answers quote the code."] == "note"
     assert any(what.startswith("shop0 at ") and level == "ok" for what, level in levels.items())
 
@@ -317,7 +381,7 @@ def test_outside_a_repository_everything_else_is_told_still(capsys: pytest.Captu
 
     told = capsys.readouterr().out
     assert "is not in a git repository" in told
-    assert "Slack is not set up" in told
+    assert "Slack is not set up." in told
     assert told.endswith("1 problem, no warnings.\n")
 
 

@@ -66,7 +66,7 @@ def test_every_wrong_setting_is_listed_at_once(tmp_path: Path) -> None:
     assert lines[0] == "5 settings are wrong:"
     assert "  CITEBOT_EMBEDER is not a setting. Did you mean CITEBOT_EMBEDDER?" in lines
     assert "  citebot.toml: fusoin is not a setting. Did you mean fusion?" in lines
-    named = {line.split(":")[0].strip() for line in lines if "should" in line}
+    named = {line.split(":")[0].strip() for line in lines if "should" in line or "has to" in line}
     assert named == {"CITEBOT_FUSION", "GOOGLE_API_BASE_URL", "citebot.toml"}
 
 
@@ -286,3 +286,12 @@ def test_prices_are_dollars_for_a_million_tokens_of_a_model(tmp_path: Path) -> N
     price = Settings.load({}, tmp_path).prices["ollama:llama3.2"]
 
     assert (price.input, price.output) == (0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "beginning"),
+    [("DISCORD_API_BASE_URL", "discord.example", "http://"), ("DISCORD_GATEWAY_URL", "http://a.example", "ws://")],
+)
+def test_what_is_no_address_is_told_how_one_begins(variable: str, value: str, beginning: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable}: This is no address. It has to begin with {beginning}"):
+        Settings.load({variable: value})

@@ -78,7 +78,7 @@ async def test_without_slack_it_is_told_how_to_add_it() -> None:
     (only,) = await findings(Credentials(), Clock())
 
     assert only.level == "note"
-    assert "answers in the terminal" in only.what
+    assert only.what == "Slack is not set up."
     assert all(each in only.advice for each in ("slack-manifest.yaml", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
 
 

@@ -6,9 +6,13 @@ from collections.abc import Collection, Sequence
 
 import discord
 
-from bot.adapters.discord.connection import NO_CONTENT
+from bot.adapters.discord.connection import NO_CONTENT, PORTAL
 from bot.adapters.discord.refusals import posting
 
+HOW_TO_ADD = (
+    f"{PORTAL} > New Application > Bot: Reset Token, set DISCORD_TOKEN to what it shows, and switch Message Content "
+    "Intent on. Then `citebot doctor` shows the address that invites the bot to a server."
+)
 WITHOUT_CONTENT = (
     "Message Content Intent is not asked for: citebot answers mentions, direct messages and commands, and has to be "
     "mentioned in threads as well."

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Literal, TypeVar
 
 import aiohttp
 import discord
+import discord.client
+from discord.backoff import ExponentialBackoff
 
 from bot.clock import Clock
 from bot.errors import ChatError, SettingsError, Unreachable
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-LOGIN_TRIES = 6
 
 BAD_TOKEN = (
     f"Discord refuses the token. Open the app at {PORTAL}, choose Bot > Reset Token, and set DISCORD_TOKEN to what "
@@ -27,6 +28,7 @@ NO_CONTENT = (
     "and switch Message Content Intent on. Or do without: with DISCORD_MESSAGE_CONTENT=off citebot answers mentions, "
     "direct messages and commands, and has to be mentioned in threads as well."
 )
+AWAY = "Discord cannot be reached ({}). Check the network and DISCORD_API_BASE_URL; discordstatus.com tells of outages."
 _CLOSED: Mapping[int, str] = {
     4004: BAD_TOKEN,
     4011: "Discord wants this app, which is in very many servers, to be split into shards; citebot is one process.",
@@ -40,39 +42,49 @@ C = TypeVar("C", bound=discord.Client)
 log = logging.getLogger(__name__)
 
 
-class _NotYet(ChatError):
-    """Discord is away; it may be back in a moment."""
+class Pauses(ExponentialBackoff[Literal[False]]):
+    """Those of discord.py, which grow to a quarter of an hour: a Discord that is back is not left waiting for that."""
+
+    def delay(self) -> float:
+        """Return the seconds until the next try."""
+        return min(super().delay(), LONGEST_PAUSE)
+
+
+class Plainly(logging.Filter):
+    """Tells in one line what discord.py tells with a traceback, at each try to come back to the gateway."""
+
+    def __init__(self, client: discord.Client) -> None:
+        super().__init__()
+        self._client = client
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite what is about a try; where there was no connection yet, `stay` tells of it."""
+        if not str(record.msg).startswith("Attempting a reconnect") or not record.exc_info:
+            return True
+        told = type(record.exc_info[1]).__name__, *(record.args if isinstance(record.args, tuple) else ())
+        record.msg, record.args = "the gateway of Discord is away (%s); next try in %.1f seconds", told
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.exc_info = record.exc_text = None
+        return self._client.ws is not None
 
 
 @asynccontextmanager
-async def logged_in(make: Callable[[], C], token: str, clock: Clock) -> AsyncIterator[C]:
-    """Log a client in, trying again with a new one while Discord is away; raises what `_log_in` raises."""
-    pause = FIRST_PAUSE
-    for tries_left in reversed(range(LOGIN_TRIES)):
-        client = make()
-        try:
-            await _log_in(client, token)
-            yield client
-        except _NotYet as error:
-            if tries_left == 0:
-                raise Unreachable(str(error)) from error
-            log.warning("%s Next try in %g seconds.", error, pause)
-        else:
-            return
-        finally:
-            await client.close()
-        await clock.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+async def logged_in(client: C, token: str) -> AsyncIterator[C]:
+    """Find out who the token belongs to; `SettingsError` where it is refused, `Unreachable` where nobody answers."""
+    try:
+        await _log_in(client, token)
+        yield client
+    finally:
+        await client.close()
 
 
 async def _log_in(client: discord.Client, token: str) -> None:
-    """Find out who the token belongs to; `SettingsError` where it is refused."""
     try:
         await client.login(token)
     except discord.LoginFailure as error:
         raise SettingsError(BAD_TOKEN) from error
     except _AWAY as error:
-        raise _NotYet(f"Discord cannot be reached ({type(error).__name__}).") from error
+        raise Unreachable(AWAY.format(type(error).__name__)) from error
     except discord.HTTPException as error:
         raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
 
@@ -82,24 +94,45 @@ async def stay(client: discord.Client, clock: Clock) -> None:
     pause = FIRST_PAUSE
     try:
         while True:
-            try:
-                await client.connect()
-            except discord.PrivilegedIntentsRequired as error:
-                raise SettingsError(NO_CONTENT) from error
-            except discord.ConnectionClosed as error:
-                said = f"Discord has closed the connection for good (code {error.code})."
-                raise SettingsError(_CLOSED.get(error.code, said)) from error
-            except AttributeError:
-                # Where the first connection fails, discord.py looks for the state of one that never was.
-                if client.ws is not None:
-                    raise
-            except _AWAY as error:
-                log.info("the gateway is away: %s", type(error).__name__)
-            log.warning("the gateway of Discord cannot be reached; next try in %g seconds", pause)
+            with _manners(client):
+                away = await _connected(client)
+            log.warning("the gateway of Discord cannot be reached (%s); next try in %g seconds", away, pause)
             await clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
     finally:
         await _leave(client)
+
+
+async def _connected(client: discord.Client) -> str:
+    """Stay as long as discord.py can; return what keeps it from connecting."""
+    try:
+        await client.connect()
+    except discord.PrivilegedIntentsRequired as error:
+        raise SettingsError(NO_CONTENT) from error
+    except discord.ConnectionClosed as error:
+        said = f"Discord has closed the connection for good (code {error.code})."
+        raise SettingsError(_CLOSED.get(error.code, said)) from error
+    except AttributeError as error:
+        # Where the first connection fails, discord.py looks for the state of one that never was.
+        if client.ws is not None:
+            raise
+        return type(error.__context__).__name__
+    except _AWAY as error:
+        return type(error).__name__
+    return "it was closed"
+
+
+@contextmanager
+def _manners(client: discord.Client) -> Iterator[None]:
+    """Let discord.py wait and log as is good for an operator; it knows one way for all clients."""
+    library, plainly, pauses = logging.getLogger(discord.client.__name__), Plainly(client), "ExponentialBackoff"
+    library.addFilter(plainly)
+    setattr(discord.client, pauses, Pauses)
+    try:
+        yield
+    finally:
+        setattr(discord.client, pauses, ExponentialBackoff)
+        library.removeFilter(plainly)
 
 
 async def _leave(client: discord.Client) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Self
 
 from bot.access import AccessPolicy
@@ -73,14 +72,13 @@ class Discord:
 
         Where Discord is holds for all clients of a process while this is open.
         """
-        make = partial(
-            Client,
+        client = Client(
             message_content=options.message_content,
             settle_seconds=options.settle_seconds,
             identify_pause=options.identify_pause,
         )
         with reached_at(options.api_url, options.gateway_url):
-            async with logged_in(make, options.token, clock) as client:
+            async with logged_in(client, options.token):
                 yield cls(client, options, clock)
 
     @property

@@ -70,7 +70,7 @@ def _named(name: str, method: str, *, needed: str = "") -> ChatError:
 async def findings(credentials: Credentials, clock: Clock) -> Sequence[Finding]:
     """Look at everything that can be seen with the tokens at hand. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
-        return [note("Slack is not set up; citebot answers in the terminal.", _HOW_TO_ADD)]
+        return [note("Slack is not set up.", _HOW_TO_ADD)]
     async with open_calls(credentials.bot_token, clock, base_url=credentials.api_url) as calls:
         about_bot = await _bot(calls, credentials.bot_token)
         way = _requests(credentials) if credentials.mode == "http" else await _socket(calls, credentials.app_token)

@@ -1,0 +1,80 @@
+"""How the gateway of Discord is kept, lost and left, and what an operator reads of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from bot.adapters.discord.connection import LONGEST_PAUSE, Pauses
+from tests.bot.discord_worlds import DiscordWorld
+from tests.fakes.discord import FakeDiscord
+
+
+def test_no_pause_is_longer_than_a_minute() -> None:
+    pauses = Pauses()
+
+    assert all(0 <= pauses.delay() <= LONGEST_PAUSE for _ in range(1_000))
+
+
+async def test_each_try_to_come_back_is_one_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        fake.gateway.down = 503
+        fake.drop()
+        await logged(caplog)
+        fake.gateway.down = None
+        await fake.connected()
+        await world.end()
+
+    assert {(each.levelno, each.exc_info) for each in caplog.records} == {(logging.WARNING, None)}
+    assert caplog.messages[0] == "the gateway of Discord is away (WSServerHandshakeError); next try in 0.0 seconds"
+
+
+async def test_a_first_try_in_vain_is_one_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with FakeDiscord() as fake:
+        fake.gateway.down = 503
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        beginning = asyncio.create_task(world.begin())
+        await logged(caplog)
+        fake.gateway.down = None
+        while not beginning.done():
+            fake.clock.advance(1)
+            await asyncio.wait({beginning}, timeout=0.05)
+        beginning.result()
+        await world.end()
+
+    assert caplog.messages[0] == (
+        "the gateway of Discord cannot be reached (WSServerHandshakeError); next try in 1 seconds"
+    )
+    assert not any(each.exc_info for each in caplog.records)
+
+
+async def test_a_server_that_is_looked_through_at_the_end_is_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.mention("where is send?")
+        gate = fake.faults.hang("get_channel_messages")
+        await world.begin()
+        await fake.until(lambda: gate.waiting)
+        await world.end()
+        gate.release()
+        await world.begin()
+        await fake.until(lambda: [each for each in world.said() if "Answer to: where is send?" in each])
+        await world.end()
+
+    assert not caplog.records
+
+
+async def logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with asyncio.timeout(5):
+        while not caplog.records:  # noqa: ASYNC110 - a log wakes nobody
+            await asyncio.sleep(0)
