@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from bot.adapters.slack.blocks import RATE
 from bot.adapters.slack.connections import CONNECTIONS
+from tests.fakes import discord
+from tests.fakes.discord import FakeDiscord
 from tests.fakes.slack import Call, FakeSlack
 
 CHANNELS = 6
@@ -143,4 +145,86 @@ class InSlack:
         self._steps[question].append(step)
 
 
-PLATFORMS: Mapping[str, Callable[[], AbstractAsyncContextManager[Platform]]] = {"slack": InSlack.opened}
+class InDiscord:
+    """The fake Discord; an answer stands in the thread of its question, which has the same id."""
+
+    def __init__(self, fake: FakeDiscord) -> None:
+        self._fake = fake
+        self._people = [fake.add_user(f"person{number}") for number in range(PEOPLE)]
+        self._channels = [fake.add_channel(f"team{number}") for number in range(CHANNELS)]
+        self._steps: dict[str, list[Step]] = defaultdict(list)
+        self._under_way: list[discord.Call] = []
+        self._read = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls) -> AsyncGenerator[Platform]:
+        """Serve a Discord until the context ends."""
+        async with FakeDiscord() as fake:
+            yield cls(fake)
+
+    def variables(self) -> Mapping[str, str]:
+        """Return token and addresses."""
+        fake = self._fake
+        return {
+            "DISCORD_TOKEN": fake.token,
+            "DISCORD_API_BASE_URL": fake.api_url,
+            "DISCORD_GATEWAY_URL": fake.gateway_url,
+        }
+
+    def lift_limits(self) -> None:
+        """Turn them off, that of active threads as well."""
+        self._fake.limits.enabled = False
+        self._fake.rules.most_active_threads *= 100
+
+    def now(self) -> float:
+        """Return the fake's time."""
+        return self._fake.clock.now()
+
+    def is_connected(self) -> bool:
+        """Whether a session has its connection."""
+        return any(session.connection is not None for session in self._fake.gateway.sessions)
+
+    async def ask(self, text: str, number: int) -> str:
+        """Mention citebot in a channel."""
+        return self._fake.mention(self._channels[number % CHANNELS], self._people[number % PEOPLE], text)
+
+    def steps(self, question: str) -> Sequence[Step]:
+        """Sort what was called since, and return what is about this question."""
+        calls = self._under_way + self._fake.calls[self._read :]
+        self._read = len(self._fake.calls)
+        self._under_way = [call for call in calls if call.status is None]
+        for call in calls:
+            if call.status is not None and "channel" in call.args:
+                self._note(call)
+        return self._steps[question]
+
+    def text(self, question: str) -> str:
+        """Return what stands in the thread of the question."""
+        return "\n".join(seen.text for seen in self._fake.answers(question))
+
+    def refusals(self) -> int:
+        """Count the 429s."""
+        return sum(call.status == 429 for call in self._fake.calls)
+
+    async def until(self, predicate: Callable[[], object], within: float) -> None:
+        """Wait for the fake."""
+        await self._fake.until(predicate, within=within)
+
+    def _note(self, call: discord.Call) -> None:
+        question = call.args.get("message", "") if call.name == "start_thread_from_message" else call.args["channel"]
+        lines = str(call.fields.get("content") or "").splitlines()
+        buttons = [each for row in call.fields.get("components") or [] for each in row["components"]]
+        step = Step(
+            at=call.at,
+            visible=call.status == 200 and call.name in {"create_message", "edit_message"},
+            text=any(line and not line.startswith("-# ") for line in lines),
+            whole=any(str(each.get("custom_id")).startswith("citebot:good:") for each in buttons),
+        )
+        self._steps[question].append(step)
+
+
+PLATFORMS: Mapping[str, Callable[[], AbstractAsyncContextManager[Platform]]] = {
+    "slack": InSlack.opened,
+    "discord": InDiscord.opened,
+}
