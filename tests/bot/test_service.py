@@ -75,7 +75,12 @@ def forks() -> Iterator[Forks]:
 
 @pytest.fixture
 def settings(home: Path) -> Mapping[str, str]:
-    return {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(home), "CITEBOT_QUESTIONS_PER_MINUTE": "1000", "CITEBOT_WEB_PORT": "0"}
+    return {
+        "PATH": os.environ["PATH"],
+        "CITEBOT_HOME": str(home),
+        "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
+        "CITEBOT_WEB_PORT": "0",
+    }
 
 
 @pytest.fixture
