@@ -103,6 +103,12 @@ def channels_of(message: IncomingMessage) -> tuple[str, ...]:
     return (place.channel, DIRECT) if message.private else (place.channel,)
 
 
+def is_listed(channels: Sequence[str], message: IncomingMessage) -> bool:
+    """Whether a list of channels, named as rules do it, has the one that a message was written in."""
+    names = (message.place.channel, DIRECT) if message.kind == "direct" else (message.place.channel,)
+    return _listed(channels, message.place.platform, names)
+
+
 def people_of(message: IncomingMessage) -> tuple[str, ...]:
     """The names by which rules may mean the author of a message."""
     return (message.author, *(f"role:{role}" for role in message.roles))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 from weakref import WeakValueDictionary
 
-from agent.errors import AgentError, UnknownRun
-from agent.events import AgentEvent
+from agent.errors import AgentError
 from agent.ports import Answer
 from agent.research.approval import decision_in
 from bot.access import AccessPolicy
@@ -21,14 +20,19 @@ from bot.command_line import Invocation, Misspelt, parse
 from bot.commands import Commands
 from bot.descriptions import read_at
 from bot.errors import BotError, ChatError, Refused, Unreachable, unexpected
+from bot.following import Following, runs_of, sections_for
 from bot.inbox import Inbox
 from bot.markdown.safety import safe
 from bot.messages import Content, IncomingMessage
 from bot.observing import Observer, Outcome, Unobserved
 from bot.ports import Answerer, ChatPlatform, Repositories
+from bot.routing.asking import asking
+from bot.routing.router import Routing
+from bot.routing.routes import Route, Unclear
+from bot.sections import Sections
 from bot.slots import Slots
 from bot.surroundings import MOST_MESSAGES, with_thread
-from bot.turn_records import Tally, TurnRecords
+from bot.turn_records import TurnRecords, together
 from bot.turns import Break, Turn
 from bot.usage import Usage
 from indexer.errors import IndexerError
@@ -55,6 +59,7 @@ class Desk:
     repositories: Repositories
     inbox: Inbox
     commands: Commands
+    routing: Routing
     records: TurnRecords
     access: AccessPolicy
     usage: Usage
@@ -127,20 +132,35 @@ class Answering:
         turn.asks = True
         turn.stages.begin()
         message = turn.entry.message
-        self._desk.access.check_place(message)
-        repository = await self._desk.commands.repository(message)
-        if turn.entry.tries == 1:
+        self._desk.routing.check(message)
+        if turn.entry.tries == 1 and not message.about:
             await self._desk.usage.count(message)
         lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
         turn.draft.wait(self._slots.before or int(lock.locked()))
         await turn.reply.begin(turn.draft.growing())
-        async with turn.reply.growing(), lock, self._slots.taken(partial(_show_place, turn)):
-            _show_place(turn, 0)
+        async with turn.reply.growing(), lock:
             await self._check_reply(turn)
             async with self._deadline(turn):
                 question = await self._question(message, platform)
-                tally = await self._follow(turn, question, repository)
-            return await self._finished(turn, tally)
+                route = await self._desk.routing.route(turn.entry, question)
+            if isinstance(route, Unclear):
+                turn.outcome = "paused"
+                return asking(route, turn.entry.run_id)
+            sections = await self._followed(turn, route, question)
+            return await self._finished(turn, sections, route.why)
+
+    async def _followed(self, turn: Turn, route: Route, question: str) -> Sections:
+        """Wait for a place in line, and let the runs of a question come to their answers."""
+        message = turn.entry.message
+        runs = runs_of(turn.entry, route, route.question + question.removeprefix(message.text))
+        turn.runs = tuple(run.id for run in runs)
+        sections = sections_for(runs, turn.entry, route, self._desk.hosts)
+        async with self._slots.taken(partial(_show_place, turn)):
+            turn.reply.show(sections.growing())
+            following = Following(self._desk.agent, sections, turn.reply.show)
+            async with self._deadline(turn):
+                await following.follow(runs, recovered=turn.is_recovered)
+        return sections
 
     async def _check_reply(self, turn: Turn) -> None:
         """Raise `Refused` where a message would go on with what somebody else asked, and may not.
@@ -167,31 +187,6 @@ class Answering:
         people = [each for each in thread if not each.own]
         return with_thread(message.text, people, room=LONGEST_QUESTION)
 
-    async def _follow(self, turn: Turn, question: str, repository: str) -> Tally:
-        """Let the draft and the reply follow the run to its answer."""
-        tally = Tally()
-        async with aclosing(self._events(turn, question, repository)) as events:
-            async for event in events:
-                tally.take(event)
-                if turn.draft.take(event) and event.kind != "answer":
-                    turn.reply.show(turn.draft.growing())
-        return tally
-
-    async def _events(self, turn: Turn, question: str, repository: str) -> AsyncGenerator[AgentEvent, None]:
-        """Take the run up again where an earlier process left it; where it had not begun, begin it."""
-        run, agent = turn.entry.run_id, self._desk.agent
-        if turn.is_recovered:
-            try:
-                async for event in agent.resume(run):
-                    yield event
-            except UnknownRun:
-                log.info("the run of a message had not begun")
-            else:
-                return
-        asked = agent.ask(question, thread=turn.entry.conversation, repository=repository, run_id=run)
-        async for event in asked:
-            yield event
-
     @asynccontextmanager
     async def _deadline(self, turn: Turn) -> AsyncIterator[None]:
         """End the run when its time is over."""
@@ -211,23 +206,24 @@ class Answering:
     async def break_off(self, turn: Turn, reason: Break) -> None:
         """End a turn wherever it is; the agent ends its run itself, unless another process is to go on with it."""
         turn.reason = turn.reason or reason
-        under_way = reason != "handed over" and await self._desk.agent.stop(turn.entry.run_id)
+        stops = [self._desk.agent.stop(run) for run in turn.runs if reason != "handed over"]
+        under_way = any(await asyncio.gather(*stops))
         if turn.task is not None and (not under_way or reason == "superseded"):
             turn.task.cancel()
 
-    async def _finished(self, turn: Turn, tally: Tally) -> Content | None:
-        answer, turn.outcome = turn.draft.answer, _outcome(turn)
-        if turn.reason == "late":
-            return self._sentence(TOO_LONG)
-        if answer is None:
+    async def _finished(self, turn: Turn, sections: Sections, why: str) -> Content | None:
+        turn.outcome, message = _outcome(turn, sections), turn.entry.message
+        if not sections.is_begun:
             return self._sentence(INTERRUPTED)
-        if answer.route == "stopped":
-            return self._sentence(answer.text)
-        message = turn.entry.message
-        record = tally.record(answer, person=message.author)
-        await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, record)
-        fresh = await self._fresh(answer)
-        return turn.draft.settled(fresh, sharing=message.private and message.kind == "command")
+        if turn.reason == "late" and (len(turn.runs) == 1 or not sections.answers):
+            return self._sentence(TOO_LONG)
+        if turn.reason == "stopped" and len(turn.runs) > 1:
+            return self._sentence(STOPPED)
+        if sections.records:
+            record = replace(together(sections.records), why=why, person=message.author)
+            await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, record)
+        fresh = [await self._fresh(answer) for answer in sections.answers]
+        return sections.settled(fresh, sharing=message.private and message.kind == "command")
 
     async def _fresh(self, answer: Answer) -> str:
         """How fresh the answer is; an answer is not lost because that cannot be told."""
@@ -284,8 +280,10 @@ def _show_place(turn: Turn, before: int) -> None:
     turn.reply.show(turn.draft.growing())
 
 
-def _outcome(turn: Turn) -> Outcome:
-    """How a run that has ended went."""
-    if turn.reason == "late":
-        return "late"
-    return _OUTCOMES.get(turn.draft.answer.route, "answered") if turn.draft.answer is not None else "failed"
+def _outcome(turn: Turn, sections: Sections) -> Outcome:
+    """How the runs of a turn that have ended went."""
+    if turn.reason in {"late", "stopped"}:
+        return "late" if turn.reason == "late" else "stopped"
+    routes = [section.draft.answer.route for section in sections if section.draft.answer is not None]
+    outcomes = {_OUTCOMES.get(route, "answered") for route in routes}
+    return "answered" if "answered" in outcomes else next(iter(sorted(outcomes)), "failed")

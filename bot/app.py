@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,6 +20,7 @@ from bot.library import Library
 from bot.occupancy import occupy
 from bot.ports import Answerer, Assistant, Index
 from bot.repository_states import RepositoryState, look
+from bot.routing.signs import Sign
 from bot.settings import RepositoryTable, Settings
 from indexer.models import IndexStatus
 
@@ -54,12 +55,13 @@ class App:
 
 @dataclass(frozen=True, kw_only=True)
 class Stock:
-    """The repositories of a team: to be asked about, watched, and linked to at their hosts on the web."""
+    """The repositories of a team: to be asked about, watched, linked to at their hosts, and told apart."""
 
     library: Library
     watcher: Watcher
     remotes: Sequence[RemoteRepository]
     hosts: frozenset[str]
+    signs: Mapping[str, Sign] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,12 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
         stack.push_async_callback(library.aclose)
         watcher = Watcher(library, SystemClock(), polled=clones, local=heads, pace=Pace(poll=settings.poll_seconds))
         remotes = [clone.remote for clone in clones]
-        yield Stock(library=library, watcher=watcher, remotes=remotes, hosts=_hosts(settings, indexes))
+        signs = {
+            index.name: Sign(page=index.web_url or "", channels=table.channels)
+            for index, table in zip(indexes, tables, strict=True)
+        }
+        hosts = _hosts(settings, indexes)
+        yield Stock(library=library, watcher=watcher, remotes=remotes, hosts=hosts, signs=signs)
 
 
 async def every_status(settings: Settings) -> Sequence[RepositoryState]:

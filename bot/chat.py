@@ -17,6 +17,9 @@ from bot.inbox import Inbox
 from bot.observing import Observer, Unobserved
 from bot.owners import own_name
 from bot.ports import Answerer, ChatPlatform, Repositories
+from bot.routing.ledger import Ledger
+from bot.routing.router import Routing
+from bot.routing.signs import Sign
 from bot.threads import Threads
 from bot.turn_records import TurnRecords
 from bot.usage import Limits, Usage
@@ -26,13 +29,15 @@ FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
 @dataclass(frozen=True, kw_only=True)
 class ChatPolicy:
-    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to."""
+    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to, and what
+    stands for the repositories beside their names."""
 
     hosts: Collection[str] = ()
     access: AccessPolicy = field(default_factory=AccessPolicy)
     limits: Limits = field(default_factory=Limits)
     max_concurrent: int = 8
     deadline: float = 150.0
+    signs: Mapping[str, Sign] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -52,19 +57,23 @@ async def open_chat(
     async with open_database(path) as database:
         inbox = Inbox(database, clock, owner or own_name())
         threads, records = Threads(database, clock), TurnRecords(database, clock)
-        usage = Usage(database, clock, policy.limits)
-        for table in (inbox, threads, records, usage):
+        usage, ledger = Usage(database, clock, policy.limits), Ledger(database, clock)
+        for table in (inbox, threads, records, usage, ledger):
             await table.open()
 
         async def stop(conversation: str) -> bool:
             return await conversations.stop(conversation)
 
+        routing = Routing(
+            repositories=repositories, access=policy.access, threads=threads, ledger=ledger, signs=policy.signs,
+            clock=clock,
+        )  # fmt: skip
         commands = Commands(
-            repositories=repositories, agent=agent, threads=threads, records=records, access=policy.access,
-            clock=clock, stop=stop,
+            repositories=repositories, agent=agent, threads=threads, records=records, routing=routing,
+            access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
         desk = Desk(
-            agent=agent, repositories=repositories, inbox=inbox, commands=commands, records=records,
+            agent=agent, repositories=repositories, inbox=inbox, commands=commands, routing=routing, records=records,
             access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
             observer=observer or Unobserved(),
         )  # fmt: skip

@@ -45,6 +45,17 @@ COMMANDS = (
 )
 
 
+_SEVERAL = """Of several repositories I take
+
+- the one that you name: `shop: where ...`, `in shop, where ...`, `in the shop repo`, its name in quotes, a link to it;
+  a name that is no plain word, such as `shop-api`, is enough anywhere,
+- else the one that the conversation is about: that of its first question, or of `use`. Name another one, and that
+  question alone is about it,
+- else this channel's, else the one that has the files and names of your question. Where nothing tells, I ask.
+
+`in all repositories, ...` and `across shop and website, ...` are answered for each."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Invocation:
     """A command as it was written; `repository` is empty where none was named."""
@@ -79,10 +90,14 @@ def parse(text: str, *, slash: bool, repositories: Sequence[str]) -> Invocation 
     return None
 
 
-def help_text(prefix: str = "") -> str:
-    """List the commands; `prefix` is what is written before them on a platform."""
+def help_text(prefix: str = "", *, several: bool = False) -> str:
+    """List the commands, and with `several` how one of many repositories is meant.
+
+    `prefix` is what is written before commands on a platform.
+    """
     lines = [f"- `{prefix}{command.usage}` {command.does}" for command in COMMANDS]
-    return "\n".join(["Ask me about your code in plain words, or write one of these:", "", *lines])
+    text = "\n".join(["Ask me about your code in plain words, or write one of these:", "", *lines])
+    return f"{text}\n\n{_SEVERAL}" if several else text
 
 
 def _arguments(command: Command, rest: Sequence[str], repositories: Sequence[str]) -> Invocation | Misspelt:

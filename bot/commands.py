@@ -13,6 +13,7 @@ from bot.descriptions import explained, freshness, indexing, refreshed, status_t
 from bot.errors import Refused
 from bot.messages import IncomingMessage
 from bot.ports import Answerer, Repositories
+from bot.routing.router import Routing
 from bot.threads import Threads
 from bot.turn_records import TurnRecords
 
@@ -46,6 +47,7 @@ class Commands:
         agent: Answerer,
         threads: Threads,
         records: TurnRecords,
+        routing: Routing,
         access: AccessPolicy,
         clock: Clock,
         stop: Stop,
@@ -54,6 +56,7 @@ class Commands:
         self._agent = agent
         self._threads = threads
         self._records = records
+        self._routing = routing
         self._access = access
         self._clock = clock
         self._stop = stop
@@ -79,20 +82,17 @@ class Commands:
             Asked(invocation=invocation, message=message, conversation=conversation, show=show)
         )
 
-    async def repository(self, message: IncomingMessage, named: str = "") -> str:
-        """Return the repository that is meant: the one named, the one in use, else the first that is visible here."""
-        visible = self._access.visible(message, self._repositories.names())
-        meant = named or await self._threads.repository(message) or next(iter(visible), "")
-        if not meant:
-            raise Refused("There is no repository that you may ask about in this place.")
-        self._access.check_repository(message, meant)
-        return meant
+    async def _meant(self, asked: Asked) -> str:
+        """The repository named, or the one that is meant here; empty where it may be any."""
+        return await self._routing.meant(asked.message, asked.conversation, asked.invocation.repository)
 
-    async def _help(self, _: Asked) -> str:
-        return help_text()
+    async def _help(self, asked: Asked) -> str:
+        return help_text(several=len(self._access.visible(asked.message, self._repositories.names())) > 1)
 
     async def _status(self, asked: Asked) -> str:
-        name = await self.repository(asked.message, asked.invocation.repository)
+        name = await self._meant(asked)
+        if not name:
+            return await self._repos(asked)
         return status_text(await self._repositories.status(name), self._clock.now())
 
     async def _repos(self, asked: Asked) -> str:
@@ -101,12 +101,14 @@ class Commands:
         return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about in this place."
 
     async def _use(self, asked: Asked) -> str:
-        name = await self.repository(asked.message, asked.invocation.repository)
-        await self._threads.use(asked.message, name)
+        name = await self._meant(asked)
+        await self._routing.use(asked.message, asked.conversation, name)
         return f"Questions here are about `{name}` from now on."
 
     async def _reindex(self, asked: Asked) -> str:
-        name = await self.repository(asked.message, asked.invocation.repository)
+        name = await self._meant(asked)
+        if not name:
+            raise Refused("There are several repositories. Write which one: `reindex NAME`. `repos` lists them.")
         self._access.check_reindex(asked.message, name)
         report = await self._repositories.refresh(
             name, full=asked.invocation.full, progress=lambda progress: asked.show(indexing(name, progress))
@@ -128,12 +130,14 @@ class Commands:
         record = await self._records.last(asked.conversation)
         if record is None:
             return NOTHING_YET
-        if record.repository:
-            self._access.check_repository(asked.message, record.repository)
+        for repository in record.repositories or filter(None, (record.repository,)):
+            self._access.check_repository(asked.message, repository)
         return explained(record)
 
     async def _forget(self, asked: Asked) -> str:
         await self._stop(asked.conversation)
-        await self._agent.forget(asked.conversation)
+        for conversation in (asked.conversation, *await self._routing.asides(asked.conversation)):
+            await self._agent.forget(conversation)
+        await self._routing.forget(asked.conversation)
         await self._records.forget(asked.conversation)
         return "I have forgotten this conversation."

@@ -21,6 +21,7 @@ from bot.observing import Load, Stages
 from bot.owners import is_gone
 from bot.ports import ChatPlatform
 from bot.replies import Reply
+from bot.routing.asking import number_in
 from bot.slots import Slots
 from bot.threads import Threads
 from bot.turns import Break, Turn
@@ -34,6 +35,7 @@ DRAIN_SECONDS = 20.0
 MOST_SHAREABLE = 200
 THANKS = "Thank you, noted."
 DECIDED = "This does not wait for anybody any more."
+CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +95,9 @@ class Conversations:
             return "ignored"
         if await self._desk.inbox.find(message.key) is not None:
             return "duplicate"
-        entry = await self._desk.inbox.store(message, await self._threads.enter(message))
+        conversation = await self._threads.enter(message)
+        message = await self._desk.routing.completed(message, conversation)
+        entry = await self._desk.inbox.store(message, conversation)
         if entry is None:
             return "duplicate"
         self._begin(entry)
@@ -107,6 +111,7 @@ class Conversations:
                 await self.receive(message)
             return
         await self._supersede(entry.id)
+        await self._desk.routing.close(entry.run_id)
         revised = await self._desk.inbox.revise(message)
         if revised is not None:
             self._begin(revised)
@@ -117,6 +122,7 @@ class Conversations:
         if entry is None:
             return
         await self._supersede(entry.id)
+        await self._desk.routing.close(entry.run_id)
         withdrawn = await self._desk.inbox.withdraw(key)
         if withdrawn is None:
             return
@@ -133,8 +139,12 @@ class Conversations:
         if press.action in {"good", "bad"}:
             await self._desk.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
-        if press.author != entry.message.author:
-            return NOT_YOURS
+        return await self._ordered(entry, press) if press.author == entry.message.author else NOT_YOURS
+
+    async def _ordered(self, entry: Entry, press: Press) -> str:
+        """Do what the author of a question says with a button."""
+        if press.action == "choose":
+            return await self._choose(entry, press)
         if press.action == "share":
             return await self._share(entry, press)
         if press.action == "stop":
@@ -164,6 +174,20 @@ class Conversations:
     async def check_store(self) -> None:
         """Raise `InboxError` where messages cannot be stored."""
         await self._desk.inbox.check()
+
+    async def _choose(self, entry: Entry, press: Press) -> str:
+        """Answer a question about the repository that its author has chosen, in the message that asked for it."""
+        if entry.id in self._turns:  # the buttons show, and are being noted
+            await self._turns[entry.id].ended.wait()
+        chosen = await self._desk.routing.chosen(entry, number_in(press.value))
+        if chosen is None:
+            return CHOSEN
+        chosen = replace(chosen, roles=press.roles, external=press.external)
+        revised = await self._desk.inbox.revise(chosen, run_id=entry.run_id)
+        if revised is not None:  # else another press was faster
+            await self._desk.routing.close(entry.run_id)
+            self._begin(revised)
+        return ""
 
     async def _share(self, entry: Entry, press: Press) -> str:
         """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""

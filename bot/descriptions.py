@@ -77,6 +77,7 @@ def explained(record: TurnRecord) -> str:
     lines = [
         f"- Route: {record.route}",
         f"- Repository: {one_line(record.repository) or 'none'}" + (f" at {record.commit[:7]}" * bool(record.commit)),
+        f"- Because: {_plain(record.why, ticks=True)}" * bool(record.why),
         f"- Files read: {_files(record.files)}",
         f"- Searched for: {', '.join(f'`{_plain(query)}`' for query in record.searched[:5])}" * bool(record.searched),
         f"- Model: {one_line(record.model or 'none')}",
@@ -92,5 +93,6 @@ def _files(files: Sequence[str]) -> str:
     return (f"{named} and {more} more" if more > 0 else named) or "none"
 
 
-def _plain(text: str) -> str:
-    return one_line(text).replace("`", "'")[:200]
+def _plain(text: str, *, ticks: bool = False) -> str:
+    line = one_line(text)
+    return (line if ticks else line.replace("`", "'"))[:200]

@@ -9,7 +9,7 @@ from agent.events import AgentEvent
 from agent.ports import Answer, Citation
 from bot.markdown.safety import safe
 from bot.markdown.showing import link_target, one_line, place
-from bot.messages import Button, Content
+from bot.messages import Button, ButtonAction, Content
 
 LONGEST_STATUS = 140
 # What a tool does, with the argument that says with what.
@@ -77,8 +77,7 @@ class Draft:
             return self._button("approve", "Approve"), self._button("abort", "Abort")
         if answer.route in {"failed", "stopped", "blocked"}:
             return ()
-        good = self._button("good", "Helpful"), self._button("bad", "Not helpful")
-        return (*good, self._button("share", "Share")) if sharing else good
+        return feedback_buttons(self._run_id, sharing=sharing)
 
     def _button(self, action: Any, label: str) -> Button:
         return Button(action=action, label=label, value=self._run_id)
@@ -100,6 +99,13 @@ class Draft:
 
     def _answered(self, payload: Mapping[str, Any]) -> None:
         self.answer = payload["answer"]
+
+
+def feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button, ...]:
+    """The buttons below an answer; one that only its asker sees can be shared."""
+    labels: dict[ButtonAction, str] = {"good": "Helpful", "bad": "Not helpful"}
+    labels |= {"share": "Share"} if sharing else {}
+    return tuple(Button(action=action, label=label, value=run_id) for action, label in labels.items())
 
 
 def source(citation: Citation, hosts: Collection[str]) -> str:

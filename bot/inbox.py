@@ -83,17 +83,24 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def revise(self, message: IncomingMessage) -> Entry | None:
+    async def revise(self, message: IncomingMessage, *, run_id: str = "") -> Entry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
         Runs of one message begin alike, so that its reply is known by the same nonce. None where the message is not
-        known or was withdrawn.
+        known, was withdrawn, or has come under another run than the one given.
         """
         row = await self._database.row(
             "UPDATE inbox SET body = ?, state = 'received', run_id = substr(run_id, 1, 20) || ?, tries = 0, "
             "owner = '', stop = 0, received_at = ?, updated_at = ? "
-            f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
-            (_body(message), uuid.uuid4().hex[20:], self._clock.now(), self._clock.now(), *_values(message.key)),
+            f"WHERE {_KEY} AND state <> 'withdrawn' AND ? IN ('', run_id) RETURNING {_COLUMNS}",
+            (
+                _body(message),
+                uuid.uuid4().hex[20:],
+                self._clock.now(),
+                self._clock.now(),
+                *_values(message.key),
+                run_id,
+            ),
         )
         return _entry(row) if row else None
 
@@ -226,7 +233,8 @@ def _body(message: IncomingMessage) -> str:
 def _entry(row: Sequence[Any]) -> Entry:
     entry_id, conversation, body, state, run_id, handles, tries, claims, received_at = row
     fields = json.loads(body)
-    message = IncomingMessage(**fields | {"place": Place(**fields["place"]), "roles": tuple(fields["roles"])})
+    several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}
+    message = IncomingMessage(**fields | several | {"place": Place(**fields["place"])})
     return Entry(
         id=entry_id,
         message=message,

@@ -106,6 +106,10 @@ class Library:
             self._begin(name, full=False)
         return code
 
+    async def peek(self, name: str) -> CodeSearch:
+        """Hold what is indexed of a repository by now, and begin nothing."""
+        return await self._index(name).pin()
+
     async def refresh(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
         """Bring the newest commit of a repository here, and index it."""
         self._index(name)

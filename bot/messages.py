@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import quote
 
 MessageKind = Literal["mention", "follow_up", "direct", "command"]
-ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort"]
+ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +46,8 @@ class IncomingMessage:
     `kind` is how it was addressed: a `follow_up` names nobody. `private` says that nobody but the author reads the
     reply (a DM, an ephemeral answer). `in_thread` says that there was a thread before the message. `external` says that
     people of other organisations read the channel, or that the author is one; `mentions_others` that somebody else is
-    addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the epoch.
+    addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the epoch. `about` are the
+    repositories that the author chose when asked which ones are meant.
     """
 
     place: Place
@@ -61,6 +62,7 @@ class IncomingMessage:
     in_thread: bool = False
     external: bool = False
     mentions_others: bool = False
+    about: tuple[str, ...] = ()
 
     @property
     def key(self) -> MessageKey:

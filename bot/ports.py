@@ -60,6 +60,9 @@ class Repositories(Protocol):
     ) -> RefreshReport:
         """Index the newest commit of a repository; `progress` is told how far that has come, in the event loop."""
 
+    async def peek(self, name: str) -> CodeSearch:
+        """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` where that is nothing."""
+
 
 class Answerer(Protocol):
     """The agent as conversations need it: runs that have names, and can be taken up again or stopped."""

@@ -138,6 +138,7 @@ def chat_policy(settings: Settings, team: Team) -> ChatPolicy:
     return ChatPolicy(
         hosts=team.stock.hosts,
         access=settings.access,
+        signs=team.stock.signs,
         limits=Limits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,

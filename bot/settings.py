@@ -95,6 +95,7 @@ Folder = Annotated[Path, BeforeValidator(_absolute)]
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+Channels = tuple[Annotated[str, Field(pattern=r"^[^\s*]+$")], ...]
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
 Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
@@ -117,6 +118,7 @@ class RepositoryTable(BaseModel):
     web_url: Address | None = None
     include: Globs = ()
     exclude: Globs = ()
+    channels: Channels = ()
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:

@@ -27,7 +27,10 @@ _TABLES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRecord:
-    """How an answer came about; `person` asked for it, and tokens are those of all model calls together."""
+    """How an answer came about; `person` asked for it, and tokens are those of all model calls together.
+
+    `why` tells how its repository was found. An answer about several names them in `repositories` as well.
+    """
 
     repository: str
     commit: str
@@ -40,6 +43,8 @@ class TurnRecord:
     input_tokens: int = 0
     output_tokens: int = 0
     person: str = ""
+    why: str = ""
+    repositories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +74,7 @@ class Tally:
             self._input += int(event.payload.get("input_tokens") or 0)
             self._output += int(event.payload.get("output_tokens") or 0)
 
-    def record(self, answer: Answer, *, person: str) -> TurnRecord:
+    def record(self, answer: Answer, *, person: str = "") -> TurnRecord:
         """Return what is to be kept of the turn."""
         return TurnRecord(
             repository=answer.repository,
@@ -84,6 +89,25 @@ class Tally:
             output_tokens=self._output,
             person=person,
         )
+
+
+def together(records: Sequence[TurnRecord]) -> TurnRecord:
+    """Make one record of those of the runs that answered one turn, of which there is one at least."""
+    if len(records) == 1:
+        return records[0]
+    return TurnRecord(
+        repository=", ".join(each.repository for each in records),
+        commit="",
+        route=", ".join(dict.fromkeys(each.route for each in records)),
+        model=", ".join(dict.fromkeys(each.model for each in records if each.model)) or None,
+        seconds=max(each.seconds for each in records),
+        files=tuple(f"{each.repository}: {path}" for each in records for path in each.files)[:_MOST_FILES],
+        searched=tuple(dict.fromkeys(query for each in records for query in each.searched)),
+        model_calls=sum(each.model_calls for each in records),
+        input_tokens=sum(each.input_tokens for each in records),
+        output_tokens=sum(each.output_tokens for each in records),
+        repositories=tuple(each.repository for each in records),
+    )
 
 
 class TurnRecords:
@@ -150,4 +174,4 @@ class TurnRecords:
 
 def _record(text: str) -> TurnRecord:
     fields = json.loads(text)
-    return TurnRecord(**fields | {"files": tuple(fields["files"]), "searched": tuple(fields["searched"])})
+    return TurnRecord(**fields | {name: tuple(fields.get(name, ())) for name in ("files", "searched", "repositories")})

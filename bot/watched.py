@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from agent.ports import CodeSearch
 from bot.ports import Repositories
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
@@ -43,3 +44,7 @@ class WatchedRepositories:
     ) -> RefreshReport:
         """Index the newest commit of a repository."""
         return await self._repositories.refresh(name, full=full, progress=progress)
+
+    async def peek(self, name: str) -> CodeSearch:
+        """Hold what is indexed of a repository by now."""
+        return await self._repositories.peek(name)

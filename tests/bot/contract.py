@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bot.messages import ButtonAction
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+from tests.fakes.parts import FakeIndex
 
 LIMIT = 5.0  # seconds that nothing here comes near
 GLANCE = 0.002  # seconds between two looks, in which the threads of the database run
@@ -43,6 +44,9 @@ class World(Protocol):
 
     async def press(self, action: ButtonAction, *, author: str = "ann") -> str:
         """Press a button under citebot's newest message; return what the person is told."""
+
+    async def choose(self, label: str, *, author: str = "ann") -> str:
+        """Press the button with a label under citebot's newest message; return what the person is told."""
 
     def said(self) -> list[str]:
         """All that citebot's messages show now, oldest first: text, status and footer."""
@@ -268,6 +272,88 @@ async def nobody_is_pinged_by_an_answer(world: World) -> None:
     assert "<@U1>" not in said
 
 
+def have(world: World, *names: str) -> None:
+    """Let there be several repositories; `send` is in all of them."""
+    world.repositories.indexes.clear()
+    world.repositories.indexes.update({name: FakeIndex() for name in names})
+
+
+async def an_unclear_question_is_answered_once_its_author_has_chosen(world: World) -> None:
+    have(world, "shop", "website")
+    await world.mention("where is send?")
+    await settled(world, "Which repository do you mean?")
+    assert world.agent.asked == []
+    assert "Only who asked" in await world.choose("website", author="bob")
+    await world.choose("website")
+    (said,) = await settled(world, "Answer to: where is send?")
+    assert "website at 0123456" in said
+    assert "Which repository" not in said
+
+
+async def a_choice_outlives_a_kill(world: World) -> None:
+    have(world, "shop", "website")
+    await world.mention("where is send?")
+    await settled(world, "Which repository do you mean?")
+    await world.end()
+    await world.begin()
+    await world.choose("website")
+    await settled(world, "Answer to: where is send?")
+
+
+async def a_choice_is_said_in_words_as_well(world: World) -> None:
+    have(world, "shop", "website")
+    thread = await world.mention("where is send?")
+    await settled(world, "Which repository do you mean?")
+    await world.follow_up("the website one, please", thread=thread)
+    _, said = await settled(world, "Which repository", "Answer to: where is send?")
+    assert "website at 0123456" in said
+
+
+async def a_thread_stays_with_the_repository_of_its_first_question(world: World) -> None:
+    have(world, "shop", "website")
+    thread = await world.mention("in the website repo, where is send?")
+    await settled(world, "Answer to: where is send?")
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "website at", "website at")
+    await world.follow_up("shop: who calls it there?", thread=thread)
+    *_, said = await settled(world, "website at", "website at", "shop at")
+    assert "the conversation stays with `website`" in said
+    await world.follow_up("and its tests?", thread=thread)
+    await settled(world, "website at", "website at", "shop at", "website at")
+
+
+async def a_question_about_several_repositories_gets_one_answer(world: World) -> None:
+    have(world, "shop", "website", "docs")
+    await world.mention("across shop and website, where is send?")
+    (said,) = await settled(world, "website at 0123456")
+    assert said.count("Answer to: where is send?") == 2
+    assert said.index("shop") < said.index("website")
+    assert {repository for _, _, repository in world.agent.asked} == {"shop", "website"}
+
+
+async def a_killed_answer_about_several_repositories_is_completed_once(world: World) -> None:
+    have(world, "shop", "website")
+    world.agent.gate = asyncio.Event()
+    await world.mention("in all repositories, where is send?")
+    await world.agent.begun.acquire()
+    await world.agent.begun.acquire()
+    await world.crash()
+    world.agent.gate = None
+    await world.begin()
+    (said,) = await settled(world, "website at 0123456")
+    assert said.count("Answer to: where is send?") == 2
+    assert len(world.agent.asked) == 2
+    assert len(world.agent.resumed) == 2
+
+
+async def why_tells_how_the_repository_was_found(world: World) -> None:
+    have(world, "shop", "website")
+    thread = await world.mention("shop: where is send?")
+    await settled(world, "Answer to")
+    await world.mention("why", thread=thread)
+    await settled(world, "Answer to", "Because: the question names it")
+
+
 CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_mention_gets_one_answer,
     the_answer_says_how_fresh_it_is,
@@ -294,4 +380,11 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     an_answer_cut_short_by_the_end_is_completed_by_the_next_process,
     after_three_kills_the_message_is_closed,
     nobody_is_pinged_by_an_answer,
+    an_unclear_question_is_answered_once_its_author_has_chosen,
+    a_choice_outlives_a_kill,
+    a_choice_is_said_in_words_as_well,
+    a_thread_stays_with_the_repository_of_its_first_question,
+    a_question_about_several_repositories_gets_one_answer,
+    a_killed_answer_about_several_repositories_is_completed_once,
+    why_tells_how_the_repository_was_found,
 )

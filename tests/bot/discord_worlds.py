@@ -174,6 +174,15 @@ class DiscordWorld:
         await self.fake.until(lambda: pressing.followups)
         return pressing.followups[-1].shown
 
+    async def choose(self, label: str, *, author: str = "ann") -> str:
+        found = await self.fake.until(lambda: [each for each in self.replies() if label in each.buttons])
+        pressing = self.fake.press(found[-1].id, self.people[author], label)
+        await self.fake.until(lambda: pressing.acknowledged)
+        if author == "ann":
+            return ""
+        await self.fake.until(lambda: pressing.followups)
+        return pressing.followups[-1].shown
+
     def replies(self) -> list[Seen]:
         """What citebot has written anywhere, oldest first."""
         channels = list(self.fake.world.channels)

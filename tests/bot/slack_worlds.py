@@ -181,6 +181,16 @@ class SlackWorld:
         await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > told)
         return self.fake.ephemeral(self.channel, user)[-1].text
 
+    async def choose(self, label: str, *, author: str = "ann") -> str:
+        user, told = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
+        newest = await self.fake.until(lambda: [each for each in self.replies() if _named(each, label)])
+        await self.fake.press(self.channel, newest[-1].ts, _named(newest[-1], label), user=user)
+        await self.fake.delivered()
+        if author == "ann":
+            return ""
+        await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > told)
+        return self.fake.ephemeral(self.channel, user)[-1].text
+
     async def _press(self, action: ButtonAction, user: str) -> None:
         """Use a button; a stream has Slack's own for stopping, and the reaction."""
         name = RATE if action in {"good", "bad"} else f"{PREFIX}{action}"
@@ -211,6 +221,13 @@ class SlackWorld:
         elements = [element for block in seen.blocks for element in block.get("elements", [])]
         rating = next(element for element in elements if element.get("action_id") == RATE)
         return str(rating["positive_button" if action == "good" else "negative_button"]["value"])
+
+
+def _named(seen: Seen, label: str) -> str:
+    """The id of the button with a label, or nothing."""
+    elements = [element for block in seen.blocks for element in block.get("elements", [])]
+    found = (each["action_id"] for each in elements if each.get("type") == "button" and each["text"]["text"] == label)
+    return str(next(found, ""))
 
 
 def shown(seen: Seen) -> str:

@@ -138,7 +138,7 @@ async def test_repositories_that_may_not_be_asked_about_are_not_listed(world: Fa
 
 
 async def test_a_conversation_is_forgotten(world: FakeWorld) -> None:
-    thread = await world.mention("where is send?")
+    thread = await world.mention("in demo, where is send?")
     await settled(world, "Answer to")
     await world.mention("forget", thread=thread)
     await settled(world, "Answer to", "I have forgotten this conversation.")

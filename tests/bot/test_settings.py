@@ -295,3 +295,17 @@ def test_prices_are_dollars_for_a_million_tokens_of_a_model(tmp_path: Path) -> N
 def test_what_is_no_address_is_told_how_one_begins(variable: str, value: str, beginning: str) -> None:
     with pytest.raises(SettingsError, match=f"{variable}: This is no address. It has to begin with {beginning}"):
         Settings.load({variable: value})
+
+
+def test_a_repository_names_its_channels(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('[[repositories]]\npath = "shop"\nchannels = ["slack:C1", "direct"]\n')
+
+    assert Settings.load({}, tmp_path).repositories[0].channels == ("slack:C1", "direct")
+
+
+@pytest.mark.parametrize("channels", ['["a b"]', '["*"]', '[""]', '"slack:C1"', "[1]"])
+def test_channels_that_are_none_are_refused_with_their_table(tmp_path: Path, channels: str) -> None:
+    (tmp_path / "citebot.toml").write_text(f'[[repositories]]\npath = "shop"\nchannels = {channels}\n')
+
+    with pytest.raises(SettingsError, match="repositories 1 channels"):
+        Settings.load({}, tmp_path)

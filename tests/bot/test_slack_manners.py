@@ -16,7 +16,7 @@ from bot.access import AccessPolicy, Rule
 from bot.chat import ChatPolicy
 from bot.usage import Limits
 from indexer.models import IndexStatus
-from tests.bot.contract import settled, until
+from tests.bot.contract import have, settled, until
 from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import ANSWER, CITATION, HEAD, event
@@ -349,3 +349,16 @@ async def test_unknown_commands_buttons_and_shortcuts_are_acknowledged(world: Sl
     await world.fake.delivered()
 
     assert all(each.acked and len(each.attempts) == 1 for each in world.fake.deliveries.sent)
+
+
+async def test_who_asks_in_private_is_asked_back_in_private(world: SlackWorld) -> None:
+    have(world, "shop", "website")
+    ann = world.people["ann"]
+    await world.fake.slash("/citebot", "where is send?", channel=world.channel, user=ann)
+    asked = await whispered(world, "Which repository do you mean?")
+
+    await world.fake.press(world.channel, asked.ts, asked.buttons[1], user=ann)
+
+    await whispered(world, "Answer to: where is send?")
+    assert [repository for _, _, repository in world.agent.asked] == ["website"]
+    assert world.replies() == []

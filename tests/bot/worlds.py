@@ -110,6 +110,12 @@ class FakeWorld:
         newest = list(self.platform.messages.values())[-1].handle
         return await self.conversations.press(Press(handle=newest, action=action, author=author))
 
+    async def choose(self, label: str, *, author: str = "ann") -> str:
+        shown = list(self.platform.messages.values())[-1]
+        button = next(each for each in shown.content.buttons if each.label == label)
+        press = Press(handle=shown.handle, action=button.action, author=author, value=button.value)
+        return await self.conversations.press(press)
+
     def said(self) -> list[str]:
         contents = [shown.content for shown in self.platform.messages.values()]
         return ["\n".join(filter(None, (each.text, each.status, each.footer))) for each in contents]

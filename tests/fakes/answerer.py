@@ -9,20 +9,24 @@ from dataclasses import dataclass, field, replace
 from agent.errors import UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer
+from indexer.errors import NotIndexed
 from indexer.models import Drift, IndexStatus, Location, Progress, RefreshReport
-from tests.fakes.parts import ANSWER, FakeIndex, event
+from tests.fakes.parts import ANSWER, FakeCode, FakeIndex, event
 
 
 @dataclass
 class Runs:
     """What is kept of runs: those broken off, and those that were answered."""
 
-    broken_off: dict[str, str] = field(default_factory=dict)
+    broken_off: dict[str, tuple[str, str]] = field(default_factory=dict)
     answered: dict[str, Answer] = field(default_factory=dict)
 
 
 class FakeAnswerer:
-    """Answers `Answer to: <question>`. With a `gate`, a run tells a stage and waits for it before it answers."""
+    """Answers `Answer to: <question>` about the repository that it is asked about.
+
+    With a `gate`, a run tells a stage and waits for it before it answers.
+    """
 
     def __init__(
         self, *, runs: Runs | None = None, gate: asyncio.Event | None = None, route: str = "fast_path"
@@ -33,6 +37,7 @@ class FakeAnswerer:
         self.begun = asyncio.Semaphore(0)
         self.most_at_once = 0
         self.error: Exception | None = None
+        self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
         self.gate = gate
         self.runs = runs or Runs()
         self._route = route
@@ -42,7 +47,7 @@ class FakeAnswerer:
         self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread, repository))
-        async for told in self._told(question, run_id or "run"):
+        async for told in self._told(question, run_id or "run", repository or "demo"):
             yield told
 
     async def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
@@ -52,7 +57,8 @@ class FakeAnswerer:
         if run_id not in self.runs.broken_off:
             raise UnknownRun("There is no such run.")
         self.resumed.append(run_id)
-        async for told in self._told(self.runs.broken_off[run_id], run_id):
+        question, repository = self.runs.broken_off[run_id]
+        async for told in self._told(question, run_id, repository):
             yield told
 
     async def stop(self, run_id: str) -> bool:
@@ -63,9 +69,9 @@ class FakeAnswerer:
     async def forget(self, thread: str) -> None:
         self.forgotten.append(thread)
 
-    async def _told(self, question: str, run_id: str) -> AsyncIterator[AgentEvent]:
+    async def _told(self, question: str, run_id: str, repository: str) -> AsyncIterator[AgentEvent]:
         self._stops[run_id] = asyncio.Event()
-        self.runs.broken_off[run_id] = question
+        self.runs.broken_off[run_id] = question, repository
         self.most_at_once = max(self.most_at_once, len(self._stops))
         try:
             yield event("step_start", node="retrieval", stage="Searching `send`")
@@ -74,8 +80,10 @@ class FakeAnswerer:
             self.begun.release()
             if self.error is not None:
                 raise self.error
-            stopped = await self._stopped(run_id)
-            answer = self._answer(question, stopped=stopped)
+            if repository == self.fails:
+                raise NotIndexed("The index is gone.")
+            stopped = await self._stopped(run_id, asyncio.Event() if repository == self.slow else self.gate)
+            answer = replace(self._answer(question, stopped=stopped), repository=repository)
             del self.runs.broken_off[run_id]
             if not stopped:
                 self.runs.answered[run_id] = answer
@@ -84,10 +92,10 @@ class FakeAnswerer:
         finally:
             del self._stops[run_id]
 
-    async def _stopped(self, run_id: str) -> bool:
-        if self.gate is None:
+    async def _stopped(self, run_id: str, gate: asyncio.Event | None) -> bool:
+        if gate is None:
             return False
-        waits = [asyncio.ensure_future(each.wait()) for each in (self._stops[run_id], self.gate)]
+        waits = [asyncio.ensure_future(each.wait()) for each in (self._stops[run_id], gate)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -127,3 +135,6 @@ class FakeRepositories:
                 loop.call_soon_threadsafe(progress, told)
 
         return await self.indexes[name].refresh(full=full, progress=tell)
+
+    async def peek(self, name: str) -> FakeCode:
+        return await self.indexes[name].pin()

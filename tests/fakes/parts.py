@@ -72,13 +72,19 @@ ANSWER = Answer(
 
 
 class FakeCode:
-    """A repository with one method in it, `Session.send`; remembers what was searched for."""
+    """A repository with one method in it, `Session.send`, and the names and files that a test adds.
+
+    Remembers what was searched for. `gate` holds lookups until it is set.
+    """
 
     repository = "demo"
     commit = Commit(sha=HEAD, branch="main", committed_at=0, subject="Begin")
 
     def __init__(self) -> None:
         self.searches: list[tuple[str, int, Filters | None, SearchMode]] = []
+        self.names: list[str] = ["send", "Session.send"]
+        self.paths: list[str] = []
+        self.gate: asyncio.Event | None = None
 
     async def search(
         self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
@@ -90,7 +96,12 @@ class FakeCode:
         return Passage(location=HIT.location, text=HIT.text, language="python")
 
     async def definitions(self, name: str) -> Sequence[Definition]:
-        return [SEND] if name in {"send", "Session.send"} else []
+        if self.gate is not None:
+            await self.gate.wait()
+        if name in {"send", "Session.send"} & set(self.names):
+            return [SEND]
+        plain = dataclasses.replace(SEND.symbol, name=name.rpartition(".")[2], qualified_name=name)
+        return [Definition(path="src/more.py", symbol=plain)] if name in self.names else []
 
     async def enclosing(self, location: Location) -> Sequence[Definition]:
         return []
@@ -105,7 +116,7 @@ class FakeCode:
         return []
 
     async def files(self) -> Sequence[FileEntry]:
-        return []
+        return [FileEntry(path=path, language="python", source_type="code", lines=9) for path in self.paths]
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         return Matches(lines=(), files_searched=0, complete=True)

@@ -31,7 +31,7 @@ def pressed(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
     if action_id == RATE:
         opinion, _, value = value.partition(":")
         return (cast("ButtonAction", opinion), value) if opinion in {"good", "bad"} else None
-    action = action_id.removeprefix(PREFIX)
+    action = action_id.removeprefix(PREFIX).partition(".")[0]
     known = action_id.startswith(PREFIX) and action in get_args(ButtonAction)
     return (cast("ButtonAction", action), value) if known else None
 
@@ -42,15 +42,17 @@ def _line(words: str) -> Block:
 
 def _buttons(buttons: tuple[Button, ...]) -> list[Block]:
     rating = {button.action: button for button in buttons if button.action in {"good", "bad"}}
-    others = [_button(button) for button in buttons if button.action not in rating]
+    others = [_button(button, number) for number, button in enumerate(buttons) if button.action not in rating]
     found: list[Block] = [{"type": "actions", "elements": others}] if others else []
     if len(rating) == 2:
         found.append({"type": "context_actions", "elements": [_rating(rating["good"], rating["bad"])]})
     return found
 
 
-def _button(button: Button) -> Block:
-    element = {"type": "button", "action_id": f"{PREFIX}{button.action}", "text": _words(button.label)}
+def _button(button: Button, number: int) -> Block:
+    # Slack wants the ids of a block to differ, and there may be several buttons that choose.
+    name = f"{PREFIX}{button.action}.{number}" if button.action == "choose" else f"{PREFIX}{button.action}"
+    element = {"type": "button", "action_id": name, "text": _words(button.label)}
     element |= {"value": button.value} if button.value else {}
     style = _STYLES.get(button.action)
     return element | ({"style": style} if style else {})

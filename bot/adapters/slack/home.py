@@ -35,13 +35,14 @@ class Home:
 
     async def view(self, place: Place, person: str, *, external: bool) -> Mapping[str, Any]:
         """Return the view."""
-        lines = [] if external else [await self._line(name) for name in self._names(place, person)]
+        names = [] if external else self._names(place, person)
+        lines = [await self._line(name) for name in names]
         shown = [_section(mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
             shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; write me `repos`."))
         none = _section("There is no repository that you may ask about.")
         blocks = [_header("Repositories"), *(shown or [none]), {"type": "divider"}, _section(_ASK)]
-        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": help_text()}]}
+        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": help_text(several=len(names) > 1)}]}
 
     def _names(self, place: Place, person: str) -> Sequence[str]:
         asking = IncomingMessage(

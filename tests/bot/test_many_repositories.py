@@ -1,0 +1,90 @@
+"""Twenty real repositories in one bot: opened as configured, told apart by the code in them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.app import open_stock
+from bot.routing.clues import clues_in
+from bot.routing.lookups import Lookups
+from bot.routing.signs import Sign
+from bot.routing.weighing import winner
+from bot.settings import RepositoryTable, Settings
+from indexer.errors import NotIndexed
+from indexer.models import Progress
+from tests.fakes.repositories import GitRepo
+
+COUNT = 20
+
+
+class Unseen:
+    """A display that shows nothing."""
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+        yield lambda _: None
+
+    def note(self, text: str) -> None:
+        pass
+
+
+def repositories(path: Path, count: int = COUNT) -> tuple[RepositoryTable, ...]:
+    """Repositories that share a module and have one of their own."""
+    for number in range(count):
+        repo = GitRepo(path / f"service-{number}")
+        repo.write("common/log.py", "def log_line(text):\n    print(text)\n")
+        own = f"class Part{number}Error(Exception):\n    pass\n\n\ndef run_{number}():\n    raise Part{number}Error\n"
+        repo.write(f"src/part{number}.py", own)
+        repo.commit()
+    names = (f"service-{number}" for number in range(count))
+    return tuple(
+        RepositoryTable(
+            path=path / name,
+            web_url=f"https://git.example.com/team/{name}",
+            channels=("slack:C1",) if name == "service-3" else (),
+        )
+        for name in names
+    )
+
+
+async def test_questions_find_their_repository_among_twenty(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home", repositories=repositories(tmp_path))
+    async with open_stock(settings, tmp_path, Unseen()) as stock:
+        library = stock.library
+        lookups = Lookups(library, seconds=20)
+        nothing = await lookups.find(clues_in("where is log_line?"), library.names())
+        await asyncio.gather(*(library.refresh(name) for name in library.names()))
+        started = time.perf_counter()
+        found = {
+            question: winner((await lookups.find(clues_in(question), library.names())).found)
+            for question in (
+                "who calls run_7?",
+                "where is Part11Error raised?",
+                "what does src/part4.py do?",
+                'File "/srv/app/src/part9.py", line 6, in run_9',
+                "where is log_line?",
+                "what is in common/log.py?",
+            )
+        }
+        seconds = time.perf_counter() - started
+
+    assert list(found.values()) == ["service-7", "service-11", "service-4", "service-9", None, None]
+    assert not any(nothing.found.values())
+    assert stock.signs["service-3"] == Sign(page="https://git.example.com/team/service-3", channels=("slack:C1",))
+    assert seconds < 6 * 1.5
+
+
+@pytest.mark.parametrize("name", ["service-1", "elsewhere"])
+async def test_looking_into_a_repository_begins_nothing(tmp_path: Path, name: str) -> None:
+    settings = Settings(home=tmp_path / "home", repositories=repositories(tmp_path, 2))
+    async with open_stock(settings, tmp_path, Unseen()) as stock:
+        with pytest.raises(NotIndexed):
+            await stock.library.peek(name)
+
+        assert (await stock.library.status("service-1")).commit is None
