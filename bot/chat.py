@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +29,10 @@ FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
 @dataclass(frozen=True, kw_only=True)
 class ChatPolicy:
-    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to, and what
-    stands for the repositories beside their names."""
+    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
+
+    `signs` are what stands for the repositories beside their names; `mask` takes secrets out of text.
+    """
 
     hosts: Collection[str] = ()
     access: AccessPolicy = field(default_factory=AccessPolicy)
@@ -38,6 +40,7 @@ class ChatPolicy:
     max_concurrent: int = 8
     deadline: float = 150.0
     signs: Mapping[str, Sign] = field(default_factory=dict)
+    mask: Callable[[str], str] = str
 
 
 @asynccontextmanager
@@ -75,7 +78,7 @@ async def open_chat(
         desk = Desk(
             agent=agent, repositories=repositories, inbox=inbox, commands=commands, routing=routing, records=records,
             access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
-            observer=observer or Unobserved(),
+            mask=policy.mask, observer=observer or Unobserved(),
         )  # fmt: skip
         conversations = Conversations(platforms, desk, threads, max_concurrent=policy.max_concurrent)
         yield conversations

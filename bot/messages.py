@@ -73,13 +73,16 @@ class IncomingMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageHandle:
-    """A message that citebot has sent; enough for its platform to change it after a restart."""
+    """A message that citebot has sent; enough for its platform to change it after a restart.
+
+    `thread` may hold the line to one person, which is nobody else's to know.
+    """
 
     platform: str
     workspace: str
     channel: str
     id: str
-    thread: str = ""
+    thread: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bot.app import Team
+from bot.app import Team, masking
 from bot.beside import beside
 from bot.chat import FILE, ChatPolicy, open_chat
 from bot.clock import Clock, SystemClock
@@ -142,6 +142,7 @@ def chat_policy(settings: Settings, team: Team) -> ChatPolicy:
         limits=Limits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
+        mask=masking(settings),
     )
 
 

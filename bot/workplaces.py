@@ -11,6 +11,7 @@ from bot.access import AccessPolicy
 from bot.adapters.discord.workspace import Discord, DiscordOptions
 from bot.adapters.slack.connections import PATH, Server
 from bot.adapters.slack.workspace import Slack, SlackOptions
+from bot.app import masking
 from bot.beside import beside
 from bot.clock import Clock
 from bot.conversations import Conversations
@@ -99,6 +100,7 @@ def discord_options(settings: Settings) -> DiscordOptions:
         gateway_url=settings.discord_gateway_url or "",
         message_content=settings.discord_message_content == "on",
         servers=settings.discord_servers,
+        mask=masking(settings),
     )
 
 

@@ -84,6 +84,7 @@ class DiscordWorld:
             gateway_url=self.fake.gateway_url,
             message_content=self.message_content,
             servers=self.servers,
+            mask=lambda text: text.replace("hunter2", "[REDACTED]"),
             settle_seconds=0.01,
             identify_pause=0.0,
             rates=self._rates,

@@ -212,6 +212,15 @@ async def test_the_name_of_a_repository_rings_at_nobody_while_it_is_indexed(tmp_
         await settled(world, "is indexed at")
 
 
+async def test_an_error_that_nobody_knows_tells_no_secret(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(mask=lambda text: text.replace("hunter2", "[REDACTED]"))) as world:
+        world.agent.error = RuntimeError("GET https://models.example/v1?key=hunter2")
+        await world.mention("where is send?")
+
+        (said,) = await settled(world, "Something went wrong that should not")
+        assert "hunter2" not in said
+
+
 async def test_too_many_questions_are_refused(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(limits=Limits(per_minute=1)))
     await world.begin()

@@ -144,3 +144,15 @@ async def test_a_server_that_does_not_count_is_outside(tmp_path: Path) -> None:
         using = world.fake.slash(channel, eve, "ask", question="where is send?")
         await world.fake.until(lambda: using.response and "outside" in using.response.text)
         assert len(world.agent.asked) == 1
+
+
+@pytest.mark.parametrize("restart", [False, True])
+async def test_a_secret_in_a_question_does_not_name_its_thread(world: DiscordWorld, restart: bool) -> None:
+    if not restart:
+        await world.begin()
+    question = await world.mention("why is hunter2 refused?")
+    if restart:
+        await world.begin()
+    await settled(world, "Answer to")
+
+    assert world.fake.thread(question).name == "why is [REDACTED] refused?"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.adapters.discord.looks import buttons_of, pressed, text_of
 from bot.adapters.discord.slash import choices, differ, registered, typed, used
 from bot.adapters.discord.text import plain, thread_name
-from bot.messages import Button, Content
+from bot.messages import Button, Content, MessageHandle
 from tests.fakes.discord.checks import check_thread_name
 
 OWN = frozenset({1, 9})
@@ -44,6 +44,12 @@ def test_marks_of_discord_are_read_as_people_see_them(written: str, read: str) -
 )
 def test_a_thread_is_named_after_its_question(question: str, name: str) -> None:
     assert thread_name(question) == name
+
+
+def test_what_is_logged_of_a_message_does_not_tell_how_to_reach_a_person() -> None:
+    handle = MessageHandle(platform="discord", workspace="1", channel="2", id="3", thread="@4.5.token-of-a-command")
+
+    assert "token-of-a-command" not in repr(handle)
 
 
 @given(st.text(max_size=400))

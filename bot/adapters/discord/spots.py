@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,16 +33,20 @@ class Spot:
 class Spots:
     """Finds where a place is, and begins its thread when something is to be said there."""
 
-    def __init__(self, client: discord.Client, pace: Pace) -> None:
+    def __init__(self, client: discord.Client, pace: Pace, mask: Callable[[str], str] = str) -> None:
         self._client = client
         self._pace = pace
+        self._mask = mask
         self._known: Recent[Place, Spot] = Recent()
         self._names: Recent[Place, str] = Recent()
         self._closed: Recent[str, bool] = Recent()
 
     def expect(self, place: Place, question: str) -> None:
-        """Note that the thread of a place is to be begun, and after what it is named."""
-        self._names.put(place, thread_name(question))
+        """Note that the thread of a place is to be begun, and after what it is named.
+
+        The name outlives the question where that is deleted; a secret in it does not.
+        """
+        self._names.put(place, thread_name(self._mask(question)))
 
     def close(self, thread: str) -> None:
         """Note that a thread was deleted: it is not begun again."""
@@ -131,4 +136,4 @@ class Spots:
             if code_of(refused) in GONE:
                 raise
             return UNNAMED
-        return thread_name(plain(question.content, own=own, users={}, places={}))
+        return thread_name(self._mask(plain(question.content, own=own, users={}, places={})))

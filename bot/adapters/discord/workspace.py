@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Self
@@ -32,7 +32,7 @@ class DiscordOptions:
     """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
 
     Without `message_content` the bot hears mentions, direct messages and commands only. `servers` are the ids of those
-    that count as inside; without any, every server does that the bot was invited to.
+    that count as inside; without any, every server does that the bot was invited to. `mask` takes secrets out of text.
     """
 
     token: str = field(repr=False)
@@ -40,6 +40,7 @@ class DiscordOptions:
     gateway_url: str = ""
     message_content: bool = True
     servers: tuple[str, ...] = ()
+    mask: Callable[[str], str] = str
     settle_seconds: float = 2.0
     identify_pause: float = 5.0
     rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
@@ -58,7 +59,7 @@ class Discord:
         self._clock = clock
         self._rooms = Rooms(client)
         pace = Pace(clock)
-        self._spots = Spots(client, pace)
+        self._spots = Spots(client, pace, options.mask)
         self._members = Members(client, clock, options.servers)
         whispers = Whispers(client, clock)
         self.platform = DiscordPlatform(
