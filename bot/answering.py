@@ -19,7 +19,7 @@ from bot.clock import Clock
 from bot.command_line import Invocation, Misspelt, parse
 from bot.commands import Commands
 from bot.descriptions import read_at
-from bot.errors import BotError, ChatError, Refused, Unreachable, unexpected
+from bot.errors import BotError, ChatError, Flooded, Refused, Unreachable, unexpected
 from bot.following import Following, runs_of, sections_for
 from bot.inbox import Inbox
 from bot.markdown.safety import safe
@@ -96,6 +96,11 @@ class Answering:
             return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LONG)
         except ChatError as error:
             await self._unsaid(turn, error)
+            return None
+        except Flooded as error:
+            log.warning("%s: %s", turn.entry.message.author, error)
+            turn.outcome = "refused"
+            await self._desk.inbox.settle(turn.entry, "closed")
             return None
         except (BotError, AgentError, IndexerError) as error:
             turn.outcome = "refused" if isinstance(error, Refused) else "failed"

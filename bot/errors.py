@@ -5,6 +5,7 @@ BotError
 ├── AnswerFailed     the agent ended without an answer
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── Refused          somebody may not do what they asked for
+│   └── Flooded          they have been told so again and again: nothing is said any more
 ├── InboxError       the database of messages cannot be used
 ├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
 └── ChatError        a platform did not do what it was asked to
@@ -37,6 +38,10 @@ class RefreshStopped(BotError):
 
 class Refused(BotError):
     """Somebody may not do what they asked for."""
+
+
+class Flooded(Refused):
+    """Somebody goes on asking after having been refused again and again; each reply would keep others waiting."""
 
 
 class InboxError(BotError):

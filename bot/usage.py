@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.database import Database
-from bot.errors import Refused
+from bot.errors import Flooded, Refused
 from bot.messages import IncomingMessage
 
 _TABLE = """CREATE TABLE IF NOT EXISTS usage (
@@ -41,13 +41,15 @@ class Usage:
         await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
 
     async def count(self, message: IncomingMessage) -> None:
-        """Count a question; raises `Refused` where it is one too many."""
+        """Count a question; raises `Refused` where it is one too many, and `Flooded` after as many refusals again."""
         limits = ((_MINUTE, self._limits.per_minute, "minute"), (_DAY, self._limits.per_day, "day"))
         for seconds, most, name in limits:
             left = await self._counted(message, seconds)
             if left > most:
                 wait = seconds - self._clock.now() % seconds
-                raise Refused(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
+                flooded = left > 2 * most and message.kind != "command"  # what a command is told keeps nobody waiting
+                kind = Flooded if flooded else Refused
+                raise kind(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
 
     async def _counted(self, message: IncomingMessage, seconds: int) -> int:
         number = int(self._clock.now() // seconds)

@@ -232,6 +232,20 @@ async def test_too_many_questions_are_refused(tmp_path: Path) -> None:
     await world.end()
 
 
+async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(limits=Limits(per_minute=2))) as world:
+        for number in range(30):
+            await world.mention(f"where is part {number}?")
+        await until(world, lambda said: "".join(said).count("You have asked") == 2)
+        async with asyncio.timeout(5):
+            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+                pass
+
+        assert len(world.said()) == 4
+        await world.command("where is part 30?")
+        await until(world, lambda said: len(said) == 5)
+
+
 async def test_nothing_to_ask_about_is_said(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(access=AccessPolicy(open=False)))
     await world.begin()
