@@ -118,12 +118,18 @@ class Answering:
         command = self.command_in(message)
         if command is not None:
             turn.outcome = "command"
+            await self._count(command, turn)
         if isinstance(command, Misspelt):
             self._desk.access.check_place(message)
             return self._sentence(command.sentence)
         if command is not None:
             return self._sentence(await self._done(turn, command))
         return await self._answer(turn, platform)
+
+    async def _count(self, command: Invocation | Misspelt, turn: Turn) -> None:
+        """Count a command, but for those that make citebot do less."""
+        if turn.entry.tries == 1 and not (isinstance(command, Invocation) and command.command in {"stop", "mute"}):
+            await self._desk.usage.count_command(turn.entry.message)
 
     async def _done(self, turn: Turn, command: Invocation) -> str:
         """Carry a command out; of indexing, which may take a while, people see how far it has come."""

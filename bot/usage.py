@@ -13,6 +13,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS usage (
     person TEXT NOT NULL, period TEXT NOT NULL, ends REAL NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (person, period))"""
 _MINUTE, _DAY = 60, 86_400
+_COMMANDS = 3  # commands for every question that may be asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +52,23 @@ class Usage:
                 kind = Flooded if flooded else Refused
                 raise kind(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
 
-    async def _counted(self, message: IncomingMessage, seconds: int) -> int:
+    async def count_command(self, message: IncomingMessage) -> None:
+        """Count a command; raises `Flooded` where there are several times as many as questions may be asked."""
+        most = _COMMANDS * self._limits.per_minute
+        if await self._counted(message, _MINUTE, "commands:") > most and message.kind != "command":
+            raise Flooded(f"You have given me more than {most} commands this minute.")
+
+    async def _counted(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
         number = int(self._clock.now() // seconds)
         place = message.place
         row = await self._database.row(
             "INSERT INTO usage (person, period, ends, count) VALUES (?, ?, ?, 1) "
             "ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count",
-            (f"{place.platform}:{place.workspace}:{message.author}", f"{seconds}:{number}", (number + 1) * seconds),
+            (
+                f"{place.platform}:{place.workspace}:{message.author}",
+                f"{what}{seconds}:{number}",
+                (number + 1) * seconds,
+            ),
         )
         return int(row[0]) if row else 0
 

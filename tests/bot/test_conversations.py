@@ -246,6 +246,20 @@ async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path
         await until(world, lambda said: len(said) == 5)
 
 
+async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(limits=Limits(per_minute=2))) as world:
+        for _ in range(20):
+            await world.mention("help")
+        async with asyncio.timeout(5):
+            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+                pass
+        assert len(world.said()) == 6
+
+        await world.mention("stop")
+
+        await until(world, lambda said: said[6:] == ["There is nothing to stop here."])
+
+
 async def test_nothing_to_ask_about_is_said(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(access=AccessPolicy(open=False)))
     await world.begin()
