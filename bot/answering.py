@@ -144,9 +144,9 @@ class Answering:
         turn.asks = True
         turn.stages.begin()
         message = turn.entry.message
-        self._desk.routing.check(message)
-        if turn.entry.tries == 1 and not message.about:
+        if turn.entry.tries == 1 and not message.about:  # also of what is refused: that takes a reply, too
             await self._desk.usage.count(message)
+        self._desk.routing.check(message)
         lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
         turn.draft.wait(self._slots.before or int(lock.locked()))
         await turn.reply.begin(turn.draft.growing())

@@ -246,6 +246,17 @@ async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path
         await until(world, lambda said: len(said) == 5)
 
 
+async def test_outsiders_who_go_on_asking_are_refused_for_a_while_only(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(limits=Limits(per_minute=2))) as world:
+        for _ in range(20):
+            await world._write("where is send?", "eve", "", 1, kind="mention", external=True)
+        async with asyncio.timeout(5):
+            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+                pass
+
+        assert len(world.said()) == 4
+
+
 async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_path: Path) -> None:
     async with opened(tmp_path, ChatPolicy(limits=Limits(per_minute=2))) as world:
         for _ in range(20):
