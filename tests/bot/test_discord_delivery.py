@@ -425,6 +425,13 @@ async def test_what_is_missing_is_told_with_where_to_click(tmp_path: Path) -> No
         options = DiscordWorld(fake, tmp_path / "inbox.sqlite").options
         async with Discord.open(options, fake.clock) as discord:
             assert await discord.problems() == []
+        fake.portal.public = True
+        async with Discord.open(options, fake.clock) as discord:
+            (public,) = await discord.problems()
+            assert "switch Public Bot off" in public
+        async with Discord.open(replace(options, servers=(fake.guild_id,)), fake.clock) as discord:
+            assert await discord.problems() == []
+        fake.portal.public = False
         fake.portal.privileged.clear()
         async with Discord.open(replace(options, servers=("123",)), fake.clock) as discord:
             content, invited = await discord.problems()

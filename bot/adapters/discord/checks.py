@@ -18,6 +18,11 @@ WITHOUT_CONTENT = (
     "mentioned in threads as well."
 )
 
+ANYBODY = (
+    "Anybody can invite the bot to a server of their own and ask it there. Open the app at "
+    f"{PORTAL}, choose Bot, and switch Public Bot off; or set DISCORD_SERVERS to the ids of your servers."
+)
+
 
 async def problems(client: discord.Client, *, message_content: bool, servers: Collection[str]) -> Sequence[str]:
     """List what is missing, each as a sentence that says where to click; raises `ChatError`s."""
@@ -29,7 +34,8 @@ async def problems(client: discord.Client, *, message_content: bool, servers: Co
     nowhere = "" if found else f"The bot is in no server. Invite it: {invitation(client)}"
     strangers = [f"The bot is not in the server {each}. Invite it: {invitation(client)}" for each in servers
                  if found and each not in found]  # fmt: skip
-    return [each for each in (content, nowhere, *strangers) if each]
+    public = ANYBODY if client.application is not None and client.application.bot_public and not servers else ""
+    return [each for each in (content, public, nowhere, *strangers) if each]
 
 
 def invitation(client: discord.Client) -> str:

@@ -35,6 +35,7 @@ class Portal:
     """What the owner has switched on for the app."""
 
     privileged: set[Privileged] = field(default_factory=lambda: {"message_content"})
+    public: bool = False  # anybody may invite the bot
 
     @property
     def flags(self) -> int:

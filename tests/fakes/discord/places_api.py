@@ -67,7 +67,13 @@ class PlacesApi:
         """Give the application; its flags tell which privileged intents are switched on."""
         owner = next(iter(self._world.guilds.values())).owner_id
         body: JSON = {"id": self._world.bot.id, "name": self._world.bot.name, "icon": None, "description": ""}
-        body |= {"bot_public": False, "bot_require_code_grant": False, "verify_key": "00", "summary": "", "team": None}
+        body |= {
+            "bot_public": self._portal.public,
+            "bot_require_code_grant": False,
+            "verify_key": "00",
+            "summary": "",
+            "team": None,
+        }
         body |= {"owner": self._world.users[owner].wire(), "flags": self._portal.flags, "bot": self._world.bot.wire()}
         return body | {"approximate_guild_count": len(self._world.guilds), "interactions_endpoint_url": None}
 
