@@ -32,7 +32,9 @@ class DiscordOptions:
     """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
 
     Without `message_content` the bot hears mentions, direct messages and commands only. `servers` are the ids of those
-    that count as inside; without any, every server does that the bot was invited to. `mask` takes secrets out of text.
+    that count as inside; without any, every server does that the bot was invited to. Discord asks for `identify_pause`
+    seconds between two sessions; after `settle_seconds` without another server, all are taken to be there, and direct
+    conversations are looked through. Neither delays a start. `mask` takes secrets out of text.
     """
 
     token: str = field(repr=False)
