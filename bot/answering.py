@@ -165,7 +165,7 @@ class Answering:
         """Wait for a place in line, and let the runs of a question come to their answers."""
         message = turn.entry.message
         runs = runs_of(turn.entry, route, route.question + question.removeprefix(message.text))
-        turn.runs = tuple(run.id for run in runs)
+        turn.runs, turn.repositories = tuple(run.id for run in runs), tuple(route.repositories)
         sections = sections_for(runs, turn.entry, route, self._desk.hosts)
         async with self._slots.taken(partial(_show_place, turn)):
             turn.reply.show(sections.growing())

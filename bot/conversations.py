@@ -42,10 +42,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class _Shareable:
-    """An answer that only its asker has seen, and the repository that it is about."""
+    """An answer that only its asker has seen, and the repositories that it is about."""
 
     content: Content
-    repository: str
+    repositories: tuple[str, ...]
 
 
 class Conversations:
@@ -199,7 +199,8 @@ class Conversations:
         aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
         platform, place = self._platforms[entry.message.place.platform], entry.message.place
         try:
-            self._desk.access.check_repository(aloud, answer.repository)
+            for repository in answer.repositories:
+                self._desk.access.check_repository(aloud, repository)
             shared = replace(place, thread=place.thread if place.line else "", line="")
             await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
         except (ChatError, Refused) as error:
@@ -265,8 +266,7 @@ class Conversations:
 
     def _keep_shareable(self, turn: Turn) -> None:
         if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
-            repository = turn.draft.answer.repository if turn.draft.answer else ""
-            self._shareable[turn.entry.run_id] = _Shareable(content=turn.final, repository=repository)
+            self._shareable[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
             while len(self._shareable) > MOST_SHAREABLE:
                 del self._shareable[next(iter(self._shareable))]
 

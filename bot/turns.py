@@ -22,8 +22,8 @@ class Turn:
     """A claimed message, its reply and its draft. `reason` says why it was broken off; `ended` is set at its end.
 
     `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none; `outcome`
-    is how it went as far as is known. Once it is known which repositories a question is about, `runs` are those that
-    answer it.
+    is how it went as far as is known. Once it is known which `repositories` a question is about, `runs` are those
+    that answer it.
     """
 
     entry: Entry
@@ -37,6 +37,7 @@ class Turn:
     final: Content | None = None
     task: asyncio.Task[None] | None = None
     runs: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

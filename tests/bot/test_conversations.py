@@ -394,7 +394,7 @@ async def test_what_was_asked_back_is_told_by_who_may_ask_about_it(tmp_path: Pat
     async with opened(tmp_path, ChatPolicy(access=AccessPolicy(rules=rules))) as world:
         world.repositories.indexes["other"] = world.repositories.indexes["demo"]
         world.agent._route = "paused"
-        thread = await world.mention("where is it?")
+        thread = await world.mention("in the demo repo, where is it?")
         await settled(world, "Answer to")
 
         await world.mention("the one in the parser", author="bob", thread=thread)
