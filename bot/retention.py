@@ -17,6 +17,7 @@ from bot.database import Database, open_database
 from bot.disk_use import CONVERSATIONS
 from bot.errors import BotError
 from bot.inbox import Inbox
+from bot.routing.ledger import Ledger
 from bot.threads import Threads
 from bot.turn_records import TurnRecords
 from bot.usage import Limits, Usage
@@ -89,8 +90,10 @@ class Retention:
     async def _tables(self, database: Database, before: float) -> tuple[int, int, int]:
         inbox, threads = Inbox(database, self.clock, ""), Threads(database, self.clock)
         records, usage = TurnRecords(database, self.clock), Usage(database, self.clock, Limits())
-        for table in (inbox, threads, records, usage):
+        ledger = Ledger(database, self.clock)
+        for table in (inbox, threads, records, usage, ledger):
             await table.open()
+        await ledger.forget_old(before)
         return await inbox.forget_old(before), await threads.forget_old(before), await records.forget_old(before)
 
 

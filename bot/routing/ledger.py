@@ -11,7 +11,6 @@ from bot.clock import Clock
 from bot.database import Database
 from bot.routing.routes import Route
 
-KEPT_SECONDS = 90 * 86_400.0
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS topics (
     conversation TEXT PRIMARY KEY, repository TEXT NOT NULL, at REAL NOT NULL)""",
@@ -52,7 +51,6 @@ class Ledger:
         """Make the tables where they are missing, and drop what is old."""
         for statement in _TABLES:
             await self._database.write(statement)
-        await self.forget_before(self._clock.now() - KEPT_SECONDS)
 
     async def topic(self, conversation: str) -> Topic | None:
         """Return what a conversation is about."""
@@ -126,11 +124,11 @@ class Ledger:
         await self._database.write("DELETE FROM routes WHERE conversation = ?", (conversation,))
         await self._database.write("DELETE FROM asked_back WHERE conversation = ?", (conversation,))
 
-    async def forget_before(self, time: float) -> None:
+    async def forget_old(self, before: float) -> None:
         """Drop what is older than a time."""
-        await self._database.write("DELETE FROM topics WHERE at < ?", (time,))
-        await self._database.write("DELETE FROM routes WHERE at < ?", (time,))
-        await self._database.write("DELETE FROM asked_back WHERE at < ?", (time,))
+        await self._database.write("DELETE FROM topics WHERE at < ?", (before,))
+        await self._database.write("DELETE FROM routes WHERE at < ?", (before,))
+        await self._database.write("DELETE FROM asked_back WHERE at < ?", (before,))
 
 
 def _asked(run_id: str, question: str, names: str, at: float) -> AskedBack:

@@ -19,6 +19,7 @@ from bot.inbox import Inbox
 from bot.library import Library
 from bot.messages import IncomingMessage, Place
 from bot.retention import FIRST_SECONDS, Retention, Swept, sentence, swept_daily
+from bot.routing.ledger import Ledger
 from bot.threads import Threads
 from bot.turn_records import TurnRecord, TurnRecords
 from bot.usage import Limits, Usage
@@ -47,9 +48,10 @@ class Chat:
         self.threads = Threads(database, clock)
         self.records = TurnRecords(database, clock)
         self.usage = Usage(database, clock, Limits())
+        self.ledger = Ledger(database, clock)
 
     async def open(self) -> None:
-        for table in (self.inbox, self.threads, self.records, self.usage):
+        for table in (self.inbox, self.threads, self.records, self.usage, self.ledger):
             await table.open()
 
     async def turn(self, number: str, thread: str) -> IncomingMessage:
@@ -62,6 +64,7 @@ class Chat:
         await self.usage.count(asked)
         await self.records.keep(entry.run_id, entry.conversation, RECORD)
         await self.records.rate(entry.run_id, "ann", "good")
+        await self.ledger.set_topic(entry.conversation, "demo")
         await self.inbox.settle(claimed, "done")
         return asked
 
@@ -95,7 +98,7 @@ async def test_everything_of_an_old_turn_is_forgotten_and_nothing_of_a_young_one
     assert await chat.inbox.find(young.key) is not None
     assert await chat.threads.find(old.place) is None
     assert await chat.threads.find(young.place) is not None
-    assert [chat.count(table) for table in ("turns", "feedback", "usage")] == [1, 1, 0]
+    assert [chat.count(table) for table in ("turns", "feedback", "topics", "usage")] == [1, 1, 1, 0]
 
 
 async def test_what_is_still_to_be_answered_is_never_forgotten(chat: Chat) -> None:

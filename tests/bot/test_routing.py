@@ -461,7 +461,7 @@ async def test_the_ledger_forgets_what_is_old(tmp_path: Path) -> None:
         await ledger.ask_back("c", "ann", AskedBack(run_id="r", question="half \ud800 a pair", names=("a", "b")))
         kept = json.dumps(await database.rows("SELECT * FROM routes"))
         waiting = await ledger.asked_back("r")
-        await ledger.forget_before(clock.now() + 1)
+        await ledger.forget_old(clock.now() + 1)
 
         assert "secret words" not in kept
         assert waiting == AskedBack(run_id="r", question="half ? a pair", names=("a", "b"), at=clock.now())
