@@ -18,7 +18,7 @@ from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.command_line import Invocation, Misspelt, parse
 from bot.commands import Commands
-from bot.descriptions import read_at
+from bot.descriptions import indexing, read_at
 from bot.errors import BotError, ChatError, Flooded, Refused, Unreachable, unexpected
 from bot.following import Following, runs_of, sections_for
 from bot.inbox import Inbox
@@ -35,7 +35,8 @@ from bot.surroundings import MOST_MESSAGES, with_thread
 from bot.turn_records import TurnRecords, together
 from bot.turns import Break, Turn
 from bot.usage import Usage
-from indexer.errors import IndexerError
+from indexer.errors import IndexerError, NotIndexed
+from indexer.models import Progress
 
 MAX_TRIES = 3
 LATE_SECONDS = 3_600.0
@@ -167,12 +168,26 @@ class Answering:
         runs = runs_of(turn.entry, route, route.question + question.removeprefix(message.text))
         turn.runs, turn.repositories = tuple(run.id for run in runs), tuple(route.repositories)
         sections = sections_for(runs, turn.entry, route, self._desk.hosts)
+        for name in route.repositories:
+            await self._have_indexed(turn, name)
         async with self._slots.taken(partial(_show_place, turn)):
             turn.reply.show(sections.growing())
             following = Following(self._desk.agent, sections, turn.reply.show)
             async with self._deadline(turn):
                 await following.follow(runs, recovered=turn.is_recovered)
         return sections
+
+    async def _have_indexed(self, turn: Turn, name: str) -> None:
+        """Have a repository indexed that never was. This may take longer than an answer, and shows how far it is."""
+        growing, repositories = turn.draft.growing(), self._desk.repositories
+
+        def show(progress: Progress) -> None:
+            turn.reply.show(replace(growing, status=safe(indexing(name, progress), self._desk.hosts)))
+
+        try:
+            await repositories.peek(name)
+        except NotIndexed:
+            await repositories.refresh(name, progress=show)
 
     async def _check_reply(self, turn: Turn) -> None:
         """Raise `Refused` where a message would go on with what somebody else asked, and may not.

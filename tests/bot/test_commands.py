@@ -203,6 +203,21 @@ async def test_reindexing_shows_how_far_it_has_come_in_its_own_message(world: Fa
     assert "Indexing" not in done
 
 
+async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: FakeWorld) -> None:
+    gate = threading.Event()
+    world.repositories.indexes["shop"] = FakeIndex(commit=None)
+    world.repositories.indexes["shop"].held = gate
+    await world.mention("in the shop repo, where is send?")
+    async with asyncio.timeout(5):
+        while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
+            await world.clock.advance(1)
+    assert world.agent.asked == []
+    gate.set()
+
+    await settled(world, "Answer to")
+    assert world.repositories.indexes["shop"].refreshes == [False]
+
+
 def test_a_refresh_that_changed_nothing_says_so() -> None:
     report = RefreshReport(commit=HEAD, previous=HEAD, changed=0, removed=0, files=1, chunks=1, seconds=0.1)
 
