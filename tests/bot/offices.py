@@ -35,8 +35,8 @@ class Office(Protocol):
         """What `citebot serve` needs in its environment."""
 
     @property
-    def last_call(self) -> str:
-        """The name of the call that came last."""
+    def held_calls(self) -> frozenset[str]:
+        """The names of the calls that were held."""
 
     @property
     def is_connected(self) -> bool:
@@ -89,9 +89,9 @@ class SlackOffice:
         }
 
     @property
-    def last_call(self) -> str:
-        """The method."""
-        return self.fake.calls[-1].method
+    def held_calls(self) -> frozenset[str]:
+        """The methods."""
+        return frozenset(call.method for call in self.fake.calls if call.fault is not None)
 
     @property
     def is_connected(self) -> bool:
@@ -154,9 +154,9 @@ class DiscordOffice:
         }
 
     @property
-    def last_call(self) -> str:
-        """The name in Discord's documentation."""
-        return self.fake.calls[-1].name
+    def held_calls(self) -> frozenset[str]:
+        """The names in Discord's documentation."""
+        return frozenset(call.name for call in self.fake.calls if call.fault is not None)
 
     @property
     def is_connected(self) -> bool:
