@@ -23,7 +23,7 @@ QUESTIONS = 30
 MOST_SILENT = 15.0  # seconds that an answer may stand still
 STEP = 0.25
 SECONDS = 40
-REST = 0.03  # real seconds in which nothing happens
+REST = 0.08  # real seconds in which nothing happens
 
 
 class Writer(FakeAnswerer):
