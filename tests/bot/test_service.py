@@ -149,7 +149,9 @@ async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(
     for number in range(MOST_CALLS):
         async with OFFICES[platform]() as office, staffed(office) as processes:
             if not (calls := await killed_at(number, office, processes, after=after)):
-                assert office.calls <= killed
+                # Where calls are made side by side, their order is not always the same.
+                assert killed
+                assert number >= len(office.calls)
                 return
             killed |= calls
     pytest.fail(f"the turn has more than {MOST_CALLS} calls: {killed}")
