@@ -1,4 +1,4 @@
-"""Opens the conversation core over any platforms: its database, its policies and whoever answers."""
+"""Opens the conversation core: its database, its policies and whoever answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.database import open_database
 from bot.inbox import Inbox
 from bot.observing import Observer, Unobserved
 from bot.owners import own_name
-from bot.ports import Answerer, ChatPlatform, Repositories
+from bot.ports import Answerer, Repositories
 from bot.routing.ledger import Ledger
 from bot.routing.router import Routing
 from bot.routing.signs import Sign
@@ -45,7 +45,6 @@ class ChatPolicy:
 
 @asynccontextmanager
 async def open_chat(
-    platforms: Mapping[str, ChatPlatform],
     agent: Answerer,
     repositories: Repositories,
     *,
@@ -55,7 +54,7 @@ async def open_chat(
     owner: str = "",
     observer: Observer | None = None,
 ) -> AsyncIterator[Conversations]:
-    """Open the database at a path and the conversations over it; they answer once they are opened themselves."""
+    """Open the database at a path and the conversations over it; they answer once opened, on what is added to them."""
     clock = clock or SystemClock()
     async with open_database(path) as database:
         inbox = Inbox(database, clock, owner or own_name())
@@ -80,5 +79,5 @@ async def open_chat(
             access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
             mask=policy.mask, observer=observer or Unobserved(),
         )  # fmt: skip
-        conversations = Conversations(platforms, desk, threads, max_concurrent=policy.max_concurrent)
+        conversations = Conversations(desk, threads, max_concurrent=policy.max_concurrent)
         yield conversations

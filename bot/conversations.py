@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Literal
@@ -14,7 +14,7 @@ from typing import Literal
 from bot import logs
 from bot.answering import NOT_YOURS, Answering, Desk
 from bot.drafts import Draft
-from bot.errors import BotError, ChatError, InboxError, Refused
+from bot.errors import BotError, ChatError, InboxError
 from bot.inbox import Entry
 from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press
 from bot.observing import Load, Stages
@@ -22,9 +22,10 @@ from bot.owners import is_gone
 from bot.ports import ChatPlatform
 from bot.replies import Reply
 from bot.routing.asking import number_in
+from bot.sharing import Sharing
 from bot.slots import Slots
 from bot.threads import Threads
-from bot.turns import Break, Turn
+from bot.turns import Break, Turn, still_under_way
 from bot.ways import Ways
 
 Receipt = Literal["new", "duplicate", "ignored"]
@@ -32,7 +33,6 @@ Receipt = Literal["new", "duplicate", "ignored"]
 BEAT_SECONDS = 1.0
 SWEEP_BEATS = 5  # how often what other processes left is looked for
 DRAIN_SECONDS = 20.0
-MOST_SHAREABLE = 200
 THANKS = "Thank you, noted."
 DECIDED = "This does not wait for anybody any more."
 CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
@@ -40,50 +40,55 @@ CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shareable:
-    """An answer that only its asker has seen, and the repositories that it is about."""
-
-    content: Content
-    repositories: tuple[str, ...]
-
-
 class Conversations:
     """The conversation core. Adapters bring what people do; what a method has returned from may be acknowledged.
 
-    Use it as `async with conversations.open():`. An `InboxError` means that nothing was stored: do not acknowledge.
+    Use it as `async with conversations.open():`, and bring what is done on a platform within its `on`. An `InboxError`
+    means that nothing was stored: do not acknowledge.
     """
 
-    def __init__(
-        self, platforms: Mapping[str, ChatPlatform], desk: Desk, threads: Threads, *, max_concurrent: int = 8
-    ) -> None:
+    def __init__(self, desk: Desk, threads: Threads, *, max_concurrent: int = 8) -> None:
         self._desk = desk
         self._threads = threads
-        self._platforms = platforms
-        self._ways = {
-            name: Ways.of(platform, desk.clock, partial(desk.observer.limited, name))
-            for name, platform in platforms.items()
-        }
+        self._ways: dict[str, Ways] = {}
+        self._begins_on: set[str] = set()
         self._slots = Slots(max_concurrent)
         self._answering = Answering(desk, self._slots)
         self._turns: dict[int, Turn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
-        self._shareable: dict[str, _Shareable] = {}
+        self._sharing = Sharing(desk.access)
         self._group: asyncio.TaskGroup | None = None
-        self._draining = False
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Take up what was left unfinished, and answer until the context ends; then end what is under way."""
+        """Keep the answers going that are given within the context."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            await self._sweep()
             heart = group.create_task(self._live())
             try:
                 yield
             finally:
-                await self.drain()
                 heart.cancel()
+
+    @asynccontextmanager
+    async def on(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
+        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
+
+        Where the context ends with an error of the platform, what is under way is handed over at once.
+        """
+        self._ways[name] = Ways.of(platform, self._desk.clock, partial(self._desk.observer.limited, name))
+        self._begins_on.add(name)
+        seconds = DRAIN_SECONDS
+        try:
+            await self._patiently(self._sweep)
+            yield
+        except BotError:
+            seconds = 0.0
+            raise
+        finally:
+            self._begins_on.remove(name)
+            await self._drain(name, seconds)
+            del self._ways[name]
 
     async def receive(self, message: IncomingMessage) -> Receipt:
         """Store a message, and begin to answer it; a message that is not for citebot is left alone.
@@ -193,38 +198,21 @@ class Conversations:
         """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""
         if entry.id in self._turns:  # the answer shows, and is being noted
             await self._turns[entry.id].ended.wait()
-        answer = self._shareable.pop(entry.run_id, None)
-        if answer is None:
-            return "I do not have this answer any more. Ask again to share it."
-        aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
-        platform, place = self._platforms[entry.message.place.platform], entry.message.place
-        try:
-            for repository in answer.repositories:
-                self._desk.access.check_repository(aloud, repository)
-            shared = replace(place, thread=place.thread if place.line else "", line="")
-            await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
-        except (ChatError, Refused) as error:
-            self._shareable[entry.run_id] = answer
-            return str(error)
-        return ""
+        return await self._sharing.share(entry, press, self._ways[entry.message.place.platform].platform)
 
-    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Begin nothing more, let what is under way end, and hand over what does not end in time."""
-        self._draining = True
-        timer = asyncio.create_task(self._desk.clock.sleep(seconds))
-        while self._turns and not timer.done():
-            waits = [asyncio.create_task(turn.ended.wait()) for turn in self._turns.values()]
-            await asyncio.wait({timer, *waits}, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
-        timer.cancel()
-        for turn in list(self._turns.values()):
+    async def _drain(self, platform: str, seconds: float) -> None:
+        """Let what is under way on a platform end, and hand over what does not end in time."""
+        for starting in list(self._starting.values()):
+            await starting.wait()
+        turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
+        for turn in await still_under_way(turns, self._desk.clock, seconds):
             await self._break(turn, "handed over")
 
     def _begin(self, entry: Entry) -> None:
         if self._group is None:
             raise BotError("The conversations are not open. Use `async with conversations.open():`.")
-        if not self._draining and entry.id not in self._starting and entry.id not in self._turns:
+        begins = entry.message.place.platform in self._begins_on
+        if begins and entry.id not in self._starting and entry.id not in self._turns:
             self._starting[entry.id] = asyncio.Event()
             self._group.create_task(self._take(entry))
 
@@ -252,7 +240,7 @@ class Conversations:
         platform = turn.entry.message.place.platform
         try:
             with logs.turn(turn.entry.run_id, turn.entry.conversation):
-                await self._answering.handle(turn, self._platforms[platform])
+                await self._answering.handle(turn, self._ways[platform].platform)
         except asyncio.CancelledError:
             if turn.reason == "handed over":
                 await self._desk.inbox.release(turn.entry)
@@ -260,15 +248,9 @@ class Conversations:
                 raise
         finally:
             del self._turns[turn.entry.id]
-            self._keep_shareable(turn)
+            self._sharing.keep(turn)
             self._desk.observer.ended(platform, turn.seen_outcome)
             turn.ended.set()
-
-    def _keep_shareable(self, turn: Turn) -> None:
-        if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
-            self._shareable[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
-            while len(self._shareable) > MOST_SHAREABLE:
-                del self._shareable[next(iter(self._shareable))]
 
     def _turn(self, entry: Entry) -> Turn:
         stages = Stages(
@@ -318,13 +300,17 @@ class Conversations:
         """Keep hold of what is under way, hear of what shall stop, and take up what others left."""
         for beat in count(1):
             await self._desk.clock.sleep(BEAT_SECONDS)
-            try:
-                if self._turns:
-                    await self._beat()
-                if beat % SWEEP_BEATS == 0:
-                    await self._sweep()
-            except InboxError as error:
-                log.warning("the inbox cannot be looked after: %s", error)
+            if self._turns:
+                await self._patiently(self._beat)
+            if beat % SWEEP_BEATS == 0:
+                await self._patiently(self._sweep)
+
+    async def _patiently(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Look after the inbox; where it cannot be, that is tried again before long."""
+        try:
+            await look()
+        except InboxError as error:
+            log.warning("the inbox cannot be looked after: %s", error)
 
     async def _beat(self) -> None:
         before = list(self._turns.values())
@@ -342,8 +328,7 @@ class Conversations:
             if is_gone(owner, self._desk.inbox.owner):
                 await self._desk.inbox.take_from(owner)
         for entry in await self._desk.inbox.unfinished():
-            if entry.message.place.platform in self._platforms:
-                self._begin(entry)
+            self._begin(entry)
 
 
 def _reply_of(question: IncomingMessage, press: Press, now: float) -> IncomingMessage:

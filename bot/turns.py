@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bot.clock import Clock
 from bot.drafts import Draft
 from bot.inbox import Entry
 from bot.messages import Content
@@ -51,3 +53,17 @@ class Turn:
         if self.reason == "superseded":
             return "superseded"
         return "handed_over" if self.reason == "handed over" else self.outcome
+
+
+async def still_under_way(turns: Sequence[Turn], clock: Clock, seconds: float) -> Sequence[Turn]:
+    """Wait until turns have ended, for so long at most; return those that have not."""
+
+    async def end() -> None:
+        for turn in turns:
+            await turn.ended.wait()
+
+    ending, timer = asyncio.create_task(end()), asyncio.create_task(clock.sleep(seconds))
+    await asyncio.wait({ending, timer}, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    timer.cancel()
+    return [turn for turn in turns if not turn.ended.is_set()]

@@ -12,7 +12,6 @@ from bot.adapters.discord.workspace import Discord, DiscordOptions
 from bot.adapters.slack.connections import PATH, Server
 from bot.adapters.slack.workspace import Slack, SlackOptions
 from bot.app import masking
-from bot.beside import beside
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.errors import SettingsError
@@ -37,7 +36,7 @@ class Ear:
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """A platform that citebot is on. People are heard for as long as the context of `hear` is open.
+    """A platform that citebot is on. Once the context of `hear` is open, and for as long as it is, people are heard.
 
     `unready` says why they cannot be heard at the moment; nothing where all is well.
     """
@@ -111,5 +110,5 @@ async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[Workp
             platform=discord.platform,
             where=f"Discord as {discord.name}",
             unready=discord.unready,
-            hear=lambda ear: beside(discord.run(ear.conversations, ear.repositories, ear.access)),
+            hear=lambda ear: discord.listening(ear.conversations, ear.repositories, ear.access),
         )

@@ -108,11 +108,12 @@ class DiscordWorld:
             discord = self.discord = await stack.enter_async_context(Discord.open(self.options, self.clock))
             life.conversations = await stack.enter_async_context(
                 open_chat(
-                    {"discord": discord.platform}, self.agent, self.repositories,
+                    self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                 )
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
+            await stack.enter_async_context(life.conversations.on("discord", discord.platform))
             hearing = asyncio.create_task(discord.run(life.conversations, self.repositories, self.policy.access))
             ending = asyncio.create_task(life.ending.wait())
             await asyncio.wait({hearing, ending}, return_when=asyncio.FIRST_COMPLETED)

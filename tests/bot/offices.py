@@ -255,11 +255,11 @@ class Processes:
         self._offices = offices
         self._running: set[int] = set()
 
-    async def start(self, point: str = "") -> int:
-        """Start a process that is killed at the point, and wait until it hears; return its pid."""
+    async def start(self, point: str = "", *, heard: Sequence[Office] | None = None) -> int:
+        """Start a process that is killed at the point, and wait until it hears all offices, or some; return its pid."""
         pid = await self._forks.ask("start", self._variables, str(self._directory), point)
         self._running.add(pid)
-        for office in self._offices:
+        for office in self._offices if heard is None else heard:
             await office.until(lambda: office.is_connected)  # noqa: B023
         return pid
 

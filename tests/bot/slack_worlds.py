@@ -105,11 +105,12 @@ class SlackWorld:
             slack = self.slack = await stack.enter_async_context(Slack.open(self.options, self.clock))
             life.conversations = await stack.enter_async_context(
                 open_chat(
-                    {"slack": slack.platform}, self.agent, self.repositories,
+                    self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                 )
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
+            await stack.enter_async_context(life.conversations.on("slack", slack.platform))
             server = web.Application()
             listening = slack.listening(life.conversations, self.repositories, self.policy.access, server.router)
             await stack.enter_async_context(listening)

@@ -142,10 +142,11 @@ async def test_each_section_is_cited_at_its_own_commit(tmp_path: Path) -> None:
     async with (
         Team.open(settings, tmp_path, Unseen()) as team,
         open_chat(
-            {"fake": platform}, team.agent, team.stock.library, path=tmp_path / "i.sqlite",
+            team.agent, team.stock.library, path=tmp_path / "i.sqlite",
             policy=chat_policy(settings, team),
         ) as conversations,
         conversations.open(),
+        conversations.on("fake", platform),
     ):  # fmt: skip
         await conversations.receive(message("across shop and website, where is parse_date defined?"))
         async with asyncio.timeout(60):

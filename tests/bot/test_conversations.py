@@ -509,12 +509,11 @@ async def test_a_message_that_arrives_during_the_end_waits_for_the_next_process(
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
     await world.agent.begun.acquire()
-    ending = asyncio.create_task(world.conversations.drain())
+    world.leave()
     await world.clock.settled()
 
     await world.mention("where is receive?")
     world.agent.gate.set()
-    await ending
 
     await settled(world, "Answer to: where is send?")
     await world.end()
@@ -605,10 +604,11 @@ async def test_the_real_agent_answers_through_the_core(tmp_path: Path) -> None:
         agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact)
         async with (
             open_chat(
-                {"fake": world.platform}, agent, world.repositories,
+                agent, world.repositories,
                 path=tmp_path / "i.sqlite", policy=world.policy, clock=world.clock,
             ) as conversations,
             conversations.open(),
+            conversations.on("fake", world.platform),
         ):  # fmt: skip
             world._conversations = conversations
             thread = await world.mention("where is parse_date defined?")

@@ -55,18 +55,23 @@ class FakeWorld:
         async with AsyncExitStack() as stack:
             self._conversations = await stack.enter_async_context(
                 open_chat(
-                    {"fake": self.platform}, self.agent, self.repositories,
+                    self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                     observer=self.observer,
                 )
             )  # fmt: skip
             await stack.enter_async_context(self._conversations.open())
+            await stack.enter_async_context(self._conversations.on("fake", self.platform))
             ready.set()
             await ending.wait()
 
-    async def end(self) -> None:
+    def leave(self) -> None:
+        """Let citebot begin to end."""
         assert self._open is not None
         self._open.set()
+
+    async def end(self) -> None:
+        self.leave()
         await self.closed()
 
     async def closed(self) -> None:

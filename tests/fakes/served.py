@@ -41,7 +41,7 @@ class Served:
     @property
     def address(self) -> str:
         """The address in the line that is said at the start."""
-        found = re.search(r"Listening at (http://\S+)\. ", self.said[-1])
+        found = re.search(r"Listening at (http://\S+)\. ", self.said[0])
         assert found is not None, self.said
         return found[1]
 

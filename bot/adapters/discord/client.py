@@ -60,6 +60,7 @@ class Client(discord.Client):
         self.front: Front | None = None
         self.counter: Counter | None = None
         self.under_way: set[asyncio.Task[Any]] = set()
+        self.in_session = asyncio.Event()  # the gateway tells what people do
         self._identify_pause = identify_pause
 
     async def finish(self) -> None:
@@ -81,6 +82,7 @@ class Client(discord.Client):
     @attended
     async def on_connect(self) -> None:
         """A session has begun."""
+        self.in_session.set()
         if self.front is not None:
             self.front.began()
 
@@ -99,12 +101,14 @@ class Client(discord.Client):
     @attended
     async def on_resumed(self) -> None:
         """The session goes on."""
+        self.in_session.set()
         if self.front is not None:
             self.front.resumed()
 
     @attended
     async def on_disconnect(self) -> None:
         """The gateway is lost."""
+        self.in_session.clear()
         if self.front is not None:
             self.front.lost()
 

@@ -46,6 +46,11 @@ def posting() -> Iterator[None]:
         raise explained(error) from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unreachable(f"Discord does not answer ({type(error).__name__}).") from error
+    except RuntimeError as error:
+        # discord.py has closed the session, since the gateway has refused the token; aiohttp has no name for it.
+        if "closed" not in str(error):
+            raise
+        raise Unreachable("Discord has ended the connection for good.") from error
 
 
 @contextmanager

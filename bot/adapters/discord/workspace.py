@@ -21,6 +21,7 @@ from bot.adapters.discord.registration import register
 from bot.adapters.discord.rooms import Rooms
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.whispers import Whispers
+from bot.beside import beside
 from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.messages import IncomingMessage, Rate, SendMethod
@@ -91,12 +92,12 @@ class Discord:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the gateway has let the bot in."""
+        """Whether the gateway has let the bot in, and has told which servers there are."""
         return self._client.is_ready()
 
     async def unready(self) -> str:
         """Say why nothing can be heard from Discord at the moment; nothing where all is well."""
-        if self.is_connected and not self._client.is_closed():
+        if self._client.in_session.is_set() and not self._client.is_closed():
             return ""
         return (
             "Discord: the gateway is not connected. It is tried again without end; see the log, and discordstatus.com."
@@ -106,6 +107,15 @@ class Discord:
         """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
         options = self._options
         return await problems(self._client, message_content=options.message_content, servers=options.servers)
+
+    @asynccontextmanager
+    async def listening(
+        self, conversations: Conversations, repositories: Repositories, access: AccessPolicy
+    ) -> AsyncIterator[None]:
+        """Hear what people do, from when the gateway has let the bot in until the context ends."""
+        async with beside(self.run(conversations, repositories, access)):
+            await self._client.in_session.wait()
+            yield
 
     async def run(self, conversations: Conversations, repositories: Repositories, access: AccessPolicy) -> None:
         """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""

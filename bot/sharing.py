@@ -1,0 +1,55 @@
+"""Answers that only their askers have seen, until one is shown to everybody in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.access import AccessPolicy
+from bot.errors import ChatError, Refused
+from bot.inbox import Entry
+from bot.messages import Content, Press
+from bot.ports import ChatPlatform
+from bot.turns import Turn
+
+MOST = 200
+GONE = "I do not have this answer any more. Ask again to share it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shareable:
+    """An answer, and the repositories that it is about."""
+
+    content: Content
+    repositories: tuple[str, ...]
+
+
+class Sharing:
+    """Keeps the last answers that can be shared, by their runs."""
+
+    def __init__(self, access: AccessPolicy) -> None:
+        self._access = access
+        self._kept: dict[str, _Shareable] = {}
+
+    def keep(self, turn: Turn) -> None:
+        """Keep the answer of a turn that has ended, where it shows a button for sharing it."""
+        if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
+            self._kept[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
+            while len(self._kept) > MOST:
+                del self._kept[next(iter(self._kept))]
+
+    async def share(self, entry: Entry, press: Press, platform: ChatPlatform) -> str:
+        """Show an answer to everybody in its place, once, if it may be asked about there aloud; say why not."""
+        answer = self._kept.pop(entry.run_id, None)
+        if answer is None:
+            return GONE
+        aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
+        place = entry.message.place
+        try:
+            for repository in answer.repositories:
+                self._access.check_repository(aloud, repository)
+            shared = replace(place, thread=place.thread if place.line else "", line="")
+            await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
+        except (ChatError, Refused) as error:
+            self._kept[entry.run_id] = answer
+            return str(error)
+        return ""

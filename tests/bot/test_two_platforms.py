@@ -1,0 +1,159 @@
+"""Two platforms in one real process: what happens to one of them holds the other one up in nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.offices import LIMIT, ROOT, DiscordOffice, Forks, Office, Processes, SlackOffice, in_discord, in_slack
+from tests.fakes.repositories import GitRepo
+from tests.fakes.served import got
+
+ENDED = 128 + signal.SIGTERM
+REVOKED = 4004
+
+
+@dataclass(kw_only=True)
+class Firm:
+    """A team in Slack and in Discord, and the processes that serve both."""
+
+    slack: SlackOffice
+    discord: DiscordOffice
+    processes: Processes
+    address: str
+    variables: Mapping[str, str]
+
+    async def readiness(self, platform: str) -> str:
+        """Ask a process why a platform is not heard; nothing where it is."""
+        _, record = await got(self.address, "/readyz")
+        return str(record["platforms"][platform]["sentence"])
+
+    async def until_told(self, platform: str, words: str) -> None:
+        """Wait until a process says something about a platform."""
+        async with asyncio.timeout(LIMIT):
+            while words not in await self.readiness(platform):  # noqa: ASYNC110 - seen over HTTP alone
+                await asyncio.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
+    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
+    made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
+    made.commit("Sell things")
+    return made
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    made = Forks()
+    yield made
+    made.close()
+
+
+@pytest_asyncio.fixture
+async def firm(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterator[Firm]:
+    async with in_slack() as slack, in_discord() as discord:
+        port = free_port()
+        variables = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), "CITEBOT_WEB_PORT": str(port)}
+        processes = Processes(forks, variables, repository.root, [slack, discord])
+        address = f"http://127.0.0.1:{port}"
+        try:
+            yield Firm(slack=slack, discord=discord, processes=processes, address=address, variables=variables)
+        finally:
+            await processes.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+async def answered(office: Office, question: str) -> None:
+    """Wait until a question has its one answer."""
+    await office.until(lambda: office.is_answered(question))
+    (text,) = office.replies(question)
+    assert "shop/dates.py" in text
+
+
+@pytest.mark.parametrize(("away", "other"), [("discord", "slack"), ("slack", "discord")])
+async def test_people_are_answered_while_the_other_platform_is_away(firm: Firm, away: str, other: str) -> None:
+    offices: dict[str, SlackOffice | DiscordOffice] = {"slack": firm.slack, "discord": firm.discord}
+    offices[away].fake.faults.http("*", 503, times=None)
+    pid = await firm.processes.start(heard=[offices[other]])
+
+    await answered(offices[other], await offices[other].ask())
+    await firm.until_told(away, "503" if away == "slack" else "Discord cannot be reached")
+    assert await firm.readiness(other) == ""
+
+    offices[away].recover()
+    await offices[away].until(lambda: offices[away].is_connected)
+    await answered(offices[away], await offices[away].ask())
+    assert await firm.processes.end(pid) == ENDED
+
+
+async def test_an_answer_that_was_left_is_finished_once_its_platform_is_back(firm: Firm) -> None:
+    dying = await firm.processes.start()
+    gate = firm.discord.hang(firm.discord.opening, after=True)
+    question = await firm.discord.ask()
+    await firm.discord.until(lambda: gate.waiting)
+    await firm.processes.end(dying, signal.SIGKILL)
+    firm.discord.recover()
+    firm.discord.fake.faults.http("*", 503, times=None)
+
+    second = await firm.processes.start(heard=[firm.slack])
+    await answered(firm.slack, await firm.slack.ask())
+    firm.discord.recover()
+
+    await answered(firm.discord, question)
+    assert await firm.processes.end(second) == ENDED
+
+
+async def test_a_revoked_token_leaves_the_other_platform_served(firm: Firm) -> None:
+    pid = await firm.processes.start()
+    await answered(firm.discord, await firm.discord.ask())
+    firm.discord.fake.gateway.close_with(REVOKED)
+
+    await firm.until_told("discord", "choose Bot > Reset Token, and set DISCORD_TOKEN")
+
+    await answered(firm.slack, await firm.slack.ask())
+    assert await firm.readiness("slack") == ""
+    assert await firm.processes.end(pid) == ENDED
+
+
+async def test_an_answer_under_way_outlives_a_revoked_token(firm: Firm) -> None:
+    pid = await firm.processes.start()
+    gate = firm.discord.hang(firm.discord.opening, after=True)
+    question = await firm.discord.ask()
+    await firm.discord.until(lambda: gate.waiting)
+    firm.discord.fake.gateway.close_with(REVOKED)
+    await firm.until_told("discord", "Reset Token")
+    assert await firm.processes.end(pid) == ENDED
+    firm.discord.recover()
+
+    second = await firm.processes.start()
+
+    await answered(firm.discord, question)
+    assert await firm.processes.end(second) == ENDED
+
+
+async def test_a_token_refused_at_the_start_ends_the_process_with_a_sentence(firm: Firm, repository: GitRepo) -> None:
+    variables = {**firm.variables, **firm.slack.variables, **firm.discord.variables}
+    variables["DISCORD_TOKEN"] = "another.discord.token"
+    command = [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)]
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=2 * LIMIT
+    )
+
+    assert done.returncode == 1
+    assert "choose Bot > Reset Token, and set DISCORD_TOKEN" in done.stderr.splitlines()[-1]
+    assert "another.discord.token" not in done.stderr
