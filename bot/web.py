@@ -13,6 +13,7 @@ Receive = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; the largest webhook is that of a push of many commits
 _CLOSING_SECONDS = 2.0
+_UNREAD_SECONDS = 1.0  # for so long the rest of what nobody wants to read may go on coming in
 
 
 def application() -> web.Application:
@@ -49,7 +50,10 @@ async def served(application: web.Application, *, host: str, port: int) -> Async
 
     Port 0 takes any that is free. Raises `SettingsError` where it cannot be listened at.
     """
-    runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=_CLOSING_SECONDS)
+    runner = web.AppRunner(
+        application, access_log=None, handle_signals=False, shutdown_timeout=_CLOSING_SECONDS,
+        lingering_time=_UNREAD_SECONDS,
+    )  # fmt: skip
     await runner.setup()
     try:
         try:

@@ -1,4 +1,4 @@
-"""Remembers which deliveries came, so that one that is sent again changes nothing."""
+"""Remembers which deliveries came, so that a host that sends one again has nothing looked at again."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ _IDENTITIES = (
 
 
 class Deliveries:
-    """The last deliveries by id and by body: an id is mostly unsigned, and somebody else could change it."""
+    """The last deliveries, by their ids and bodies together.
+
+    A body alone says too little: a branch that is pushed back and forth has hosts send the same one again, of a push
+    that is new. Most ids are not signed, so that whoever has got hold of a delivery can send it under another one. That
+    does no harm: what is indexed is what the host shows, never what a delivery says, and however many come while a
+    repository is looked at, they have it looked at once more.
+    """
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
     def is_new(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Tell whether a delivery came for the first time, and remember it."""
+        """Tell whether a delivery came for the first time, and remember it; without an id it always did."""
         identity = next((f"{name} {headers[name]}" for name in _IDENTITIES if name in headers), None)
-        keys = [hashlib.sha256(body).digest()]
-        if identity is not None:
-            keys.append(hashlib.sha256(identity.encode("utf-8", "surrogateescape")).digest())
-        known = any(key in self._known for key in keys)
-        for key in keys:
-            self._known[key] = None
-            self._known.move_to_end(key)
-        while len(self._known) > 2 * self._most:
+        if identity is None:
+            return True
+        key = hashlib.sha256(hashlib.sha256(body).digest() + identity.encode("utf-8", "surrogateescape")).digest()
+        known = key in self._known
+        self._known[key] = None
+        self._known.move_to_end(key)
+        while len(self._known) > self._most:
             self._known.popitem(last=False)
         return not known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -11,9 +10,10 @@ from aiohttp import web
 
 from bot.clock import Clock
 from bot.errors import SettingsError
+from bot.webhooks.bodies import Bodies
 from bot.webhooks.deliveries import Deliveries
 from bot.webhooks.pushes import FORM, concerned, event_of, is_ping, pushes_in, read_payload
-from bot.webhooks.signatures import is_authentic
+from bot.webhooks.signatures import is_authentic, may_be_authentic
 from indexer.remotes.configured import RemoteRepository
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES = 5_000_000
-READ_SECONDS = 10.0
 _TYPES = frozenset({"application/json", FORM})
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -41,23 +39,30 @@ def push_webhook(
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
     It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
-    to whoever does not know the secret, and 4xx to what cannot be read. `SettingsError` if there is no secret.
+    to whoever does not know the secret, 4xx to what cannot be read, and 503 while too many others are read. A body
+    whose headers prove nothing is not read at all. `SettingsError` if there is no secret.
     """
     texts = [secret.get_secret_value() for secret in secrets]
     if not texts or not all(texts):
         raise SettingsError("Webhooks need a secret that is not empty. Set one here and the same at the host.")
-    deliveries = Deliveries()
+    bodies, deliveries = Bodies(), Deliveries()
 
     async def answer(request: web.Request) -> web.Response:
-        body = await _read(request)
-        if isinstance(body, int):
-            return web.Response(status=body)
+        if not may_be_authentic(request.headers, texts, now=clock.now()):
+            return _refused()
+        body = await bodies.read(request)
+        if isinstance(body, web.Response):
+            return body
         if not is_authentic(request.headers, body, texts, now=clock.now()):
-            log.warning("A webhook was refused: its signature is missing, wrong or too old.")
-            return web.Response(status=401)
+            return _refused()
         return web.Response(status=_pass_on(request, body, remotes, notify, deliveries))
 
     return answer
+
+
+def _refused() -> web.Response:
+    log.warning("A webhook was refused: its signature is missing, wrong or too old.")
+    return web.Response(status=401)
 
 
 def _pass_on(
@@ -83,21 +88,3 @@ def _pass_on(
         for remote, push in found:
             notify(remote.name, push.ref, push.commit)
     return 202
-
-
-async def _read(request: web.Request) -> bytes | int:
-    """The body, or the status that says why it was not read to its end."""
-    if (request.content_length or 0) > MOST_BYTES:
-        return 413
-    body = bytearray()
-    try:
-        async with asyncio.timeout(READ_SECONDS):
-            async for part in request.content.iter_chunked(65_536):
-                body += part
-                if len(body) > MOST_BYTES:
-                    return 413
-    except TimeoutError:
-        return 408
-    except (web.RequestPayloadError, ConnectionError):
-        return 400
-    return bytes(body)

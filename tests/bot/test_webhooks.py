@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import json
@@ -17,14 +18,16 @@ from multidict import CIMultiDict
 from pydantic import SecretStr
 
 from bot.errors import SettingsError
+from bot.web import application, served
+from bot.webhooks.bodies import AT_ONCE, MOST_BYTES
 from bot.webhooks.deliveries import Deliveries
-from bot.webhooks.endpoint import MOST_BYTES, push_webhook
+from bot.webhooks.endpoint import push_webhook
 from bot.webhooks.pushes import concerned, pushes_in, read_payload
-from bot.webhooks.signatures import is_authentic
+from bot.webhooks.signatures import is_authentic, may_be_authentic
 from indexer.remotes.configured import RemoteRepository
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
-from tests.fakes.pushes import KEY, NEW, NONE, SECRET, Delivery
+from tests.fakes.pushes import KEY, NEW, NONE, OLD, SECRET, Delivery
 
 REMOTES = (
     RemoteRepository(name="hub", url="git@github.com:team/shop.git"),
@@ -33,6 +36,9 @@ REMOTES = (
     RemoteRepository(name="bucket", url="https://bitbucket.org/team/shop.git"),
     RemoteRepository(name="bucket-release", url="https://bitbucket.org/team/shop.git", branch="release"),
 )
+
+
+PLAUSIBLE = {"X-Hub-Signature-256": "sha256=" + "0" * 64}
 
 
 @dataclass
@@ -200,20 +206,44 @@ async def test_a_delivery_that_comes_again_is_not_passed_on_again(hook: Hook) ->
     delivery = pushes.github()
 
     assert [await hook.post(delivery) for _ in range(3)] == [202, 202, 202]
-    delivery.headers["X-GitHub-Delivery"] = "somebody-changed-it"
-    assert await hook.post(delivery) == 202
     assert len(hook.told) == 1
     assert await hook.post(pushes.github()) == 202
     assert len(hook.told) == 2
 
 
+async def test_a_push_back_and_forth_is_passed_on_each_time(hook: Hook) -> None:
+    there, back = pushes.github(after=NEW), pushes.github(after=OLD)
+    for number, delivery in enumerate([there, back, there, back]):
+        delivery.headers["X-GitHub-Delivery"] = f"delivery {number}"
+        assert await hook.post(delivery) == 202
+
+    assert [commit for _, _, commit in hook.told] == [NEW, OLD, NEW, OLD]
+
+
+async def test_a_signed_delivery_cannot_be_sent_again_under_another_id(hook: Hook) -> None:
+    delivery = pushes.gitlab_signed(at=1_700_000_000)
+    assert await hook.post(delivery) == 202
+
+    assert await hook.post(delivery) == 202
+    assert await hook.post(_changed(delivery, webhook_id="another")) == 401
+    assert len(hook.told) == 1
+
+
 def test_only_so_many_deliveries_are_remembered() -> None:
     deliveries = Deliveries(most=10)
-    fresh = [deliveries.is_new({"X-GitHub-Delivery": str(number)}, b"%d" % number) for number in range(100)]
+    fresh = [deliveries.is_new({"X-GitHub-Delivery": str(number)}, b"") for number in range(100)]
 
     assert all(fresh)
-    assert not deliveries.is_new({}, b"99")
-    assert deliveries.is_new({}, b"1")
+    assert not deliveries.is_new({"X-GitHub-Delivery": "99"}, b"")
+    assert deliveries.is_new({"X-GitHub-Delivery": "1"}, b"")
+
+
+def test_one_id_with_another_body_is_another_delivery() -> None:
+    deliveries = Deliveries()
+
+    assert deliveries.is_new({"X-GitHub-Delivery": "1"}, b"a")
+    assert deliveries.is_new({"X-GitHub-Delivery": "1"}, b"b")
+    assert all(deliveries.is_new({}, b"a") for _ in range(2))
 
 
 async def test_too_much_is_not_read(hook: Hook) -> None:
@@ -221,10 +251,78 @@ async def test_too_much_is_not_read(hook: Hook) -> None:
         for _ in range(MOST_BYTES // 100_000 + 2):
             yield b"x" * 100_000
 
-    assert await hook.post(Delivery(b"x" * (MOST_BYTES + 1), {})) == 413
-    assert await hook.post(Delivery(gzip.compress(b"x" * (MOST_BYTES + 1)), {"Content-Encoding": "gzip"})) == 413
-    async with hook.session.post(hook.url, data=endless()) as response:
+    packed = gzip.compress(b"x" * (MOST_BYTES + 1))
+    assert await hook.post(Delivery(b"x" * (MOST_BYTES + 1), PLAUSIBLE)) == 413
+    assert await hook.post(Delivery(packed, PLAUSIBLE | {"Content-Encoding": "gzip"})) == 413
+    async with hook.session.post(hook.url, data=endless(), headers=PLAUSIBLE) as response:
         assert response.status == 413
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Hub-Signature-256": "sha256="},
+        {"X-Hub-Signature-256": "0" * 64},
+        {"X-Hub-Signature": "sha1=" + "0" * 40},
+        {"X-Gitea-Signature": "0" * 63},
+        {"X-Gitlab-Token": "guessed"},
+        {"webhook-signature": "v1,AAAA", "webhook-id": "1", "webhook-timestamp": "1600000000"},
+    ],
+)
+async def test_who_proves_nothing_is_refused_before_anything_is_read(hook: Hook, headers: dict[str, str]) -> None:
+    more = asyncio.Event()
+
+    async def held_back() -> AsyncIterator[bytes]:
+        yield b"{"
+        await more.wait()
+
+    async with hook.session.post(hook.url, data=held_back(), headers=headers) as response:
+        assert response.status == 401
+    more.set()
+
+
+async def test_only_so_many_bodies_are_read_at_once(hook: Hook) -> None:
+    begun, more = asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow() -> int:
+        async def body() -> AsyncIterator[bytes]:
+            yield b"{"
+            begun.release()
+            await more.wait()
+
+        async with hook.session.post(hook.url, data=body(), headers=PLAUSIBLE) as response:
+            return response.status
+
+    reading = [asyncio.create_task(slow()) for _ in range(AT_ONCE)]
+    for _ in reading:
+        await begun.acquire()
+    async with asyncio.timeout(5):
+        while (status := await hook.post(pushes.github())) != 503:
+            assert status == 202  # not all of them have come in by then
+    async with hook.session.post(hook.url, data=b"{}", headers=PLAUSIBLE) as response:
+        assert (response.status, response.headers["Retry-After"]) == (503, "10")
+    more.set()
+
+    assert await asyncio.gather(*reading) == [401] * AT_ONCE
+    assert await hook.post(pushes.github()) == 202
+
+
+async def test_what_nobody_reads_is_not_taken_in_for_long() -> None:
+    handler = push_webhook(REMOTES, [SecretStr(SECRET)], Hook.notify, FakeClock())  # type: ignore[arg-type]
+    server = application()
+    server.router.add_post("/push", handler)
+
+    async with served(server, host="127.0.0.1", port=0) as address:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writer.write(b"POST /push HTTP/1.1\r\nHost: citebot\r\nContent-Length: 999999999999\r\n\r\n")
+        assert b" 401 " in await reader.readline()
+        with pytest.raises(ConnectionError):
+            async with asyncio.timeout(5):
+                while True:
+                    writer.write(b"x" * 100_000)
+                    await writer.drain()
+        writer.close()
 
 
 def _signed(body: bytes, kind: str = "application/json") -> Delivery:
@@ -277,6 +375,16 @@ _VALUES = st.one_of(st.text(), st.sampled_from(["v1,", "sha256=", "1700000000", 
 def test_no_headers_are_believed_without_the_secret(headers: dict[str, str], body: bytes) -> None:
     assert not is_authentic(CIMultiDict(headers), body, [SECRET, KEY, ""], now=1_700_000_000)
     assert not is_authentic(CIMultiDict(headers), body, [], now=1_700_000_000)
+
+
+@given(headers=st.dictionaries(_NAMES, _VALUES), body=st.binary(), secret=st.text(min_size=1))
+def test_whatever_is_authentic_is_read(headers: dict[str, str], body: bytes, secret: str) -> None:
+    headers["X-Hub-Signature-256"] = "sha256=" + pushes.digest(body, secret)
+    headers["X-Gitlab-Token"] = secret
+    for each in headers, {"X-Gitlab-Token": secret}:
+        told = CIMultiDict(each)
+        read = may_be_authentic(told, [secret], now=1_700_000_000)
+        assert read or not is_authentic(told, body, [secret], now=1_700_000_000)
 
 
 _JSON = st.recursive(
