@@ -11,6 +11,7 @@ from aiohttp import web
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.workspace import Slack, SlackOptions
+from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
 from bot.messages import IncomingMessage, MessageKey, Press
 from tests.bot.contract import settled
@@ -96,7 +97,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
             api_url=fake.api_url, connections=1,
         )  # fmt: skip
         async with (
-            Slack.open(options, fake.clock) as slack,
+            Slack.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
             slack.listening(core, FakeRepositories(), AccessPolicy(), server.router),
         ):
             runner = web.AppRunner(server, shutdown_timeout=1)

@@ -55,11 +55,11 @@ class Calls:
         """Make one call, once: whoever sends decides what is tried again."""
         return (await _answered(call, meaning)).data  # type: ignore[no-any-return]
 
-    async def read(self, call: Callable[[], Awaitable[Any]]) -> Fields:
+    async def read(self, call: Callable[[], Awaitable[Any]], meaning: Meaning = refusals.general) -> Fields:
         """Make a call that changes nothing, a few times where Slack asks to wait or does not answer."""
         for tries_left in reversed(range(READ_TRIES)):
             try:
-                return await self.send(call)
+                return await self.send(call, meaning)
             except (RateLimited, Unreachable) as error:
                 wait = error.retry_after if isinstance(error, RateLimited) else 1.0
                 if tries_left == 0 or wait > LONGEST_WAIT:

@@ -12,6 +12,7 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 from bot.adapters.slack.client import Calls, is_local
+from bot.adapters.slack.refusals import of_app_token
 
 PATH = "/slack/events"
 CONNECTIONS = 2  # while one is opened anew, the other one takes what comes
@@ -30,7 +31,7 @@ async def by_socket(
 ) -> AsyncIterator[Sequence[AsyncSocketModeHandler]]:
     """Listen over connections of one's own, which are yielded; raises a `ChatError` where the token opens none."""
     # The SDK tries for ever, whatever the reason; a wrong token is to be told at once.
-    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token))
+    await check_app_token(calls, app_token)
     handlers: list[AsyncSocketModeHandler] = []
     async with AsyncExitStack() as stack:
         for _ in range(connections):
@@ -43,6 +44,11 @@ async def by_socket(
             await handler.connect_async()  # type: ignore[no-untyped-call]
             handlers.append(handler)
         yield handlers
+
+
+async def check_app_token(calls: Calls, app_token: str) -> None:
+    """Raise a `ChatError` where the app token opens no connection."""
+    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token), of_app_token)
 
 
 def by_requests(app: AsyncApp, server: Server, *, path: str = PATH) -> None:

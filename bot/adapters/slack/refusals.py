@@ -41,6 +41,11 @@ _ADVICE = {
     "account_inactive": "Install the app again and copy the new bot token.",
 }
 
+_APP_ADVICE = (
+    "Switch Socket Mode on, make a token with the scope connections:write under Basic Information > App-Level Tokens, "
+    "and set SLACK_APP_TOKEN to it."
+)
+
 
 def general(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for calls that send or read messages."""
@@ -50,6 +55,12 @@ def general(name: str, method: str, *, needed: str = "") -> ChatError:
     if name in TOO_LONG:
         return TooLong(said)
     return PostRefused(said)
+
+
+def of_app_token(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for opening a connection, which the other token is for."""
+    said = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
+    return Unreachable(said) if name in UNSURE else PostRefused(f"{said} {_APP_ADVICE}")
 
 
 def of_edit(name: str, method: str, *, needed: str = "") -> ChatError:

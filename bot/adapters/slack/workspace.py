@@ -17,7 +17,9 @@ from bot.adapters.slack.connections import CONNECTIONS, Server, by_requests, by_
 from bot.adapters.slack.front import Conversations, Front
 from bot.adapters.slack.home import Home
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
+from bot.adapters.slack.standing import Standing
 from bot.adapters.slack.whispers import Whispers
+from bot.beside import beside
 from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.messages import Rate, SendMethod
@@ -57,6 +59,7 @@ class Slack:
         self._calls = calls
         self._clock = clock
         self._sockets: Sequence[AsyncSocketModeHandler] = ()
+        self._standing = Standing(calls, options.app_token, self._is_connected, clock)
         self._whispers = Whispers(calls, clock)
         self._channels = Channels(calls, clock)
         self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
@@ -70,9 +73,13 @@ class Slack:
 
     async def unready(self) -> str:
         """Say why nothing can be heard from Slack at the moment; nothing where all is well."""
-        if self._options.mode == "http" or any([await socket.client.is_connected() for socket in self._sockets]):
-            return ""
+        if self._standing.refusal or await self._is_connected():
+            return self._standing.refusal
         return "Slack: no connection is open. It is tried again without end; see the log, and status.slack.com."
+
+    async def _is_connected(self) -> bool:
+        """Whether events can come in."""
+        return self._options.mode == "http" or any([await socket.client.is_connected() for socket in self._sockets])
 
     @asynccontextmanager
     async def listening(
@@ -93,7 +100,7 @@ class Slack:
             home=Home(repositories, access, self._clock),
         )
         app = front.app(signing_secret=self._options.signing_secret)
-        async with front.open(), self._delivering(app, server):
+        async with front.open(), self._delivering(app, server), beside(self._standing.watch()):
             yield
 
     @asynccontextmanager
