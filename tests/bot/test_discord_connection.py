@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from pathlib import Path
 
 import pytest
 
 from bot.adapters.discord.connection import LONGEST_PAUSE, Pauses
+from bot.adapters.discord.workspace import Discord
+from bot.chat import open_chat
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
@@ -54,6 +57,46 @@ async def test_a_first_try_in_vain_is_one_line_in_the_log(tmp_path: Path, caplog
         "the gateway of Discord cannot be reached (WSServerHandshakeError); next try in 1 seconds"
     )
     assert not any(each.exc_info for each in caplog.records)
+
+
+async def test_a_connection_that_ends_soon_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        options = dataclasses.replace(world.options, settle_seconds=60.0)
+        async with (
+            open_chat(world.agent, world.repositories, path=tmp_path / "i.sqlite", policy=world.policy) as core,
+            core.open(),
+            Discord.open(options, fake.clock) as discord,
+            discord.listening(core, world.repositories, world.policy.access),
+        ):
+            assert await discord.unready() == ""
+            assert not discord.is_connected
+        await asyncio.sleep(0)
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        assert world.discord is not None
+        assert await world.discord.unready() == ""
+        fake.gateway.down = 503
+        fake.drop()
+        await until_unready(world, "the gateway is not connected")
+        fake.gateway.down = None
+        await until_unready(world, "")
+        await world.end()
+
+
+async def until_unready(world: DiscordWorld, words: str) -> None:
+    """Wait until Discord's readiness says something, or nothing at all."""
+    assert world.discord is not None
+    async with asyncio.timeout(10):
+        while (said := await world.discord.unready()) != words and not (words and words in said):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_a_server_that_is_looked_through_at_the_end_is_left_alone(

@@ -74,6 +74,13 @@ class Client(discord.Client):
         if late:
             await asyncio.wait(late)
 
+    async def close(self) -> None:
+        """Leave for good; discord.py itself would still wait for servers to be told of, and fail over that."""
+        waiting = self._connection._ready_task  # noqa: SLF001 - it has no other name
+        if waiting is not None:
+            waiting.cancel()
+        await super().close()
+
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002
         """Wait before a session is begun anew: Discord allows one in five seconds."""
         if not initial:
