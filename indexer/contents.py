@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 
+from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow
 from indexer.models import FileEntry
+from indexer.recent import Recent
 
 MAX_TEXTS = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """A file with its stored lines, secrets masked."""
+
+    entry: FileEntry
+    lines: Sequence[str]
 
 
 class Contents:
@@ -17,9 +27,9 @@ class Contents:
 
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self.generation = generation
+        self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
-        self._texts: OrderedDict[str, list[str]] = OrderedDict()
-        self._lock = Lock()
+        self._files: Recent[str, File] = Recent(MAX_TEXTS)
 
     @cached_property
     def rows(self) -> tuple[FileRow, ...]:
@@ -35,16 +45,15 @@ class Contents:
         """One file."""
         return self._catalog.file(self.generation, path)
 
-    def lines(self, row: FileRow) -> list[str]:
-        """The stored lines of a file, secrets masked; they are shared, and not to be changed."""
-        with self._lock:
-            known = self._texts.get(row.blob)
-            if known is not None:
-                self._texts.move_to_end(row.blob)
-                return known
-        lines = self._catalog.text(row.blob).split("\n")
-        with self._lock:
-            self._texts[row.blob] = lines
-            while len(self._texts) > MAX_TEXTS:
-                self._texts.popitem(last=False)
-        return lines
+    def at_hand(self, path: str) -> File | None:
+        """One file, if it was read lately; takes no time."""
+        return self._files.get(path)
+
+    def file(self, path: str) -> File | None:
+        """One file; None if the generation has none of that path."""
+        if (known := self.at_hand(path)) is not None:
+            return known
+        row = self.row(path)
+        if row is None:
+            return None
+        return self._files.keep(path, File(entry=row.entry, lines=self._catalog.text(row.blob).split("\n")))

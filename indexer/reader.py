@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow, Generation
-from indexer.contents import Contents
+from indexer.contents import Contents, File
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath
 from indexer.grep import grep
@@ -77,7 +76,6 @@ class IndexReader:
         self._open_store = open_store
         self._recipe = recipe
         self._past = past
-        self._graph = CallGraph(catalog, generation.id)
 
     @property
     def repository(self) -> str:
@@ -162,7 +160,7 @@ class IndexReader:
         around = [each for each in symbols if each.start_line < start]
         return Hit(
             location=location,
-            text=self._text(self._row(location.path), location),
+            text=_text(self._file(location.path), location),
             score=score,
             language=files.languages[file],
             source_type=self._snapshot.traits[file].source_type,
@@ -172,30 +170,39 @@ class IndexReader:
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
-        return await asyncio.to_thread(self._read, path, start_line, end_line)
+        if (file := self._contents.at_hand(path)) is not None:
+            return self._passage(file, start_line, end_line)
+        return await asyncio.to_thread(lambda: self._passage(self._file(path), start_line, end_line))
 
-    def _read(self, path: str, start_line: int, end_line: int | None) -> Passage:
-        row = self._row(path)
-        last = row.entry.lines if end_line is None else min(end_line, row.entry.lines)
-        location = Location(path=path, start_line=max(start_line, 1), end_line=last)
+    def _passage(self, file: File, start_line: int, end_line: int | None) -> Passage:
+        entry = file.entry
+        last = entry.lines if end_line is None else min(end_line, entry.lines)
+        location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
         if location.start_line > max(last, 1):
             raise UnknownPath(
-                f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
+                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
             )
-        return Passage(location=location, text=self._text(row, location), language=row.entry.language)
+        return Passage(location=location, text=_text(file, location), language=entry.language)
+
+    def _file(self, path: str) -> File:
+        file = self._contents.file(path)
+        if file is None:
+            raise self._unknown(path)
+        return file
 
     def _row(self, path: str) -> FileRow:
         row = self._contents.row(path)
         if row is None:
-            raise UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
+            raise self._unknown(path)
         return row
 
-    def _text(self, row: FileRow, location: Location) -> str:
-        return "\n".join(self._contents.lines(row)[location.start_line - 1 : location.end_line])
+    def _unknown(self, path: str) -> UnknownPath:
+        return UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
-        return await asyncio.to_thread(self._graph.definitions, name)
+        known = self._contents.graph.remembered(name)
+        return known if known is not None else await asyncio.to_thread(self._contents.graph.definitions, name)
 
     async def enclosing(self, location: Location) -> Sequence[Definition]:
         """The definitions around a location, outermost first."""
@@ -217,11 +224,11 @@ class IndexReader:
 
     async def callers(self, name: str) -> Sequence[CallSite]:
         """Where a function or class is called from."""
-        return await asyncio.to_thread(self._graph.callers, name)
+        return await asyncio.to_thread(self._contents.graph.callers, name)
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
-        return await asyncio.to_thread(self._graph.callees, name)
+        return await asyncio.to_thread(self._contents.graph.callees, name)
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
@@ -261,6 +268,10 @@ class IndexReader:
     def permalink(self, location: Location) -> str | None:
         """A web address of the lines at the commit, or None where the repository has no web host."""
         return permalink(self._web_url, self.commit.sha, location)
+
+
+def _text(file: File, location: Location) -> str:
+    return "\n".join(file.lines[location.start_line - 1 : location.end_line])
 
 
 def _passes(path: str, language: str, source_type: str, filters: Filters) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,6 +15,9 @@ from indexer.calls.resolution import SUPER, Resolution, resolve
 from indexer.calls.view import CodeView, open_modules
 from indexer.catalog import Catalog
 from indexer.models import CallSite, Definition, Reference
+from indexer.recent import Recent
+
+_MOST_NAMES = 256  # whose definitions are remembered
 
 
 class CallGraph:
@@ -23,13 +26,22 @@ class CallGraph:
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self._catalog = catalog
         self._generation = generation
+        self._definitions: Recent[str, Sequence[Definition]] = Recent(_MOST_NAMES)
 
     @cached_property
     def _modules(self) -> Modules:
         return open_modules(self._catalog, self._generation)
 
-    def definitions(self, name: str) -> list[Definition]:
+    def remembered(self, name: str) -> Sequence[Definition] | None:
+        """The definitions of a name that was asked for lately; takes no time."""
+        return self._definitions.get(name)
+
+    def definitions(self, name: str) -> Sequence[Definition]:
         """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
+        known = self.remembered(name)
+        return known if known is not None else self._definitions.keep(name, tuple(self._found(name)))
+
+    def _found(self, name: str) -> Sequence[Definition]:
         wanted = name.replace("::", ".").replace("#", ".")
         qualifier, _, plain = wanted.rpartition(".")
         found = self._catalog.definitions(self._generation, plain)
