@@ -156,9 +156,10 @@ def _without_model(state: AgentState) -> RouterDecision:
 async def _tree(deps: Deps) -> str:
     """Name the folders that hold most files, so that a model filters by those that exist."""
     counts: Counter[str] = Counter()
-    for folder, files in Counter(entry.path.rpartition("/")[0] for entry in await deps.code.files()).items():
-        for depth in range(1, min(2, len(folder) and folder.count("/") + 1) + 1):
-            counts["/".join(folder.split("/")[:depth])] += files
+    tops = Counter([tuple(entry.path.split("/", 2)[:-1]) for entry in await deps.code.files()])
+    for folders, files in tops.items():
+        for depth in range(1, len(folders) + 1):
+            counts["/".join(folders[:depth])] += files
     shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
     return "\n".join(_line(folder, 100) for folder in shown)
 

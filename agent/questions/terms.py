@@ -46,6 +46,8 @@ def content_terms(question: str) -> frozenset[str]:
 def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()
-    # A stem begins as its word does, and most lines hold no such beginning: they need no splitting.
+    # A stem begins as its word does, and most words hold no such beginning: they need no splitting.
     likely = frozenset(term for term in terms if term[:_KEPT] in lowered)
-    return likely & {stem(word) for word in set(words(text))} if likely else likely
+    beginnings = {term[:_KEPT] for term in likely}
+    holding = [word for word in set(_WORD.findall(text)) if any(each in word.lower() for each in beginnings)]
+    return likely & {stem(word) for word in words(" ".join(holding))} if holding else frozenset()
