@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -30,6 +29,9 @@ from indexer.errors import IndexerError
 MAX_TRIES = 3
 STOP_SECONDS = 2.0
 TOO_OFTEN = "I was interrupted again and again while answering this. Ask me to try again."
+
+# What a run that is broken off must not do again when it goes on.
+PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
 
 log = logging.getLogger(__name__)
 
@@ -236,7 +238,12 @@ class Agent:
             log.warning("a turn was not tidied up after: %s", error)
 
     def _deps(self, run: Run, code: CodeSearch) -> Deps:
-        emit = partial(self._publish, run.id)
+
+        def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
+            if kind in PAID:
+                self._saver.keep(run.thread)
+            self._publish(run.id, kind, iteration, **payload)
+
         made = Deps(
             code=code,
             redact=self._redact,

@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agent.connection import Connection
 from agent.errors import (
     CheckpointDamaged,
     CheckpointError,
@@ -33,15 +41,43 @@ T = TypeVar("T")
 
 
 class SafeSaver(AsyncSqliteSaver):
-    """An `AsyncSqliteSaver` that always leaves its connection outside a transaction.
+    """An `AsyncSqliteSaver` that always leaves its connection outside a transaction, and writes no more than it must.
 
-    A write runs in a task of its own, so that cancelling the run cannot stop it between statement and commit;
-    a write that fails is rolled back, because a connection left inside a transaction fails for ever after.
+    What every step of a run needs is done by the blocking saver of the same library in the connection's thread, which
+    is one change of threads where the asynchronous one takes four.
     """
 
-    def __init__(self, conn: aiosqlite.Connection, path: Path) -> None:
+    conn: Connection
+
+    def __init__(self, conn: Connection, path: Path) -> None:
         super().__init__(conn)
         self._path = path
+        self._held: dict[str, _Held] = {}
+
+    @asynccontextmanager
+    async def holding(self, thread_id: str) -> AsyncIterator[None]:
+        """Hold checkpoints of a thread back for as long as to do their steps again would cost nothing.
+
+        The newest is written after a step in which `keep` was called, when a person is asked, when a node fails, when
+        somebody reads the thread, and when the context ends, however it does. The nodes of the run must come one after
+        the other: what one wrote is saved with the checkpoint of its step, not before.
+        """
+        held = self._held[thread_id] = _Held()
+        try:
+            yield
+        except BaseException:
+            with _logged():
+                await self._after_held(held, _nothing)
+            raise
+        else:
+            await self._after_held(held, _nothing)
+        finally:
+            del self._held[thread_id]
+
+    def keep(self, thread_id: str) -> None:
+        """Note that the step which a thread is in was paid for: it must not be done again."""
+        if (held := self._held.get(thread_id)) is not None:
+            held.is_due = True
 
     async def aput(
         self,
@@ -50,27 +86,55 @@ class SafeSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint."""
-        return await self._whole(super().aput(config, checkpoint, metadata, new_versions))
+        """Save a checkpoint, or hold it back."""
+        where = config["configurable"]
+        held = self._held.get(where["thread_id"], _Held(is_due=True))
+        held.save = lambda db: _Tables(db).put(config, checkpoint, metadata, new_versions)
+        if held.is_due:
+            held.is_due = False
+            await self._whole(held.let_go())
+        return {
+            "configurable": {
+                "thread_id": where["thread_id"],
+                "checkpoint_ns": where["checkpoint_ns"],
+                "checkpoint_id": checkpoint["id"],
+            }
+        }
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Save what a node wrote before its step is over."""
-        await self._whole(super().aput_writes(config, writes, task_id, task_path))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread and everything in it."""
-        await self._whole(super().adelete_thread(thread_id))
-        await self._whole(self._release_pages())
+        """Save what a node wrote before its step is over, unless the checkpoint of the step is about to say it."""
+        held = self._held.get(config["configurable"]["thread_id"])
+        comes_from_node = bool(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
+        if held is not None and comes_from_node:
+            return
+        await self._after_held(held, lambda db: _Tables(db).put_writes(config, writes, task_id, task_path))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, or the one named."""
-        return await self._whole(super().aget_tuple(config))
+        held = self._held.get(config["configurable"]["thread_id"])
+        return await self._after_held(held, lambda db: _Tables(db).get_tuple(config))
+
+    async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Write what was held back and do the work, all in one transaction."""
+        save = held.let_go() if held is not None else _nothing
+
+        def both(db: sqlite3.Connection) -> T:
+            save(db)
+            return work(db)
+
+        return await self._whole(both)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread and everything in it."""
+        await self._whole(lambda db: _Tables(db).delete_thread(thread_id))
+        await self._whole(_release_pages)
 
     async def prune_thread(self, thread_id: str) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way."""
-        await self._whole(self._prune(thread_id))
+        await self._whole(lambda db: _prune(db, thread_id))
+        await self._whole(_release_pages)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
@@ -78,63 +142,80 @@ class SafeSaver(AsyncSqliteSaver):
 
     async def write_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
         """Run statements in one transaction: all of them, or none."""
-        await self._whole(self._written(statements))
 
-    async def _written(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        async with self.lock:
+        def written(db: sqlite3.Connection) -> None:
             for sql, values in statements:
-                await self.conn.execute(sql, values)
-            await self.conn.commit()
+                db.execute(sql, values)
+
+        await self._whole(written)
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query on the tables beside the checkpoints."""
-        return await self._whole(self._read(sql, values))
-
-    async def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        async with self.lock, self.conn.execute(sql, values) as cursor:
-            return [tuple(row) for row in await cursor.fetchall()]
-
-    async def _prune(self, thread_id: str) -> None:
-        newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
-        async with self.lock:
-            for table in ("checkpoints", "writes"):
-                await self.conn.execute(
-                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <> {newest}",  # noqa: S608 - both parts are constants
-                    (thread_id, thread_id),
-                )
-            await self.conn.commit()
-        await self._release_pages()
+        return await self._whole(lambda db: db.execute(sql, values).fetchall())
 
     async def shrink(self) -> None:
         """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
         ((free,),) = await self.rows("PRAGMA freelist_count")
         for _ in range(0, free, _SHRINK_STEP):
-            await self._whole(self._release_pages(_SHRINK_STEP))
+            await self._whole(lambda db: _release_pages(db, _SHRINK_STEP))
 
-    async def _release_pages(self, most: int = 0) -> None:
-        """Give freed pages back, all unless told how many, so that the file is as small as what is in it."""
-        # As a script, because it gives back one page a step and a plain statement is stepped once.
-        async with self.lock, self.conn.executescript(f"PRAGMA incremental_vacuum({most:d})"):
-            pass
-
-    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the work to its end even when the caller is cancelled meanwhile."""
-        task = asyncio.create_task(self._or_roll_back(work))
+    async def _whole(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work in one transaction, to its end even when the caller is cancelled; raises `CheckpointError`."""
         try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.wait({task})
-            if not task.cancelled() and (error := task.exception()) is not None:
-                log.warning("a checkpoint of a cancelled run was not written: %s", error)
-            raise
-
-    async def _or_roll_back(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            return await work
+            return await self.conn.whole(work)
         except sqlite3.Error as error:
-            async with self.lock:
-                await self.conn.rollback()
             raise _explain(error, self._path) from error
+
+
+@dataclass
+class _Held:
+    """The newest checkpoint of a run, unless it is written; `is_due` where the next one must be."""
+
+    save: Callable[[sqlite3.Connection], object] | None = None
+    is_due: bool = False
+
+    def let_go(self) -> Callable[[sqlite3.Connection], object]:
+        """Give what writes the checkpoint, which then is no longer held."""
+        save, self.save = self.save or _nothing, None
+        return save
+
+
+class _Tables(SqliteSaver):
+    """The checkpoints, within a transaction that is somebody else's to begin and to end."""
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: ARG002 - overrides
+        """Give a cursor, without the commit that the library makes of half a write, too."""
+        with closing(self.conn.cursor()) as cursor:
+            yield cursor
+
+
+def _nothing(_: sqlite3.Connection) -> None:
+    """Do nothing more."""
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Let what went wrong before be the error that is raised."""
+    try:
+        yield
+    except CheckpointError as error:
+        log.warning("how far a run had come was not written: %s", error)
+
+
+def _prune(db: sqlite3.Connection, thread_id: str) -> None:
+    newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
+    for table in ("checkpoints", "writes"):
+        db.execute(
+            f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <> {newest}",  # noqa: S608 - both parts are constants
+            (thread_id, thread_id),
+        )
+
+
+def _release_pages(db: sqlite3.Connection, most: int = 0) -> None:
+    """Give freed pages back, all unless told how many, so that the file is as small as what is in it."""
+    # As a script, because it gives back one page a step and a plain statement is stepped once.
+    db.executescript(f"PRAGMA incremental_vacuum({most:d})")
 
 
 @asynccontextmanager
@@ -147,7 +228,7 @@ async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[
             f"The folder of the conversation database {path} cannot be made: {error.strerror}."
         ) from error
     await asyncio.to_thread(_try_opening, path)
-    conn = aiosqlite.connect(path, timeout=busy_seconds)
+    conn = Connection(path, busy_seconds=busy_seconds)
     try:
         saver = await _prepared(conn, path)
         yield saver
@@ -163,7 +244,7 @@ def _try_opening(path: Path) -> None:
         raise _explain(error, path) from error
 
 
-async def _prepared(conn: aiosqlite.Connection, path: Path) -> SafeSaver:
+async def _prepared(conn: Connection, path: Path) -> SafeSaver:
     try:
         await conn
         fresh = await _check_version(conn, path)
@@ -184,7 +265,7 @@ async def _prepared(conn: aiosqlite.Connection, path: Path) -> SafeSaver:
     return saver
 
 
-async def _check_version(conn: aiosqlite.Connection, path: Path) -> bool:
+async def _check_version(conn: Connection, path: Path) -> bool:
     """Return whether the database is new; raises `CheckpointVersion` when another version made it."""
     version = await _number(conn, "PRAGMA user_version")
     tables = await _number(conn, "SELECT count(*) FROM sqlite_schema")
@@ -198,13 +279,13 @@ async def _check_version(conn: aiosqlite.Connection, path: Path) -> bool:
     return False
 
 
-async def _number(conn: aiosqlite.Connection, query: str) -> int:
+async def _number(conn: Connection, query: str) -> int:
     async with conn.execute(query) as cursor:
         row = await cursor.fetchone()
     return int(row[0]) if row is not None else 0
 
 
-async def _probe_writing(conn: aiosqlite.Connection) -> None:
+async def _probe_writing(conn: Connection) -> None:
     """Fail now, at the start, if the file cannot be written; a first question is too late to say so."""
     await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
     await conn.commit()

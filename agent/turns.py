@@ -36,6 +36,7 @@ class Turns:
 
     def __init__(self, saver: SafeSaver, clock: Callable[[], float]) -> None:
         self._graph = build_graph().compile(checkpointer=saver)
+        self._saver = saver
         self._clock = clock
 
     async def state(self, thread: str) -> AgentState:
@@ -83,7 +84,7 @@ class Turns:
             given, _config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
         )
         try:
-            async with aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
+            async with self._saver.holding(thread), aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
                 async for part in stream:
                     mode, data = cast("tuple[str, dict[str, Any]]", part)
                     if mode == "values":

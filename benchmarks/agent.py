@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import copy
 import itertools
 import re
 import resource
@@ -46,6 +47,14 @@ _EXHIBIT = re.compile(r"\[E1\] (\S+) lines")
 _RSS_UNIT = 1e6 if sys.platform == "darwin" else 1e3  # macOS counts bytes, Linux kilobytes
 
 
+@dataclass
+class Tally:
+    """What a model was asked: how often, and how many characters it was sent."""
+
+    calls: int = 0
+    sent: int = 0
+
+
 class Model:
     """A `ChatModel` that goes one way with every question, and counts what it is sent."""
 
@@ -55,19 +64,25 @@ class Model:
         self._route = route
         self._delay = delay
         self._subjects = itertools.cycle(itertools.permutations(SUBJECTS, 3))  # nothing is asked for twice
-        self.sent = 0  # characters
-        self.calls = 0
+        self._emit: Emit | None = None
+        self.tally = Tally()
+
+    def telling(self, emit: Emit) -> Model:
+        """The same model, whose calls are told to a turn."""
+        model = copy.copy(self)
+        model._emit = emit  # noqa: SLF001 - its own
+        return model
 
     async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write two sentences, word by word."""
-        await self._think(messages)
+        await self._think(messages, task)
         shown = _EXHIBIT.search(str(messages[-1].content))
         for word in f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found.".split(" "):
             yield f"{word} "
 
     async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form of a task."""
-        await self._think(messages)
+        await self._think(messages, task)
         filled: Mapping[str, Mapping[str, Any]] = {
             "input_preprocessor": {"intent": "new_question"},
             "router": {"route": self._route, "requests": [{"query": self._query()}]},
@@ -81,7 +96,7 @@ class Model:
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
     ) -> AIMessage:
         """Search in the first round of a step, sum up in the second."""
-        await self._think(messages)
+        await self._think(messages, task)
         if any(message.type == "tool" for message in messages):
             return AIMessage("It begins there, and ends there too.")
         call = {"name": "search_codebase", "args": {"query": self._query()}, "id": "1", "type": "tool_call"}
@@ -90,10 +105,13 @@ class Model:
     def _query(self) -> str:
         return " ".join(next(self._subjects))
 
-    async def _think(self, messages: Sequence[BaseMessage]) -> None:
-        self.calls += 1
-        self.sent += sum(len(str(message.content)) for message in messages)
+    async def _think(self, messages: Sequence[BaseMessage], task: str) -> None:
+        self.tally.calls += 1
+        self.tally.sent += sum(len(str(message.content)) for message in messages)
         await asyncio.sleep(self._delay)
+        if self._emit is not None:
+            spent = {"input_tokens": 0, "output_tokens": 0, "seconds": self._delay, "error": ""}
+            self._emit("model_end", model=self.name, task=task, **spent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +125,9 @@ class Models:
         return Budget()
 
     def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
-        """Return the model for everything."""
-        return TurnModels(main=self.model, small=self.model)
+        """Return the model for everything; each of its calls is told, as those of a real one are."""
+        model = self.model.telling(emit)
+        return TurnModels(main=model, small=model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +212,7 @@ class Bench:
         questions = await self._questions(kind)
         async with self._agent(kind) as (agent, model):
             await _seconds(agent, questions[0], "warm up")
-            model.sent = model.calls = 0
+            model.tally.calls = model.tally.sent = 0
             rounds = [
                 [await _seconds(agent, text, f"{number}-{at // 10}") for at, text in enumerate(questions)]
                 for number in range(ROUNDS)
@@ -203,8 +222,8 @@ class Bench:
         return {
             f"{kind.name}: turn p50, median of {ROUNDS} rounds": _ms(statistics.median(medians)),
             f"{kind.name}: turn p50, best and worst round": f"{_ms(medians[0])}, {_ms(medians[-1])}",
-            f"{kind.name}: model calls": f"{model.calls / turns:.1f}",
-            f"{kind.name}: tokens sent, by 4 characters": f"{model.sent / turns / 4:,.0f}",
+            f"{kind.name}: model calls": f"{model.tally.calls / turns:.1f}",
+            f"{kind.name}: tokens sent, by 4 characters": f"{model.tally.sent / turns / 4:,.0f}",
         }
 
     async def at_once(self, kind: Kind) -> dict[str, str]:
@@ -213,10 +232,10 @@ class Bench:
         firsts: list[list[float]] = []
         async with self._agent(kind, FIRST_TOKEN) as (agent, model):
             for number in range(ROUNDS + 1):
-                model.calls = 0
+                model.tally.calls = 0
                 asked = (_first_token(agent, questions[at], f"{number}-{at}") for at in range(AT_ONCE))
                 firsts.append(sorted(await asyncio.gather(*asked)))
-        ideal = FIRST_TOKEN * model.calls / AT_ONCE
+        ideal = FIRST_TOKEN * model.tally.calls / AT_ONCE
         p95 = statistics.median(round_[int(0.95 * AT_ONCE)] for round_ in firsts[1:])
         p50 = statistics.median(statistics.median(round_) for round_ in firsts[1:])
         return {

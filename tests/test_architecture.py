@@ -25,7 +25,7 @@ JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.check
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
     "aiohttp": ("bot/web.py", "bot/probes.py", "bot/webhooks/", "bot/adapters/"),
-    "aiosqlite": ("agent/checkpoints.py", "bot/database.py"),
+    "aiosqlite": ("agent/connection.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/data_commands.py", "bot/invocation.py"),
     "discord": ("bot/adapters/discord/",),

@@ -185,14 +185,15 @@ def rows(database: Path, query: str) -> list[tuple[object, ...]]:
 
 
 ON_THE_WAY = [name for name in NODES if name != "out_of_scope"]
-SAVED = ["router", "tool_executor", "clarify", "human_check", "executor_llm", "tool_node", "synthesis"]
-BOUNDARIES = [*(f"{name}<" for name in ON_THE_WAY), *(f"{name}+" for name in SAVED), "conversation_memory>"]
-LATER = ["clarify<2", "human_check<2", "router<4", "executor_llm+2"]
+PAID = ["router", "grade_documents", "tool_executor", "planner", "executor_llm", "tool_node", "refinery", "synthesis"]
+BOUNDARIES = [*(f"{name}<" for name in ON_THE_WAY), *(f"{name}>" for name in PAID), "conversation_memory>"]
+LATER = ["clarify<2", "human_check<2", "router<4", "executor_llm>2"]
+ASKED = ["asked+", "replied+", "asked+2", "replied+2"]
 NOTED = ["begin>", "begin>2", "pause<", "pause>", "pause<2", "end<", "end>"]
 IN_A_TOOL = ["tool_start!", "tool_start!2", "tool_executor|", "tool_node|"]
 
 
-@pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *NOTED, *IN_A_TOOL])
+@pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *ASKED, *NOTED, *IN_A_TOOL])
 async def test_killed_between_nodes_nothing_is_paid_for_twice(
     bench: Bench, whole: Whole, tmp_path: Path, point: str
 ) -> None:
@@ -213,7 +214,7 @@ async def test_killed_in_mid_stream_the_answer_is_written_anew(
     assert await bench.killed(tmp_path / "c.db", piece, whole) == {"synthesis": 1}
 
 
-@pytest.mark.parametrize("point", ["out_of_scope<", "out_of_scope+"])
+@pytest.mark.parametrize("point", ["out_of_scope<", "out_of_scope>"])
 async def test_killed_in_small_talk_it_is_answered_once(
     bench: Bench, small_talk: Whole, tmp_path: Path, point: str
 ) -> None:

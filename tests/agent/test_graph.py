@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin, get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
+from agent import routing
 from agent.agent import Agent
 from agent.checkpoints import SafeSaver, open_saver
 from agent.errors import ModelDown, UnknownRun
@@ -89,6 +90,18 @@ def test_the_edges_are_those_of_the_design() -> None:
         edges.setdefault(edge.source, set()).add(edge.target)
 
     assert edges == EDGES
+
+
+def test_nodes_come_one_after_the_other() -> None:
+    """What a node wrote is saved with its step and not before, so no other may still be at work by its side."""
+    graph = build_graph()
+    ways = [
+        *(start for start, _ in graph.edges),
+        *(start for start, choices in graph.branches.items() for _ in choices),
+    ]
+    chosen = [get_type_hints(way)["return"] for name, way in vars(routing).items() if name.startswith("after_")]
+    assert len(ways) == len(set(ways))
+    assert {get_origin(way) for way in chosen} == {Literal}
 
 
 async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: SafeSaver) -> None:

@@ -4,8 +4,9 @@ Each line of its input, `[database, point, question]`, starts a process that ans
 the point; the line that comes back is how it ended. They are forked: what takes seconds to import is imported once.
 
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
-of it is saved (`router|`), has saved what it wrote (`router+2`), the step is saved (`router>`); the journal is about to
-note something, or has (`pause<`, `pause>`); an event is told (`token!5`).
+of it is saved (`router|`), the step is over for the checkpointer (`router>2`), which has saved that a person was asked
+or has replied (`asked+`, `replied+2`); the journal is about to note something, or has (`pause<`, `pause>`); an event is
+told (`token!5`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ THREAD = "t"
 WHICH = "Do you mean orders or parcels?"
 WHAT = "the orders, please"
 NODES = tuple(agent.graph.build_graph().nodes)
-SAVED = {"aput_writes": "+", "aput": ">"}
+SPECIAL = {"__interrupt__": "asked+", "__resume__": "replied+"}  # what the graph writes beside the nodes
 NOTED = ("begin", "pause", "end")
 
 Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]
@@ -68,8 +69,8 @@ class Fuse:
         """Make the nodes, the checkpointer, the journal and the events of this process pass their points."""
         for name in NODES:
             setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
-        for name, sign in SAVED.items():
-            setattr(SafeSaver, name, self._saving(getattr(SafeSaver, name), sign))
+        setattr(SafeSaver, "aput", self._stepping(SafeSaver.aput))  # noqa: B010 - mypy minds an assignment
+        setattr(SafeSaver, "aput_writes", self._writing(SafeSaver.aput_writes))  # noqa: B010
         for name in NOTED:
             setattr(Journal, name, self._noting(getattr(Journal, name), name))
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
@@ -85,10 +86,20 @@ class Fuse:
 
         return deadly
 
-    def _saving(self, save: Callable[..., Awaitable[Any]], sign: str) -> Callable[..., Awaitable[Any]]:
+    def _stepping(self, save: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def deadly(*arguments: Any) -> Any:
             saved = await save(*arguments)
-            self.burn(f"{self._node}{sign}")
+            self.burn(f"{self._node}>")
+            return saved
+
+        return deadly
+
+    def _writing(self, save: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @functools.wraps(save)  # the graph looks at its parameters
+        async def deadly(saver: SafeSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
+            saved = await save(saver, config, writes, *rest)
+            for channel, _ in writes:
+                self.burn(SPECIAL.get(channel, ""))
             return saved
 
         return deadly
