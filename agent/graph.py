@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
 from langgraph.graph import END, START, StateGraph
 
 from agent.nodes.aggregate import aggregate
@@ -61,22 +64,32 @@ def build_graph() -> StateGraph[AgentState, Deps, AgentState, AgentState]:
     graph.add_node("conversation_memory", conversation_memory)
 
     graph.add_edge(START, "security_gateway")
-    graph.add_conditional_edges("security_gateway", after_gateway)
-    graph.add_conditional_edges("input_preprocessor", after_preprocessor)
+    graph.add_conditional_edges("security_gateway", _at_once(after_gateway))
+    graph.add_conditional_edges("input_preprocessor", _at_once(after_preprocessor))
     graph.add_edge("out_of_scope", "conversation_memory")
-    graph.add_conditional_edges("router", after_router)
-    graph.add_conditional_edges("retrieval", after_retrieval)
-    graph.add_conditional_edges("grade_documents", after_grading)
+    graph.add_conditional_edges("router", _at_once(after_router))
+    graph.add_conditional_edges("retrieval", _at_once(after_retrieval))
+    graph.add_conditional_edges("grade_documents", _at_once(after_grading))
     graph.add_edge("tool_executor", "router")
     graph.add_edge("clarify", "router")
-    graph.add_conditional_edges("planner", after_planner)
-    graph.add_conditional_edges("human_check", after_human_check)
+    graph.add_conditional_edges("planner", _at_once(after_planner))
+    graph.add_conditional_edges("human_check", _at_once(after_human_check))
     graph.add_edge("setup_executor", "executor_llm")
-    graph.add_conditional_edges("executor_llm", after_executor)
+    graph.add_conditional_edges("executor_llm", _at_once(after_executor))
     graph.add_edge("tool_node", "executor_llm")
     graph.add_edge("aggregate", "refinery")
-    graph.add_conditional_edges("refinery", after_refinery)
+    graph.add_conditional_edges("refinery", _at_once(after_refinery))
     graph.add_edge("synthesis", "check_citations")
     graph.add_edge("check_citations", "conversation_memory")
     graph.add_edge("conversation_memory", END)
     return graph
+
+
+def _at_once(way: Callable[[AgentState], str]) -> Callable[[AgentState], Awaitable[str]]:
+    """Make a coroutine of a branch: the graph would have a thread run a plain function, which takes longer than it."""
+
+    @wraps(way)
+    async def chosen(state: AgentState) -> str:
+        return way(state)
+
+    return chosen

@@ -70,6 +70,9 @@ class CodeSearch(Protocol):
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
 
+    async def folders(self) -> Mapping[str, int]:
+        """How many indexed files lie in each folder and below it."""
+
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines by a pattern in RE2's syntax, in all files, below a folder or in one; `BadPattern`."""
 

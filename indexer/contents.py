@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow
@@ -12,6 +14,15 @@ from indexer.models import FileEntry
 from indexer.recent import Recent
 
 MAX_TEXTS = 64
+
+
+def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
+    """Count the paths in each folder and below it, the top left out."""
+    counts: Counter[str] = Counter()
+    for inside, files in Counter(path.rpartition("/")[0] for path in paths).items():
+        steps = accumulate(inside.split("/"), "{}/{}".format) if inside else ()
+        counts.update(dict.fromkeys(steps, files))
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +51,11 @@ class Contents:
     def entries(self) -> tuple[FileEntry, ...]:
         """All files as others see them, by path."""
         return tuple(row.entry for row in self.rows)
+
+    @cached_property
+    def folders(self) -> Mapping[str, int]:
+        """How many files lie in each folder and below it."""
+        return counted_folders(row.entry.path for row in self.rows)
 
     def row(self, path: str) -> FileRow | None:
         """One file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
@@ -233,6 +233,10 @@ class IndexReader:
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
         return await asyncio.to_thread(lambda: self._contents.entries)
+
+    async def folders(self) -> Mapping[str, int]:
+        """How many indexed files lie in each folder and below it; the top is not among them."""
+        return await asyncio.to_thread(lambda: self._contents.folders)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""

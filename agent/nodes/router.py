@@ -155,11 +155,7 @@ def _without_model(state: AgentState) -> RouterDecision:
 
 async def _tree(deps: Deps) -> str:
     """Name the folders that hold most files, so that a model filters by those that exist."""
-    counts: Counter[str] = Counter()
-    tops = Counter([tuple(entry.path.split("/", 2)[:-1]) for entry in await deps.code.files()])
-    for folders, files in tops.items():
-        for depth in range(1, len(folders) + 1):
-            counts["/".join(folders[:depth])] += files
+    counts = Counter({name: files for name, files in (await deps.code.folders()).items() if name.count("/") < 2})
     shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
     return "\n".join(_line(folder, 100) for folder in shown)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+from indexer.contents import counted_folders
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
 from indexer.grep import grep
 from indexer.models import (
@@ -166,6 +167,10 @@ class FakeCode:
             FileEntry(path=path, language=_language(path), source_type=_source_type(path), lines=len(text.splitlines()))
             for path, text in sorted(self._files.items())
         ]
+
+    async def folders(self) -> Mapping[str, int]:
+        """Count the files of every folder."""
+        return counted_folders(self._files)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines with the indexer's own search."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from agent.ports import Answer, Citation
 from bot.app import App
 from bot.ports import Assistant
 from bot.settings import Settings
+from indexer.contents import counted_folders
 from indexer.errors import IndexerError, NotIndexed
 from indexer.models import (
     CallSite,
@@ -117,6 +118,9 @@ class FakeCode:
 
     async def files(self) -> Sequence[FileEntry]:
         return [FileEntry(path=path, language="python", source_type="code", lines=9) for path in self.paths]
+
+    async def folders(self) -> Mapping[str, int]:
+        return counted_folders(self.paths)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         return Matches(lines=(), files_searched=0, complete=True)

@@ -122,6 +122,10 @@ async def test_a_refresh_reads_only_what_changed_and_forgets_what_is_gone(reposi
         assert await paths(new) == ["docs/delivery.md", "events/delivery.py", "events/retry.py"]
         assert [len(await new.definitions(name)) for name in ("RetryPolicy", "BackoffPolicy")] == [0, 1]
         assert "queries/report.sql" in await paths(old)
+        assert [await each.folders() for each in (old, new)] == [
+            {"docs": 1, "events": 2, "queries": 1},
+            {"docs": 1, "events": 2},
+        ]
         assert (await old.search("RetryPolicy"))[0].text.count("class RetryPolicy") == 1
 
 
