@@ -35,21 +35,30 @@ class Connection(aiosqlite.Connection):
             done: T = await self._execute(transaction)  # type: ignore[no-untyped-call]
         except CancelledError:
             transaction.has_listener = False
+            transaction.complain()
             raise
         return done
 
 
 @dataclass
 class _Transaction(Generic[T]):
+    """Work for the connection's thread. Its error is for whoever waits for it, and for the log if nobody does."""
+
     connection: sqlite3.Connection
     work: Callable[[sqlite3.Connection], T]
     has_listener: bool = True
+    error: sqlite3.Error | None = None
 
     def __call__(self) -> T:
         try:
             with self.connection:
                 return self.work(self.connection)
         except sqlite3.Error as error:
-            if not self.has_listener:
-                log.warning("what a cancelled run had to write was not written: %s", error)
+            self.error = error
+            self.complain()
             raise
+
+    def complain(self) -> None:
+        """Log the error if nobody else will; called by both threads, as either may be the later one."""
+        if self.error is not None and not self.has_listener:
+            log.warning("what a cancelled run had to write was not written: %s", self.error)

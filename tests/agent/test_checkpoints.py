@@ -114,12 +114,28 @@ async def test_a_failed_write_leaves_no_transaction_behind(tmp_path: Path) -> No
 
 async def test_a_cancelled_write_is_whole(tmp_path: Path) -> None:
     async with open_saver(tmp_path / "c.db") as saver:
-        for _ in range(20):
+        for done in range(1, 21):
             write = asyncio.create_task(put(saver))
             await asyncio.sleep(0)
             write.cancel()
             await asyncio.wait({write}, timeout=5)
+            assert write.cancelled()
+            assert await saver.rows("SELECT count(*) FROM checkpoints") == [(done,)]
             assert not saver.conn.in_transaction
+
+
+async def test_a_write_of_a_cancelled_run_that_fails_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        await saver.conn.execute("PRAGMA query_only = ON")
+        write = asyncio.create_task(put(saver))
+        await asyncio.sleep(0)
+        write.cancel()
+        await asyncio.wait({write}, timeout=5)
+        await saver.rows("SELECT 1")
+    assert write.cancelled()
+    assert "what a cancelled run had to write was not written" in caplog.text
 
 
 async def steps_in(path: Path) -> list[str]:
