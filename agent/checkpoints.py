@@ -128,13 +128,21 @@ class SafeSaver(AsyncSqliteSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread and everything in it."""
-        await self._whole(lambda db: _Tables(db).delete_thread(thread_id))
-        await self._whole(_release_pages)
+
+        def delete(db: sqlite3.Connection) -> None:
+            _Tables(db).delete_thread(thread_id)
+            _release_pages(db)
+
+        await self._whole(delete)
 
     async def prune_thread(self, thread_id: str) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way."""
-        await self._whole(lambda db: _prune(db, thread_id))
-        await self._whole(_release_pages)
+
+        def prune(db: sqlite3.Connection) -> None:
+            _prune(db, thread_id)
+            _release_pages(db)
+
+        await self._whole(prune)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
@@ -213,7 +221,10 @@ def _prune(db: sqlite3.Connection, thread_id: str) -> None:
 
 
 def _release_pages(db: sqlite3.Connection, most: int = 0) -> None:
-    """Give freed pages back, all unless told how many, so that the file is as small as what is in it."""
+    """Give freed pages back, all unless told how many, so that the file is as small as what is in it.
+
+    What was done before in the same transaction is committed first.
+    """
     # As a script, because it gives back one page a step and a plain statement is stepped once.
     db.executescript(f"PRAGMA incremental_vacuum({most:d})")
 

@@ -37,6 +37,11 @@ class Run:
     started_at: float
     updated_at: float
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing can have been done for it: one that is taken up again is tried a second time."""
+        return self.status == "running" and self.tries == 1 and self.reply is None
+
 
 class Journal:
     """The table `agent_executions`; of the finished runs of a conversation the last one is kept."""

@@ -49,6 +49,8 @@ class Turns:
 
     async def take(self, run: Run, deps: Deps) -> Reached:
         """Take a run as far as it goes; what was done of it already is not done again."""
+        if run.is_new:
+            return await self._go(self._begun(run, deps.code), run.thread, deps)
         snapshot = await self._graph.aget_state(_config(run.thread))
         waiting = _waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
