@@ -171,7 +171,7 @@ mount -o remount,bind,ro "$CITEBOT_HOME/conversations.sqlite" || exit 99
 ask --json
 umount "$CITEBOT_HOME/conversations.sqlite"
 cat /dev/zero >"$CITEBOT_HOME/filler" 2>/dev/null
-truncate -s -80K "$CITEBOT_HOME/filler"
+truncate -s -56K "$CITEBOT_HOME/filler"
 ask --json
 rm "$CITEBOT_HOME/filler"
 ask
