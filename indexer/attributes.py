@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import re2
 
 _Mark = Literal["generated", "vendored"]
 _MARKS: dict[str, _Mark] = {"linguist-generated": "generated", "linguist-vendored": "vendored"}
+_NAME = ".gitattributes"
 _LINE = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s#"]\S*))[ \t]+(.*)')
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]]*\]|\\.|.", re.DOTALL)
 _WILD = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.*", "?": "[^/]"}
@@ -55,6 +56,17 @@ class Attributes:
         for index in sorted(self._patterns.Match(path) or ()):
             marks |= self._declared[index]
         return Marks(**marks) if marks else UNMARKED
+
+
+def is_attributes_file(path: str) -> bool:
+    """Tell whether a path is that of a `.gitattributes`."""
+    return path.rpartition("/")[2] == _NAME
+
+
+def attributes_above(names: Iterable[bytes]) -> set[bytes]:
+    """Name every place of a `.gitattributes` that could decide on one of the files."""
+    folders = {tuple(name.split(b"/")[:depth]) for name in names for depth in range(name.count(b"/") + 1)}
+    return {b"/".join((*folder, _NAME.encode())) for folder in folders}
 
 
 def _added(patterns: Any, expression: str) -> bool:

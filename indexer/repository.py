@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from indexer.attributes import Attributes, Marks
+from indexer.attributes import Attributes, Marks, attributes_above, is_attributes_file
 from indexer.complaints import failure, missing, missing_file, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
@@ -150,7 +150,7 @@ class Repository:
         if output is None:
             return None
         touched = {text(name) for name in output.split(b"\0") if name}
-        if any(_is_attributes_file(path) for path in touched):
+        if any(is_attributes_file(path) for path in touched):
             return None
         names = [name for name in output.split(b"\0") if name]
         known = self.files(new).entries if len(names) > _MOST_PATHS else self._at(new, names)
@@ -158,13 +158,12 @@ class Repository:
         return Changes(removed=frozenset(touched - {entry.path for entry in entries}), entries=entries)
 
     def _at(self, sha: str, names: list[bytes]) -> tuple[TreeEntry, ...]:
-        """The entries at a few paths, without the sizes of all others, which git would look up one by one."""
+        """The entries at a few paths, looked up with the attributes of their own folders alone."""
         if not names:
             return ()
-        listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha).split(b"\0")
-        rules = [name for name in listed if _is_attributes_file(text(name))]
-        attributes = self._attributes(read_tree(self._git, sha, *rules)) if rules else Attributes({})
-        return self._admitted(read_tree(self._git, sha, *names), attributes).entries
+        items = read_tree(self._git, sha, *names, *sorted(attributes_above(names)))
+        files = [item for item in items if not is_attributes_file(item.path)]
+        return self._admitted(files, self._attributes(items)).entries
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
@@ -193,7 +192,7 @@ class Repository:
         return next(iter(read_log(output or b"")), None)
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
-        files = {item.path: item.sha for item in tree if _is_attributes_file(item.path) and _is_readable(item)}
+        files = {item.path: item.sha for item in tree if is_attributes_file(item.path) and _is_readable(item)}
         texts = (decode(data) or "" for _, data in self.blobs(files.values()))
         return Attributes(dict(zip(files, texts, strict=True)))
 
@@ -369,7 +368,3 @@ def _path(output: bytes) -> Path:
 
 def _is_readable(item: TreeItem) -> bool:
     return item.mode not in {_SUBMODULE, _SYMLINK} and item.size is not None and item.size <= MAX_BYTES
-
-
-def _is_attributes_file(path: str) -> bool:
-    return path.rpartition("/")[2] == ".gitattributes"

@@ -488,6 +488,23 @@ def test_changes_are_unknown_when_attributes_changed(repo: GitRepo) -> None:
         assert repository.changes(old, new) is None
 
 
+def test_changes_are_judged_by_the_attributes_of_their_own_folders(repo: GitRepo) -> None:
+    repo.write(".gitattributes", "*.tables.py linguist-generated\n")
+    repo.write("lib/.gitattributes", "*.tables.py -linguist-generated\n")
+    repo.write("lib/made/.gitattributes", "* linguist-generated\n")
+    repo.write("made/.gitattributes", "* linguist-generated\n")
+    touched = ("a.tables.py", "a.py", "lib/deep/b.tables.py", "lib/made/c.py", "made/in/d.py", "other/e.tables.py")
+    old = repo.commit()
+    for path in touched:
+        repo.write(path, path)
+    new = repo.commit()
+    with Repository.open(repo.root) as repository:
+        changes = repository.changes(old, new)
+        assert changes is not None
+        assert [entry.path for entry in changes.entries] == ["a.py", "lib/deep/b.tables.py"]
+        assert {entry.path for entry in changes.entries} == set(touched) & set(paths(repository, new))
+
+
 # Shielding
 
 
