@@ -19,7 +19,7 @@ from indexer.embeddings import Embedder, open_embedder
 from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
 from indexer.folders import REPOSITORIES, folder_of
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
-from indexer.provenance import provenance
+from indexer.provenance import is_readable, provenance
 from indexer.reader import IndexReader
 from indexer.repository import Repository
 from indexer.search import Fusion, Recipe
@@ -154,6 +154,8 @@ class CodeIndex:
         return self._held
 
     def _load(self, generation: Generation) -> Snapshot:
+        if not is_readable(generation.provenance):
+            raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
         try:
             return Snapshot.load(self._folder.snapshot(generation.id))
         except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
@@ -197,8 +199,8 @@ class CodeIndex:
         return report
 
     def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
-        current = self._current_or_none()
-        if current is None and self._catalog.current():
+        current, generation = self._current_or_none(), self._catalog.current()
+        if current is None and generation is not None and is_readable(generation.provenance):
             log.warning(_DAMAGED)
             self._warnings.append(_DAMAGED)
         return current
@@ -228,6 +230,8 @@ class CodeIndex:
 
     def _sound_store(self) -> VectorStore:
         """The vector store, emptied and begun anew where it is damaged; vectors are derived, nothing is lost."""
+        if self._store is not None:  # it was sound when it was opened, and counting takes its time
+            return self._store
         try:
             store = self._open_store()
             store.count()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from indexer.postings import Postings, Vocabulary, summed
+from indexer.postings import Stack, summed
+from indexer.vocabulary import Vocabulary
 
 Scores = NDArray[np.float64]
 
@@ -22,19 +24,33 @@ class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     Method: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
     """
 
-    def __init__(self, vocabulary: Vocabulary, postings: Postings, *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        postings: Stack,
+        lengths: NDArray[np.int64],
+        frequencies: NDArray[np.int64],
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+    ) -> None:
+        """Score the live documents of `postings`.
+
+        `lengths` is the token count of every document, `frequencies` says in how many live ones each term is.
+        """
         self._vocabulary = vocabulary
         self._postings = postings
-        super().__init__(postings, k1=k1, b=b)
-        self._norm = k1 * (1 - b + b * self.doc_len / self.avgdl)
+        self._frequencies = frequencies
+        super().__init__(lengths, k1=k1, b=b)
+        self._norm = k1 * (1 - b + b * lengths / self.avgdl)
 
-    def _initialize(self, corpus: Postings) -> NDArray[np.int64]:
-        self.corpus_size = corpus.documents
-        self.doc_len = corpus.lengths()
+    def _initialize(self, corpus: NDArray[np.int64]) -> NDArray[np.int64]:
+        self.corpus_size = len(self._postings.live)
+        self.doc_len = corpus[self._postings.live]
         # A corpus of nothing but blank documents has no tokens at all; any positive average serves.
         self.avgdl = float(self.doc_len.mean()) if self.doc_len.any() else 1.0
-        self.doc_freqs = _DocumentBags(self._vocabulary, corpus)
-        return corpus.frequencies(len(self._vocabulary))
+        self.doc_freqs = _DocumentBags(self._vocabulary, self._postings)
+        return self._frequencies
 
     def _calc_idf(self, nd: NDArray[np.int64]) -> None:
         idf = np.log1p((self.corpus_size - nd + 0.5) / (nd + 0.5))
@@ -46,25 +62,26 @@ class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         return float(self.idf.get(term, 0.0))
 
     def scores(self, query: Sequence[str]) -> Scores:
-        """Score all documents for query tokens; equal to `get_scores` but for rounding."""
-        scores = np.zeros(self.corpus_size)
+        """Score the live documents for query tokens; equal to `get_scores` but for rounding."""
+        scores = np.zeros(self._postings.documents)
         for term, weight in self._known(query):
             docs, counts = self._postings.documents_of(term)
             frequency = counts.astype(np.float64)
             scores[docs] += weight * frequency * (self.k1 + 1) / (frequency + self._norm[docs])
-        return scores
+        return scores[self._postings.live]
 
     def grouped_scores(self, query: Sequence[str], groups: NDArray[np.int32], sizes: NDArray[np.int64]) -> Scores:
         """Score groups of documents (the files that chunks belong to) as if each were one document.
 
-        `groups` is the group of each document, `sizes` the token count of each group.
+        `groups` is the group of every document, -1 for one that is not live, `sizes` the token count of each group.
         """
         norm = self.k1 * (1 - self.b + self.b * sizes / max(float(sizes.mean()), 1.0))
         scores = np.zeros(len(sizes))
         for term, _ in self._known(query):
             docs, counts = self._postings.documents_of(term)
-            members, places = np.unique(groups[docs], return_inverse=True)
-            frequency = summed(places, counts, len(members))
+            frequency = summed(groups[docs] + 1, counts, len(sizes) + 1)[1:]
+            members = np.flatnonzero(frequency)
+            frequency = frequency[members]
             idf = math.log1p((len(sizes) - len(members) + 0.5) / (len(members) + 0.5))
             scores[members] += idf * frequency * (self.k1 + 1) / (frequency + norm[members])
         return scores
@@ -72,7 +89,7 @@ class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def _known(self, query: Sequence[str]) -> Iterator[tuple[int, float]]:
         for token in query:
             term = self._vocabulary.number(token)
-            if term is not None and self.term_weights[term] > 0:
+            if term is not None and term < len(self.term_weights) and self.term_weights[term] > 0:
                 yield term, float(self.term_weights[term])
 
 
@@ -90,7 +107,7 @@ class _TermWeights(Mapping[str, float]):
         return float(self._weights[number])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._vocabulary.terms())
+        return iter(self._vocabulary.words()[: len(self._weights)])
 
     def __len__(self) -> int:
         return len(self._weights)
@@ -99,25 +116,20 @@ class _TermWeights(Mapping[str, float]):
 class _DocumentBags(Sequence[Mapping[str, int]]):
     """The list of term-count dictionaries that `BM25Okapi` expects, made from the postings when first asked for."""
 
-    def __init__(self, vocabulary: Vocabulary, postings: Postings) -> None:
+    def __init__(self, vocabulary: Vocabulary, postings: Stack) -> None:
         self._vocabulary = vocabulary
         self._postings = postings
-        self._bags: list[dict[str, int]] | None = None
 
-    def _made(self) -> list[dict[str, int]]:
-        if self._bags is None:
-            bags: list[dict[str, int]] = [{} for _ in range(self._postings.documents)]
-            entries = zip(self._postings.term_of_entries(), self._postings.docs, self._postings.counts, strict=True)
-            for term, document, count in entries:
-                bags[document][self._vocabulary[term]] = int(count)
-            self._bags = bags
-        return self._bags
+    @cached_property
+    def _bags(self) -> list[dict[str, int]]:
+        words = self._vocabulary.words()
+        return [{words[term]: count for term, count in bag.items()} for bag in self._postings.bags()]
 
     def __getitem__(self, index: int) -> Mapping[str, int]:  # type: ignore[override]  # slices are never asked for
-        return self._made()[index]
+        return self._bags[index]
 
     def __iter__(self) -> Iterator[Mapping[str, int]]:
-        return iter(self._made())
+        return iter(self._bags)
 
     def __len__(self) -> int:
-        return self._postings.documents
+        return len(self._postings.live)

@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 
 from indexer.models import SourceType
 
+FLAGS = ("test", "example", "secondary", "doc", "config")
+
 _TEST = re.compile(
     r"(^|/)(tests?|testing|specs?|__tests__|testdata|fixtures?|e2e|mocks?|__mocks__|unittests?)/"
     r"|(^|/)(test_[^/]*|[^/]*_test|[^/]*_spec|[^/]*Tests?|[^/]*\.(test|spec|test-d|bench))\.[A-Za-z]+$"
@@ -38,6 +40,27 @@ class PathTraits:
     is_test: bool
     is_example: bool
     is_secondary: bool
+
+    def packed(self) -> int:
+        """The traits as a number; bit n stands for the n-th of `FLAGS`."""
+        flags = (
+            self.is_test,
+            self.is_example,
+            self.is_secondary,
+            self.source_type == "doc",
+            self.source_type == "config",
+        )
+        return sum(flag << bit for bit, flag in enumerate(flags))
+
+
+def source_type(packed: int) -> SourceType:
+    """Read the source type off packed traits."""
+    is_test, _, _, is_doc, is_config = (bool(packed >> bit & 1) for bit in range(len(FLAGS)))
+    if is_doc:
+        return "doc"
+    if is_config:
+        return "config"
+    return "test" if is_test else "code"
 
 
 def traits(path: str) -> PathTraits:

@@ -13,12 +13,14 @@ import numpy as np
 from indexer.assembly import Assembly
 from indexer.catalog import Catalog, Generation, Writer
 from indexer.embeddings import Embedder, EmbeddingInput
+from indexer.merging import settled, with_rank
 from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
 from indexer.parsing import Contents, Source, Unfit, parse_sources
 from indexer.paths import traits
 from indexer.ranks import ranked
 from indexer.repository import Repository, TreeEntry
-from indexer.snapshot import Floats, Snapshot
+from indexer.segment import Floats
+from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from indexer.vectors import VectorStore
 
@@ -48,7 +50,7 @@ def refill(parts: Parts, current: tuple[Generation, Snapshot]) -> None:
         return
     ordinals = {keys[int(chunk)]: place for place, chunk in enumerate(snapshot.chunks.ids)}
     lost = sorted(parts.store.missing(list(ordinals)))
-    parts.store.add(lost, snapshot.matrix[[ordinals[key] for key in lost]])
+    parts.store.add(lost, snapshot.vectors(np.array([ordinals[key] for key in lost], dtype=np.int64)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +80,7 @@ def refresh(
         snapshot = build.run()
         writer.set_skipped(generation, plan.skipped)
         progress(Progress(stage="writing", done=0, total=0))
-        _save(parts.folder, generation, snapshot)
+        _save(parts.folder, generation, snapshot, beside=current[0].id if current else None)
         snapshot.warm()
     progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
     return snapshot, RefreshReport(
@@ -92,11 +94,11 @@ def refresh(
     )
 
 
-def _save(folder: DataFolder, generation: int, snapshot: Snapshot) -> None:
-    """Write the arrays; a folder left by a refresh that was killed gives way."""
+def _save(folder: DataFolder, generation: int, snapshot: Snapshot, *, beside: int | None) -> None:
+    """Write a generation `beside` the one before; a folder left by a refresh that was killed gives way."""
     target = folder.snapshot(generation)
     shutil.rmtree(target, ignore_errors=True)
-    snapshot.save(target)
+    snapshot.save(target, None if beside is None else folder.snapshot(beside))
 
 
 def make_plan(parts: Parts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> Plan:
@@ -137,7 +139,8 @@ class _Build:
         self._generation = generation
         self._progress = progress
         self._assembly = Assembly(plan.previous, dimensions=parts.embedder.dimensions)
-        self._vectors = _VectorFeed(parts.embedder, parts.store)
+        is_fresh = plan.previous is None and parts.store.count() == 0
+        self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
 
     def run(self) -> Snapshot:
         total = len(self._plan.entries)
@@ -151,8 +154,8 @@ class _Build:
         vectors = self._vectors.finished()
         snapshot = self._assembly.build(self._plan.removed, vectors)
         if self._ranks_are_stale(snapshot):
-            return ranked(snapshot, self._writer.references(self._generation))
-        return snapshot
+            return with_rank(snapshot, ranked(snapshot, self._writer.references(self._generation)))
+        return settled(snapshot)
 
     def _sources(self) -> Iterator[Source]:
         """The entries with their bytes, read many at a time."""
@@ -186,10 +189,10 @@ class _Build:
 class _VectorFeed:
     """Embeds chunks in batches, leaving out those that the store has already, and stores the rest."""
 
-    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+    def __init__(self, embedder: Embedder, store: VectorStore, *, is_fresh: bool) -> None:
         self._embedder = embedder
         self._store = store
-        self._is_fresh = store.count() == 0
+        self._is_fresh = is_fresh
         self._keys: list[str] = []
         self._inputs: list[EmbeddingInput] = []
         self._done: list[Floats] = []

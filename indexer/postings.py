@@ -11,85 +11,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.rows import Rows, firsts, inverted, offsets, spans
+from indexer.vocabulary import Vocabulary
+
 Bag = Mapping[str, int]  # tokens with their counts
-
 _MOST_COUNTED = np.iinfo(np.uint16).max
-
-
-class Vocabulary:
-    """Terms and their numbers; a term once known keeps its number."""
-
-    def __init__(self, terms: Iterable[str] = ()) -> None:
-        self._terms = list(terms)
-        self._numbers = _Numbers(zip(self._terms, range(len(self._terms)), strict=True))
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, number: int) -> str:
-        return self.terms()[number]
-
-    def number(self, term: str) -> int | None:
-        """The number of a term, None if it has never been seen."""
-        return self._numbers.get(term)
-
-    def add(self, terms: Iterable[str]) -> Iterable[int]:
-        """The numbers of terms, given now to those that had none."""
-        return map(self._numbers.__getitem__, terms)
-
-    def copy(self) -> Vocabulary:
-        """A vocabulary of its own with the same numbers."""
-        twin = Vocabulary()
-        twin._terms, twin._numbers = list(self.terms()), _Numbers(self._numbers)  # copied whole, not term by term
-        return twin
-
-    def terms(self) -> Sequence[str]:
-        """All terms, by number."""
-        if len(self._terms) != len(self._numbers):
-            self._terms = list(self._numbers)  # a dictionary keeps the order in which numbers were given
-        return self._terms
-
-
-class _Numbers(dict[str, int]):
-    """Numbers by term that counts on for a term it does not know; millions are looked up, so it must not call back."""
-
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Postings:
-    """Counts of terms in documents in compressed columns: term t owns `docs[starts[t]:starts[t + 1]]`.
+    """Counts of terms in documents, by term: the t-th of `terms` owns `docs[starts[t]:starts[t + 1]]`.
 
-    Shapes: starts int64 [terms + 1], docs int32 [entries], counts uint16 [entries] (larger counts are capped).
+    Shapes: terms int32 [terms], rising, those that some document has; starts int64 [terms + 1]; docs int32 [entries];
+    counts uint16 [entries] (larger counts are capped).
     """
 
     documents: int
+    terms: NDArray[np.int32]
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
     counts: NDArray[np.uint16]
 
-    @property
-    def terms(self) -> int:
-        """How many terms there are, those without a document included."""
-        return len(self.starts) - 1
+    @classmethod
+    def of(cls, documents: int, terms: NDArray[Any], docs: NDArray[Any], counts: NDArray[Any]) -> Postings:
+        """Put entries in order: a term, a document and a count each."""
+        order = np.argsort(terms, kind="stable")
+        in_order = terms[order].astype(np.int32)
+        heads = np.flatnonzero(np.diff(in_order, prepend=-1))
+        return cls(
+            documents=documents,
+            terms=in_order[heads],
+            starts=np.append(heads, len(order)).astype(np.int64),
+            docs=docs[order].astype(np.int32),
+            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16),
+        )
 
     def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, and its counts there."""
-        if term >= self.terms:
+        place = int(np.searchsorted(self.terms, term))
+        if place == len(self.terms) or self.terms[place] != term:
             return self.docs[:0], self.counts[:0]
-        span = slice(int(self.starts[term]), int(self.starts[term + 1]))
+        span = slice(int(self.starts[place]), int(self.starts[place + 1]))
         return self.docs[span], self.counts[span]
-
-    def frequencies(self, terms: int | None = None) -> NDArray[np.int64]:
-        """In how many documents each term is; padded with zeros up to `terms`."""
-        frequencies = np.diff(self.starts)
-        return frequencies if terms is None else np.pad(frequencies, (0, terms - len(frequencies)))
 
     def term_of_entries(self) -> NDArray[np.int32]:
         """The term of each entry."""
-        return np.repeat(np.arange(self.terms, dtype=np.int32), np.diff(self.starts))
+        return np.repeat(self.terms, np.diff(self.starts))
 
     def lengths(self) -> NDArray[np.int64]:
         """The sum of counts of each document."""
@@ -99,25 +66,87 @@ class Postings:
         """The sum of the weights of each document's terms, repeats not counted."""
         return summed(self.docs, weights[self.term_of_entries()], self.documents)
 
-    def renumbered(self, numbers: NDArray[np.int32], documents: int) -> Postings:
-        """The same counts with documents renumbered; a document whose new number is -1 is left out."""
-        docs = numbers[self.docs]
-        kept = docs >= 0
-        before = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
-        return Postings(
-            documents=documents, starts=before[self.starts], docs=docs[kept], counts=np.asarray(self.counts)[kept]
-        )
 
-    def merged(self, other: Postings) -> Postings:
-        """Both together; they count disjoint sets of the same documents, `other` over at least as many terms."""
-        mine = np.concatenate((self.starts, np.full(other.terms - self.terms, self.starts[-1], dtype=np.int64)))
-        places = mine[1:][other.term_of_entries()]
-        return Postings(
-            documents=self.documents,
-            starts=mine + other.starts,
-            docs=np.insert(self.docs, places, other.docs),
-            counts=np.insert(self.counts, places, other.counts),
-        )
+def merged(parts: Sequence[Postings], documents: Rows) -> Postings:
+    """The postings of some documents, in the order given, counted from the first one of the first part."""
+    numbers = inverted(documents, sum(part.documents for part in parts))
+    shifts = offsets([part.documents for part in parts])
+    docs = np.concatenate([numbers[part.docs + shift] for part, shift in zip(parts, shifts, strict=True)])
+    kept = docs >= 0
+    terms = np.concatenate([part.term_of_entries() for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    return Postings.of(len(documents), terms[kept], docs[kept], counts[kept])
+
+
+class Stack:
+    """The postings of several segments as if they were one: documents are counted on from one to the next.
+
+    `live` are those documents that still count, in the order in which others want to see them.
+    """
+
+    def __init__(self, parts: Sequence[Postings], live: Rows) -> None:
+        self._parts = tuple(zip(parts, offsets([part.documents for part in parts]), strict=True))
+        self.documents = sum(part.documents for part in parts)
+        self.live = live
+
+    def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """The documents that a term is in, dead ones too, and its counts there."""
+        found = [(docs + offset, counts) for docs, counts, offset in self._found(term)]
+        if len(found) == 1:
+            return found[0]
+        docs, counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
+        return np.concatenate(docs), np.concatenate(counts)
+
+    def _found(self, term: int) -> Iterable[tuple[NDArray[np.int32], NDArray[np.uint16], int]]:
+        for part, offset in self._parts:
+            docs, counts = part.documents_of(term)
+            if len(docs):
+                yield docs, counts, offset
+
+    def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of the weights of each live document's terms, repeats not counted."""
+        sums: NDArray[np.float64] = np.concatenate([part.weight_sums(weights) for part, _ in self._parts])[self.live]
+        return sums
+
+    def bags(self) -> list[dict[int, int]]:
+        """The terms of each live document with their counts; slow."""
+        numbers = inverted(self.live, self.documents)
+        bags: list[dict[int, int]] = [{} for _ in self.live]
+        for part, offset in self._parts:
+            entries = zip(part.term_of_entries(), numbers[part.docs + offset], part.counts, strict=True)
+            for term, document, count in entries:
+                if document >= 0:
+                    bags[document][int(term)] = int(count)
+        return bags
+
+
+_NO_DOCUMENTS = np.empty(0, dtype=np.int32)
+_NO_COUNTS = np.empty(0, dtype=np.uint16)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TermLists:
+    """The distinct terms of each document: document d owns `terms[starts[d]:starts[d + 1]]`."""
+
+    starts: NDArray[np.int64]
+    terms: NDArray[np.int32]
+
+    @classmethod
+    def of_counts(cls, terms: NDArray[Any], counts: NDArray[Any]) -> TermLists:
+        """Cut the terms of all documents into lists of so many each."""
+        starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
+        return cls(starts=starts, terms=terms.astype(np.int32))
+
+    def of(self, documents: Rows) -> NDArray[np.int32]:
+        """The terms of some documents, one document behind the other."""
+        return self.terms[spans(self.starts[documents], np.diff(self.starts)[documents])]
+
+
+def taken(parts: Sequence[TermLists], documents: Rows) -> TermLists:
+    """The lists of some documents, in the order given, counted from the first one of the first part."""
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    terms = np.concatenate([part.terms for part in parts])
+    return TermLists.of_counts(terms[spans(firsts(counts)[documents], counts[documents])], counts[documents])
 
 
 class PostingsBuilder:
@@ -126,28 +155,24 @@ class PostingsBuilder:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._terms = array("i")
-        self._docs = array("i")
         self._counts = array("i")
+        self._sizes = array("i")
 
-    def add(self, document: int, tokens: Iterable[str] | Bag) -> None:
-        """Add the tokens of one document, counted or not; each document is added once."""
+    def add(self, tokens: Iterable[str] | Bag) -> None:
+        """Add the tokens of the next document, counted or not."""
         bag = Counter(tokens)
         self._terms.extend(self._vocabulary.add(bag))
         self._counts.extend(bag.values())
-        self._docs.extend([document] * len(bag))
+        self._sizes.append(len(bag))
 
-    def build(self, documents: int) -> Postings:
-        """The postings of everything added, for `documents` documents."""
-        terms, docs, counts = (_ints(part) for part in (self._terms, self._docs, self._counts))
-        order = np.argsort(terms, kind="stable")
-        frequencies = np.bincount(terms, minlength=len(self._vocabulary))
-        starts = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
-        return Postings(
-            documents=documents,
-            starts=starts,
-            docs=docs[order].astype(np.int32),
-            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16),
-        )
+    def build(self) -> Postings:
+        """The postings of everything added."""
+        docs = np.repeat(np.arange(len(self._sizes)), _ints(self._sizes))
+        return Postings.of(len(self._sizes), _ints(self._terms), docs, _ints(self._counts))
+
+    def lists(self) -> TermLists:
+        """The terms of everything added, by document."""
+        return TermLists.of_counts(_ints(self._terms), _ints(self._sizes))
 
 
 def _ints(values: array[int]) -> NDArray[Any]:

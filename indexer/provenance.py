@@ -7,10 +7,15 @@ from collections.abc import Sequence
 
 from indexer.embeddings import Embedder
 
-FORMAT = "1"  # raise it when chunks, tokens or ranking arrays change, and every repository is indexed anew
+FORMAT = "2"  # raise it when chunks, tokens or the columns of segments change, and every repository is indexed anew
 
 
 def provenance(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
     """Name everything but the commit that chunks and vectors depend on."""
     globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
     return f"{FORMAT}/{embedder.name}/{globs}"
+
+
+def is_readable(provenance: str) -> bool:
+    """Whether what was made so can be read by this version."""
+    return provenance.partition("/")[0] == FORMAT

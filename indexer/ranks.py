@@ -4,39 +4,50 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.calls.graph import page_rank
+from indexer.segment import Floats
 from indexer.snapshot import Snapshot
 
 _MOST_DEFINERS = 3  # a name that more places define does not tell which of them is meant
 _LINE_BITS = 32
 
 
-def ranked(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Snapshot:
-    """The snapshot with its chunks ranked by all uses of names: catalog file id, name and line each."""
-    return replace(snapshot, rank=page_rank(len(snapshot.chunks.ids), set(_edges(snapshot, uses))))
+def ranked(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Floats:
+    """Rank the chunks by all uses of names: catalog file id, name and line each."""
+    return page_rank(len(snapshot.chunks.ids), set(_edges(snapshot, uses)))
 
 
 def _edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
     files, names, lines = array("q"), [], array("q")
     for file, name, line in uses:
         files.append(file)
-        names.append(name.lower())
+        names.append(snapshot.names.number(name.lower()))
         lines.append(line)
     if not names:
         return
+    definers = _Definers(snapshot)
     sources = _chunks_at(snapshot, np.array(files), np.array(lines)).tolist()
-    for source, name in zip(sources, names, strict=True):
-        definers = snapshot.by_name.get(name, ())
-        if len(definers) <= _MOST_DEFINERS:
-            for definer in definers:
-                target = int(snapshot.definitions.chunk[definer])
-                if target != source:
-                    yield source, target
+    for source, name_number in zip(sources, names, strict=True):
+        targets = definers.chunks_of(name_number)
+        if len(targets) <= _MOST_DEFINERS:
+            yield from ((source, target) for target in targets if target != source)
+
+
+class _Definers:
+    """The chunks that define each name."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        table = snapshot.definitions
+        by_name = np.argsort(table.names, kind="stable")
+        self._chunks: list[int] = table.chunk[by_name].tolist()
+        self._starts: list[int] = np.searchsorted(table.names[by_name], np.arange(len(snapshot.names) + 1)).tolist()
+
+    def chunks_of(self, name: int | None) -> list[int]:
+        return [] if name is None else self._chunks[self._starts[name] : self._starts[name + 1]]
 
 
 def _chunks_at(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np.int64]) -> NDArray[np.int64]:

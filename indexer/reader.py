@@ -28,6 +28,7 @@ from indexer.models import (
     Revision,
     SearchMode,
 )
+from indexer.paths import source_type
 from indexer.permalinks import permalink
 from indexer.search import Mask, Recipe, Scores, chunk_mask, cosine_scores, rank
 from indexer.snapshot import Snapshot
@@ -130,16 +131,17 @@ class IndexReader:
         """Cosines of the nearest chunks; all others share the last one's, which ranks them as nothing."""
         scores = np.full(len(self._snapshot.chunks.ids), found[-1][1] if found else 0.0)
         ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in found])
-        for key, cosine in found:
-            for chunk in ids.get(key, ()):
-                scores[self._snapshot.chunk_ordinals[chunk]] = cosine
+        cosines = {chunk: cosine for key, cosine in found for chunk in ids.get(key, ())}
+        known = self._snapshot.chunks.ids
+        places = np.flatnonzero(np.isin(known, np.fromiter(cosines, dtype=np.int64)))
+        scores[places] = [cosines[chunk] for chunk in known[places].tolist()]
         return scores
 
     def _mask(self, filters: Filters) -> Mask:
         table = self._snapshot.files
         allowed = [
-            _passes(path, language, each.source_type, filters)
-            for path, language, each in zip(table.paths, table.languages, self._snapshot.traits, strict=True)
+            _passes(path, language, source_type(packed), filters)
+            for path, language, packed in zip(table.paths, table.languages, table.traits.tolist(), strict=True)
         ]
         if filters.patterns:
             allowed = [ok and matched for ok, matched in zip(allowed, self._matched(filters.patterns), strict=True)]
@@ -163,7 +165,7 @@ class IndexReader:
             text=_text(self._file(location.path), location),
             score=score,
             language=files.languages[file],
-            source_type=self._snapshot.traits[file].source_type,
+            source_type=source_type(int(files.traits[file])),
             scope=around[-1].qualified_name if around else "",
             symbols=tuple(each for each in symbols if each.start_line >= start),
         )

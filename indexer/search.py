@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.models import SearchMode
-from indexer.postings import Postings, summed
+from indexer.postings import Stack, summed
 from indexer.snapshot import Snapshot
 from indexer.tokens import IDENTIFIER, question_tokens
 
@@ -125,8 +125,7 @@ def rank(
 
 def cosine_scores(snapshot: Snapshot, query: NDArray[np.float32]) -> Scores:
     """Cosine of each chunk's vector with the query's."""
-    # Not by BLAS: its threads go on spinning after the product, which costs a core ten times what the product does.
-    return np.asarray(np.einsum("ij,j->i", snapshot.matrix, query), dtype=np.float64)
+    return snapshot.cosines(query)
 
 
 def fused(
@@ -148,7 +147,7 @@ def _weighted_parts(
 ) -> list[tuple[float, Scores]]:
     parts: list[tuple[float, Scores]] = []
     if mode != "vector":
-        by_file = snapshot.lexical.grouped_scores(question.tokens, snapshot.chunks.file, snapshot.file_sizes)
+        by_file = snapshot.lexical.grouped_scores(question.tokens, snapshot.file_of_rows, snapshot.files.tokens)
         parts.append((recipe.lexical, snapshot.lexical.scores(question.tokens)))
         parts.append((recipe.file, by_file[snapshot.chunks.file]))
     if cosines is not None and mode != "lexical":
@@ -196,9 +195,9 @@ def boosted(snapshot: Snapshot, question: Question, scores: Scores, recipe: Reci
     scores += recipe.exact_name * _exact_names(snapshot, question)
     scores += recipe.partial_name * _partial_names(snapshot, question)
     scores += recipe.path * _path_matches(snapshot, question, recipe)[snapshot.chunks.file]
-    most = np.log1p(snapshot.rank.max(initial=0.0))
+    most = np.log1p(snapshot.chunks.rank.max(initial=0.0))
     if most > 0:
-        scores *= 1 + recipe.rank * np.log1p(snapshot.rank) / most
+        scores *= 1 + recipe.rank * np.log1p(snapshot.chunks.rank) / most
     return scores
 
 
@@ -217,7 +216,7 @@ def _exact_names(snapshot: Snapshot, question: Question) -> Scores:
     table = snapshot.definitions
     for name in question.names:
         folded = name.lower()
-        ordinals = snapshot.by_name.get(folded.strip("_$")) or snapshot.by_name.get(folded) or []
+        ordinals = snapshot.defined_as(folded.strip("_$")).tolist() or snapshot.defined_as(folded).tolist()
         crowd = 1 + 0.1 * min(len(ordinals), 20)
         for ordinal in ordinals:
             value = (1.0 if table.is_type[ordinal] else 0.7) * (1.0 if table.lines[ordinal] > 3 else 0.75) / crowd
@@ -246,14 +245,14 @@ def _path_matches(snapshot: Snapshot, question: Question, recipe: Recipe) -> Sco
     return names + recipe.folder * np.minimum(1.0, folders / question.total)
 
 
-def _matched_weight(snapshot: Snapshot, question: Question, postings: Postings) -> Scores:
-    """The summed weight of the question's tokens in each document of the postings."""
+def _matched_weight(snapshot: Snapshot, question: Question, postings: Stack) -> Scores:
+    """The summed weight of the question's tokens in each live document of the postings."""
     matched = np.zeros(postings.documents)
     for token, weight in question.weights.items():
-        number = snapshot.vocabulary.number(token)
+        number = snapshot.terms.number(token)
         if number is not None and weight > 0:
             matched[postings.documents_of(number)[0]] += weight
-    return matched
+    return matched[postings.live]
 
 
 def penalties(snapshot: Snapshot, text: str, recipe: Recipe) -> Scores:

@@ -1,73 +1,41 @@
-"""The arrays that a search runs on: one generation's files, chunks, definitions, postings and vectors, by ordinal."""
+"""What a search runs on: one generation's files, chunks, definitions, postings and vectors, by ordinal."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+import os
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.lexical import LexicalIndex
-from indexer.paths import PathTraits, traits
-from indexer.postings import Postings, Vocabulary, summed
+from indexer.paths import FLAGS
+from indexer.postings import Stack
+from indexer.rows import Rows, offsets
+from indexer.segment import Floats, Segment
+from indexer.tables import ChunkTable, DefinitionTable, FileTable, Ints, Longs, Selection, Tables, joined
+from indexer.vocabulary import Vocabulary
 
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileTable:
-    """Files sorted by path; `ids` are the catalog's, `languages` are names."""
-
-    ids: NDArray[np.int64]
-    paths: tuple[str, ...]
-    languages: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChunkTable:
-    """Chunks sorted by file and first line: catalog ids, file ordinals, and 1-based inclusive lines."""
-
-    ids: NDArray[np.int64]
-    file: Ints
-    start: Ints
-    end: Ints
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DefinitionTable:
-    """Definitions by the chunk they begin in: folded names, chunk ordinals, and what ranking asks of them."""
-
-    names: tuple[str, ...]
-    chunk: Ints
-    is_type: NDArray[np.bool_]
-    lines: Ints
+_FILE = "snapshot.npy"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One generation in memory. Nothing in it changes; a refresh makes another one.
+    """One generation in memory. Nothing in it changes; a refresh makes another one that shares most segments.
 
-    Documents of `terms` are chunks, of `definition_terms` definitions, of `topic_terms` and `folder_terms` files;
-    all number their terms by `vocabulary`. Shapes: vectors float16 [chunks, dimensions], rank float32 [chunks].
+    `order` has the rows of the files that are there, among those of all segments, by path. Everything else is lined
+    up by it: ordinals count files by path, and chunks and definitions by path and line, whatever segment has them.
+    `frequencies` says in how many of the chunks each term is.
     """
 
-    files: FileTable
-    chunks: ChunkTable
-    definitions: DefinitionTable
-    vocabulary: Vocabulary
-    terms: Postings
-    definition_terms: Postings
-    topic_terms: Postings
-    folder_terms: Postings
-    vectors: NDArray[np.float16]
-    rank: Floats
-    known_traits: Mapping[str, PathTraits]  # of the files that the generation before had
+    segments: tuple[Segment, ...]
+    order: Rows
+    frequencies: Longs
+    terms: Vocabulary
+    names: Vocabulary
 
     def warm(self) -> None:
         """Work out what the first search would have to, so that nobody waits for it."""
@@ -75,19 +43,58 @@ class Snapshot:
             getattr(self, name)
 
     @cached_property
+    def selection(self) -> Selection:
+        """The rows of everything that is there, by ordinal."""
+        return Selection.of([each.tables for each in self.segments], self.order)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The columns of everything that is there, by ordinal."""
+        return joined([each.tables for each in self.segments], self.selection)
+
+    @property
+    def files(self) -> FileTable:
+        """The files, by ordinal."""
+        return self.tables.files
+
+    @property
+    def chunks(self) -> ChunkTable:
+        """The chunks, by ordinal."""
+        return self.tables.chunks
+
+    @property
+    def definitions(self) -> DefinitionTable:
+        """The definitions, by ordinal."""
+        return self.tables.definitions
+
+    @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
-        return LexicalIndex(self.vocabulary, self.terms)
+        stack = Stack([each.terms for each in self.segments], self.selection.chunks)
+        lengths = np.concatenate([each.tables.chunks.tokens for each in self.segments])
+        return LexicalIndex(self.terms, stack, lengths, self.frequencies)
 
     @cached_property
-    def matrix(self) -> Floats:
-        """The vectors in single precision, which is what numpy multiplies fast; half is kept on disk."""
-        return self.vectors.astype(np.float32)
+    def file_of_rows(self) -> Ints:
+        """The file ordinal of each chunk row of the segments, -1 for one that is no longer there."""
+        files = np.full(sum(each.size for each in self.segments), -1, dtype=np.int32)
+        files[self.selection.chunks] = self.chunks.file
+        return files
 
     @cached_property
-    def file_sizes(self) -> NDArray[np.int64]:
-        """Tokens of each file, as BM25 counts them."""
-        return summed(self.chunks.file, self.lexical.doc_len, len(self.files.paths)).astype(np.int64)
+    def definition_terms(self) -> Stack:
+        """The parts of each definition's name."""
+        return Stack([each.definition_terms for each in self.segments], self.selection.definitions)
+
+    @cached_property
+    def topic_terms(self) -> Stack:
+        """The words that say what each file is about."""
+        return Stack([each.topic_terms for each in self.segments], self.selection.files)
+
+    @cached_property
+    def folder_terms(self) -> Stack:
+        """The words of each file's folders."""
+        return Stack([each.folder_terms for each in self.segments], self.selection.files)
 
     @cached_property
     def definition_weights(self) -> NDArray[np.float64]:
@@ -100,109 +107,76 @@ class Snapshot:
         return _positive(self.topic_terms.weight_sums(self.lexical.term_weights))
 
     @cached_property
-    def traits(self) -> tuple[PathTraits, ...]:
-        """What each file's path tells."""
-        return tuple(self.known_traits.get(path) or traits(path) for path in self.files.paths)
-
-    @cached_property
     def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """The traits as one array a kind: test, example, secondary, doc, config."""
-        flags = {
-            "test": [each.is_test for each in self.traits],
-            "example": [each.is_example for each in self.traits],
-            "secondary": [each.is_secondary for each in self.traits],
-            "doc": [each.source_type == "doc" for each in self.traits],
-            "config": [each.source_type == "config" for each in self.traits],
-        }
-        return {name: np.array(values, dtype=bool) for name, values in flags.items()}
+        """The traits as one array a kind."""
+        return {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}
 
-    @cached_property
-    def by_name(self) -> dict[str, list[int]]:
-        """Definition ordinals by folded name."""
-        table: dict[str, list[int]] = {}
-        for ordinal, name in enumerate(self.definitions.names):
-            table.setdefault(name, []).append(ordinal)
-        return table
+    def defined_as(self, name: str) -> Rows:
+        """The ordinals of the definitions that have a folded name."""
+        number = self.names.number(name)
+        if number is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(self.definitions.names == number)
 
-    @cached_property
-    def chunk_ordinals(self) -> dict[int, int]:
-        """Chunk ordinals by catalog id."""
-        return {int(chunk): ordinal for ordinal, chunk in enumerate(self.chunks.ids)}
+    def cosines(self, query: Floats) -> NDArray[np.float64]:
+        """The cosine of each chunk's vector with a query's."""
+        # A matrix product rounds a row by where it lies, and equal vectors would no longer tie; this does not.
+        cosines = np.concatenate([np.einsum("ij,j->i", each.vectors, query) for each in self.segments])
+        return cosines[self.selection.chunks].astype(np.float64)
 
-    def save(self, folder: Path) -> None:
-        """Write everything into a folder that does not exist yet."""
+    def vectors(self, ordinals: Rows) -> Floats:
+        """The vectors of some chunks."""
+        return gathered([each.vectors for each in self.segments], self.selection.chunks[ordinals])
+
+    def save(self, folder: Path, beside: Path | None = None) -> None:
+        """Write everything into a folder that does not exist yet.
+
+        Segments that `beside`, the folder of an earlier generation, has already are linked to, and written where that
+        cannot be done.
+        """
         folder.mkdir(parents=True)
-        for name, array in self._arrays().items():
-            np.save(folder / f"{name}.npy", array)
-        texts = {
-            "paths": self.files.paths,
-            "languages": self.files.languages,
-            "names": self.definitions.names,
-            "terms": self.vocabulary.terms(),
-        }
-        (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {
-            "file_ids": self.files.ids,
-            "vectors": self.vectors,
-            "rank": self.rank,
-        }
-        for prefix, table in (("chunk", self.chunks), ("definition", self.definitions)):
-            arrays |= {f"{prefix}_{name}": array for name, array in _array_fields(table)}
-        for prefix in _POSTINGS:
-            arrays |= {f"{prefix}_{name}": array for name, array in _array_fields(getattr(self, prefix))}
-        return arrays
+        for segment in self.segments:
+            if beside is None or not _linked(beside / segment.file, folder / segment.file):
+                segment.save(folder)
+        names = json.dumps([each.name for each in self.segments]).encode()
+        with (folder / _FILE).open("wb") as file:
+            for array in (np.frombuffer(names, dtype=np.uint8), self.order, self.frequencies):
+                np.save(file, array)
 
     @classmethod
     def load(cls, folder: Path) -> Snapshot:
-        """Read a saved snapshot; OSError, ValueError or KeyError where it is damaged."""
-        texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
-        read = _Reader(folder)
-        files = FileTable(ids=read("file_ids"), paths=tuple(texts["paths"]), languages=tuple(texts["languages"]))
-        chunks = ChunkTable(
-            ids=read("chunk_ids"), file=read("chunk_file"), start=read("chunk_start"), end=read("chunk_end")
-        )
-        definitions = DefinitionTable(
-            names=tuple(texts["names"]),
-            chunk=read("definition_chunk"),
-            is_type=read("definition_is_type"),
-            lines=read("definition_lines"),
-        )
-        documents = (len(chunks.ids), len(definitions.names), len(files.paths), len(files.paths))
+        """Read a saved snapshot; OSError, ValueError, KeyError, TypeError or EOFError where it is damaged."""
+        with (folder / _FILE).open("rb") as file:
+            names, order, frequencies = (np.load(file, allow_pickle=False) for _ in range(3))
+        segments = tuple(Segment.load(folder, name) for name in json.loads(names.tobytes()))
         return cls(
-            files=files,
-            chunks=chunks,
-            definitions=definitions,
-            vocabulary=Vocabulary(texts["terms"]),
-            **{name: read.postings(name, count) for name, count in zip(_POSTINGS, documents, strict=True)},
-            vectors=read("vectors"),
-            rank=read("rank"),
-            known_traits={},
+            segments=segments,
+            order=order,
+            frequencies=frequencies,
+            terms=Vocabulary(term for segment in segments for term in segment.new_terms),
+            names=Vocabulary(name for segment in segments for name in segment.new_names),
         )
 
 
 _DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(part, cached_property))
-_POSTINGS = ("terms", "definition_terms", "topic_terms", "folder_terms")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    folder: Path
-    suffix: str = field(default=".npy")
-
-    def __call__(self, name: str) -> NDArray[Any]:
-        array: NDArray[Any] = np.load(self.folder / f"{name}{self.suffix}", allow_pickle=False)
-        return array
-
-    def postings(self, prefix: str, documents: int) -> Postings:
-        parts = {name: self(f"{prefix}_{name}") for name in ("starts", "docs", "counts")}
-        return Postings(documents=documents, **parts)
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name, which outlives the first; False where it is not there or the disk has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
 
 
-def _array_fields(table: object) -> list[tuple[str, NDArray[Any]]]:
-    pairs = [(part.name, getattr(table, part.name)) for part in fields(table)]  # type: ignore[arg-type]
-    return [(name, value) for name, value in pairs if isinstance(value, np.ndarray)]
+def gathered(blocks: list[Floats], rows: Rows) -> Floats:
+    """Copy rows out of several blocks, which are counted on from one to the next."""
+    found = np.empty((len(rows), blocks[0].shape[1]), dtype=np.float32)
+    for block, offset in zip(blocks, offsets([len(block) for block in blocks]), strict=True):
+        inside = (rows >= offset) & (rows < offset + len(block))
+        found[inside] = block[rows[inside] - offset]
+    return found
 
 
 def _positive(sums: NDArray[np.float64]) -> NDArray[np.float64]:

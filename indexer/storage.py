@@ -44,13 +44,14 @@ class DataFolder:
         return {path.name: path for path in parent.iterdir()} if parent.is_dir() else {}
 
     def size(self) -> int:
-        """Bytes on disk."""
-        total = 0
+        """Bytes on disk; a file that several generations share counts once."""
+        sizes: dict[tuple[int, int], int] = {}
         for folder, _, names in os.walk(self.root):
             for name in names:
                 with suppress(FileNotFoundError):  # another process may be writing, and sweeping, meanwhile
-                    total += Path(folder, name).stat().st_size
-        return total
+                    found = Path(folder, name).stat()
+                    sizes[found.st_dev, found.st_ino] = found.st_size
+        return sum(sizes.values())
 
     @contextmanager
     def sole_writer(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bot.cli import run
@@ -428,8 +429,8 @@ def garbage(path: Path) -> None:
     path.write_bytes(os.urandom(5000))
 
 
-def no_list(path: Path) -> None:
-    path.write_text("[]", encoding="utf-8")
+def other_array(path: Path) -> None:
+    np.save(path, np.frombuffer(b'["../../../catalog"]', dtype=np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -468,9 +469,9 @@ def test_a_damaged_vector_store_is_built_again(
     ("pattern", "damage"),
     [
         ("*.npy", garbage),
-        ("vectors.npy", truncated),
-        ("texts.json", garbage),
-        ("texts.json", no_list),
+        ("*.npy", truncated),
+        ("snapshot.npy", garbage),
+        ("snapshot.npy", other_array),
         ("generations", shutil.rmtree),
     ],
 )

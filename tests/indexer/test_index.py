@@ -156,7 +156,7 @@ async def test_nothing_is_left_for_the_first_search_after_a_refresh_to_work_out(
         await (await index.pin()).search("send an event again")
 
     assert set(vars(snapshot)) == before
-    assert snapshot.traits == tuple(traits(path) for path in snapshot.files.paths)
+    assert snapshot.files.traits.tolist() == [traits(path).packed() for path in snapshot.files.paths]
 
 
 async def test_going_back_to_an_older_commit_brings_back_its_files(repository: GitRepo, tmp_path: Path) -> None:
@@ -254,13 +254,50 @@ async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
 ) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
-    (vectors,) = (tmp_path / "home").rglob("vectors.npy")
-    vectors.write_bytes(b"")
+    (segment,) = {path for path in (tmp_path / "home").rglob("generations/*/*") if path.name != "snapshot.npy"}
+    segment.write_bytes(b"")
     async with opened(repository, tmp_path / "home") as index:
         with pytest.raises(NotIndexed, match="damaged"):
             await index.pin()
         await index.refresh()
         assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
+
+
+async def test_an_index_of_another_version_is_built_again_without_alarm(
+    repository: GitRepo, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (root,) = (tmp_path / "home" / "repositories").iterdir()
+    shutil.rmtree(DataFolder(root).snapshot(1))
+    with closing(sqlite3.connect(DataFolder(root).catalog)) as db:
+        db.execute("UPDATE generations SET provenance = '1/' || substr(provenance, 3)")
+        db.commit()
+    async with opened(repository, tmp_path / "home") as index:
+        with pytest.raises(NotIndexed, match="another version"):
+            await index.pin()
+        assert not await index.is_current()
+        report = await index.refresh()
+        assert (report.changed, (await index.status()).warnings) == (4, ())
+        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
+    assert not caplog.records
+
+
+async def test_generations_that_share_files_are_counted_once(repository: GitRepo, tmp_path: Path) -> None:
+    for number in range(100):
+        repository.write(f"events/handler_{number}.py", DELIVERY.replace("deliver", f"handle_{number}"))
+    repository.commit("many")
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+        largest = max(file.stat().st_size for file in DataFolder(root).snapshot(1).iterdir())
+        before = DataFolder(root).size() - (root / "catalog.sqlite-wal").stat().st_size
+        repository.write("docs/events.md", "# Events\n")
+        repository.commit("small")
+        await index.refresh()
+        after = DataFolder(root).size() - (root / "catalog.sqlite-wal").stat().st_size
+        assert len(DataFolder(root).snapshots()) == 2
+        assert after - before < largest
 
 
 async def test_a_second_writer_is_refused_and_readers_are_not(repository: GitRepo, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.lexical import LexicalIndex
-from indexer.postings import PostingsBuilder, Vocabulary
+from indexer.postings import PostingsBuilder, Stack
+from indexer.vocabulary import Vocabulary
 
 words = st.sampled_from("parse date retry policy http client cache error".split())
 corpora = st.lists(st.lists(words, max_size=20), min_size=1, max_size=12)
@@ -17,9 +18,11 @@ corpora = st.lists(st.lists(words, max_size=20), min_size=1, max_size=12)
 def index(documents: list[list[str]]) -> LexicalIndex:
     vocabulary = Vocabulary()
     builder = PostingsBuilder(vocabulary)
-    for number, document in enumerate(documents):
-        builder.add(number, document)
-    return LexicalIndex(vocabulary, builder.build(len(documents)))
+    for document in documents:
+        builder.add(document)
+    postings = builder.build()
+    frequencies = np.bincount(builder.lists().terms, minlength=len(vocabulary))
+    return LexicalIndex(vocabulary, Stack([postings], np.arange(len(documents))), postings.lengths(), frequencies)
 
 
 @given(corpora, st.lists(st.one_of(words, st.just("unknown")), max_size=12))

@@ -1,4 +1,4 @@
-"""Postings: counts by term survive renumbering and merging."""
+"""Postings: counts by term survive merging, and several read as one."""
 
 from __future__ import annotations
 
@@ -8,55 +8,75 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.postings import Postings, PostingsBuilder, Vocabulary
+from indexer.postings import Postings, PostingsBuilder, Stack, merged, taken
+from indexer.rows import Rows
+from indexer.vocabulary import Vocabulary
 
 Bags = list[list[str]]
 bags = st.lists(st.lists(st.sampled_from("a b c d e f".split()), max_size=8), max_size=8)
 
 
+def builder(documents: Bags, vocabulary: Vocabulary) -> PostingsBuilder:
+    made = PostingsBuilder(vocabulary)
+    for bag in documents:
+        made.add(bag)
+    return made
+
+
 def build(documents: Bags, vocabulary: Vocabulary) -> Postings:
-    builder = PostingsBuilder(vocabulary)
-    for number, bag in enumerate(documents):
-        builder.add(number, bag)
-    return builder.build(len(documents))
+    return builder(documents, vocabulary).build()
 
 
-def read(postings: Postings, vocabulary: Vocabulary) -> list[Counter[str]]:
-    found: list[Counter[str]] = [Counter() for _ in range(postings.documents)]
-    for term in range(postings.terms):
-        for document, count in zip(*postings.documents_of(term), strict=True):
-            found[document][vocabulary[term]] = int(count)
-    return found
+def read(stack: Stack, vocabulary: Vocabulary) -> list[Counter[str]]:
+    words = vocabulary.words()
+    return [Counter({words[term]: count for term, count in bag.items()}) for bag in stack.bags()]
+
+
+def every_other(documents: Bags) -> Rows:
+    """Some documents, the last ones first."""
+    return np.arange(len(documents))[::-2].astype(np.int64)
 
 
 @given(bags)
 def test_what_was_added_can_be_read_back(documents: Bags) -> None:
     vocabulary = Vocabulary()
     postings = build(documents, vocabulary)
-    assert read(postings, vocabulary) == [Counter(bag) for bag in documents]
+    stack = Stack([postings], np.arange(len(documents)))
+    assert read(stack, vocabulary) == [Counter(bag) for bag in documents]
     assert postings.lengths().tolist() == [len(bag) for bag in documents]
+    for number, word in enumerate(vocabulary.words()):
+        found, counts = stack.documents_of(number)
+        assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == {
+            place: bag.count(word) for place, bag in enumerate(documents) if word in bag
+        }
 
 
 @given(bags, bags)
-def test_keeping_some_and_adding_others_equals_building_from_all(old: Bags, new: Bags) -> None:
+def test_several_postings_read_as_one_and_merge_into_one(old: Bags, new: Bags) -> None:
     vocabulary = Vocabulary()
-    kept = [number for number in range(len(old)) if number % 2]
-    numbers = np.full(len(old), -1, dtype=np.int32)
-    numbers[kept] = np.arange(len(kept))
-    before = build(old, vocabulary).renumbered(numbers, len(kept) + len(new))
-    behind = np.arange(len(kept), len(kept) + len(new), dtype=np.int32)
-    merged = before.merged(build(new, vocabulary).renumbered(behind, len(kept) + len(new)))
-    assert read(merged, vocabulary) == [Counter(old[number]) for number in kept] + [Counter(bag) for bag in new]
+    made = [builder(old, vocabulary), builder(new, vocabulary)]
+    parts = [each.build() for each in made]
+    chosen = every_other(old + new)
+    expected = [Counter((old + new)[place]) for place in chosen]
+    assert read(Stack(parts, chosen), vocabulary) == expected
+    assert read(Stack([merged(parts, chosen)], np.arange(len(chosen))), vocabulary) == expected
+    weights = np.arange(1.0, len(vocabulary) + 1)
+    numbers = [[vocabulary.number(word) or 0 for word in bag] for bag in expected]
+    assert Stack(parts, chosen).weight_sums(weights).tolist() == [sum(weights[bag]) for bag in numbers]
+    lists = taken([each.lists() for each in made], chosen)
+    assert [sorted(lists.of(np.array([place])).tolist()) for place in range(len(chosen))] == list(map(sorted, numbers))
 
 
-def test_a_term_keeps_its_number_when_others_are_added() -> None:
-    vocabulary = Vocabulary(["a", "b"])
-    copy = vocabulary.copy()
-    list(copy.add(["c"]))
-    assert (copy.number("b"), vocabulary.number("c"), len(copy)) == (1, None, 3)
-
-
-def test_a_term_beyond_the_postings_has_no_documents() -> None:
+def test_a_term_that_no_document_has_is_in_none() -> None:
     vocabulary = Vocabulary()
     postings = build([["a"]], vocabulary)
-    assert postings.documents_of(next(iter(vocabulary.add(["later"]))))[0].tolist() == []
+    (later,) = vocabulary.add(["later"])
+    assert Stack([postings, postings], np.arange(2)).documents_of(later)[0].tolist() == []
+
+
+def test_a_word_keeps_its_number_when_others_are_added() -> None:
+    vocabulary = Vocabulary(["a", "b"])
+    assert list(vocabulary.add(["c", "a", "d"])) == [2, 0, 3]
+    assert (vocabulary.number("b"), vocabulary.number("e"), len(vocabulary)) == (1, None, 4)
+    assert (vocabulary.since(2), vocabulary.since(4)) == (("c", "d"), ())
+    assert vocabulary.words() == ["a", "b", "c", "d"]

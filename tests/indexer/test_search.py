@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from indexer.assembly import Assembly, bags_of, empty_snapshot
 from indexer.embeddings import EmbeddingInput
 from indexer.models import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
@@ -114,32 +107,3 @@ def test_scores_fall_from_first_to_last() -> None:
     scores = [score for _, score in rank(snapshot, "retry", cosine_scores(snapshot, EMBEDDER.query("retry")))]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) > 2
-
-
-def assert_equal(one: Snapshot, other: Snapshot, questions: list[str]) -> None:
-    assert one.files.paths == other.files.paths
-    np.testing.assert_array_equal(one.chunks.start, other.chunks.start)
-    assert one.definitions.names == other.definitions.names
-    for question in questions:
-        ours, theirs = (rank(each, question, cosine_scores(each, EMBEDDER.query(question))) for each in (one, other))
-        assert [ordinal for ordinal, _ in ours] == [ordinal for ordinal, _ in theirs]
-        assert [score for _, score in ours] == pytest.approx([score for _, score in theirs])
-
-
-QUESTIONS = ["RetryPolicy", "how does the session send a request?", "retry waits", "test retry"]
-
-
-@given(st.sets(st.sampled_from(sorted(PROJECT))), st.sets(st.sampled_from(sorted(PROJECT))))
-def test_growing_in_steps_ranks_like_building_at_once(first: set[str], gone: set[str]) -> None:
-    before = {path: PROJECT[path] for path in sorted(first)}
-    after = {path: chunks for path, chunks in PROJECT.items() if path not in first or path in gone}
-    start = grown(None, before)
-    removed = frozenset(int(start.files.ids[start.files.paths.index(path)]) for path in first & gone)
-    stepwise = grown(start, after, removed, first=50)
-    assert_equal(stepwise, grown(None, PROJECT), QUESTIONS)
-
-
-def test_a_saved_snapshot_ranks_as_before(tmp_path: Path) -> None:
-    snapshot = grown(None, PROJECT)
-    snapshot.save(tmp_path / "one")
-    assert_equal(Snapshot.load(tmp_path / "one"), snapshot, QUESTIONS)

@@ -1,0 +1,115 @@
+"""Makes one segment of several, so that neither their number nor what is dead in them grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from indexer.postings import merged, taken
+from indexer.rows import Rows, inverted
+from indexer.segment import POSTINGS, Floats, Segment
+from indexer.snapshot import Snapshot, gathered
+from indexer.tables import Ints, Selection, joined
+from indexer.vocabulary import Vocabulary
+
+_GROWTH = 4  # a segment that is not so many times as large as what came after it is made one with that
+_MOST_DEAD = 0.25  # of all chunks; beyond this everything is made anew
+_MOST_WORDS = 2  # for each that is in use
+
+
+def settled(snapshot: Snapshot) -> Snapshot:
+    """The same snapshot with fewer segments where that is due.
+
+    What is copied grows with what has changed: a large segment waits until much has come after it, or has died in it.
+    """
+    sizes = [segment.size for segment in snapshot.segments]
+    first = len(sizes) - 1
+    while first > 0 and sizes[first - 1] < _GROWTH * sum(sizes[first:]):
+        first -= 1
+    if _is_wasteful(snapshot) or (first == 0 and len(sizes) > 1):
+        return compacted(snapshot)
+    return _merged_from(snapshot, first) if first < len(sizes) - 1 else snapshot
+
+
+def _is_wasteful(snapshot: Snapshot) -> bool:
+    rows = sum(segment.size for segment in snapshot.segments)
+    terms = int(np.count_nonzero(snapshot.frequencies))
+    return (
+        rows - len(snapshot.chunks.ids) > _MOST_DEAD * rows
+        or len(snapshot.terms) > _MOST_WORDS * terms
+        or len(snapshot.names) > _MOST_WORDS * len(snapshot.definitions.names)
+    )
+
+
+def compacted(snapshot: Snapshot) -> Snapshot:
+    """The same snapshot in one segment, in its own order and without the words that nothing uses any more."""
+    segment = _merged(snapshot.segments, snapshot.order)
+    terms = np.unique(np.concatenate([getattr(segment, name).terms for name in POSTINGS]))
+    names = np.unique(segment.tables.definitions.names)
+    words, all_names = snapshot.terms.words(), snapshot.names.words()
+    segment = _renumbered(segment, inverted(terms, len(words)), inverted(names, len(all_names)))
+    segment = replace(
+        segment,
+        new_terms=tuple(words[term] for term in terms.tolist()),
+        new_names=tuple(all_names[name] for name in names.tolist()),
+    )
+    return Snapshot(
+        segments=(segment,),
+        order=np.arange(len(snapshot.order), dtype=np.int64),
+        frequencies=snapshot.frequencies[terms],
+        terms=Vocabulary(segment.new_terms),
+        names=Vocabulary(segment.new_names),
+    )
+
+
+def with_rank(snapshot: Snapshot, rank: Floats) -> Snapshot:
+    """The same snapshot in one segment, with another rank of each chunk."""
+    whole = snapshot if len(snapshot.segments) == 1 else compacted(snapshot)
+    (segment,) = whole.segments
+    column = np.ones(segment.size, dtype=np.float32)
+    column[whole.selection.chunks] = rank
+    chunks = replace(segment.tables.chunks, rank=column)
+    return replace(whole, segments=(segment.changed(tables=replace(segment.tables, chunks=chunks)),))
+
+
+def _merged_from(snapshot: Snapshot, first: int) -> Snapshot:
+    """The same snapshot with one segment in place of all from the first-th on."""
+    before = sum(len(each.tables.files.ids) for each in snapshot.segments[:first])
+    recent = np.flatnonzero(snapshot.order >= before)
+    segment = _merged(snapshot.segments[first:], snapshot.order[recent] - before)
+    order = snapshot.order.copy()
+    order[recent] = before + np.arange(len(recent))
+    return replace(snapshot, segments=(*snapshot.segments[:first], segment), order=order)
+
+
+def _merged(segments: Sequence[Segment], files: Rows) -> Segment:
+    """One segment with some files of several, in that order, and all words of the several."""
+    tables = [each.tables for each in segments]
+    selection = Selection.of(tables, files)
+    rows = (selection.chunks, selection.definitions, selection.files, selection.files)
+    parts: dict[str, Any] = {
+        name: merged([getattr(each, name) for each in segments], selected)
+        for name, selected in zip(POSTINGS, rows, strict=True)
+    }
+    return Segment(
+        tables=joined(tables, selection),
+        new_terms=tuple(term for each in segments for term in each.new_terms),
+        new_names=tuple(name for each in segments for name in each.new_names),
+        terms_by_chunk=taken([each.terms_by_chunk for each in segments], selection.chunks),
+        **parts,
+        vectors=gathered([each.vectors for each in segments], selection.chunks),
+    )
+
+
+def _renumbered(segment: Segment, terms: Ints, names: Ints) -> Segment:
+    """The same segment with other numbers for words; they keep their order."""
+    definitions = segment.tables.definitions
+    return replace(
+        segment,
+        tables=replace(segment.tables, definitions=replace(definitions, names=names[definitions.names])),
+        terms_by_chunk=replace(segment.terms_by_chunk, terms=terms[segment.terms_by_chunk.terms]),
+        **{name: replace(getattr(segment, name), terms=terms[getattr(segment, name).terms]) for name in POSTINGS},
+    )
