@@ -11,18 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexer.assembly import Assembly
-from indexer.catalog import Catalog, Generation, Writer
+from indexer.catalog import Catalog, Generation
 from indexer.embeddings import Embedder, EmbeddingInput
 from indexer.merging import settled, with_rank
 from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
 from indexer.parsing import Contents, Source, Unfit, parse_sources
 from indexer.paths import traits
 from indexer.ranks import ranked
-from indexer.repository import Repository, TreeEntry
+from indexer.repository import Repository
 from indexer.segment import Floats
 from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
+from indexer.tree import Omission, TreeEntry
 from indexer.vectors import VectorStore
+from indexer.writer import Writer
 
 _BATCH = 2_000  # chunks embedded at a time
 _STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
@@ -55,11 +57,15 @@ def refill(parts: Parts, current: tuple[Generation, Snapshot]) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What a refresh has to do: catalog files that end, tree entries to read, and what the rules left out."""
+    """What a refresh has to do: catalog files that end, tree entries to read, and what the rules leave out.
+
+    The three are about the `touched` paths, or about all of them where that is None.
+    """
 
     removed: frozenset[int]
     entries: tuple[TreeEntry, ...]
-    skipped: dict[str, int]
+    omissions: tuple[Omission, ...]
+    touched: frozenset[str] | None
     previous: Snapshot | None
 
 
@@ -74,11 +80,11 @@ def refresh(
     progress(Progress(stage="listing", done=0, total=0))
     plan = make_plan(parts, commit, None if full else current)
     with parts.catalog.writing() as writer:
-        generation = writer.begin_generation(commit, provenance=parts.provenance, skipped=plan.skipped)
+        generation = writer.begin_generation(commit, provenance=parts.provenance)
         writer.remove_files(generation, plan.removed)
         build = _Build(parts, plan, writer, generation, progress)
         snapshot = build.run()
-        writer.set_skipped(generation, plan.skipped)
+        writer.leave_out(generation, [*plan.omissions, *build.unfit], instead_of=plan.touched)
         progress(Progress(stage="writing", done=0, total=0))
         _save(parts.folder, generation, snapshot, beside=current[0].id if current else None)
         snapshot.warm()
@@ -107,15 +113,20 @@ def make_plan(parts: Parts, commit: Commit, current: tuple[Generation, Snapshot]
         listing = parts.repository.files(commit.sha)
         alive = parts.catalog.current()
         removed = frozenset(row.id for row in parts.catalog.files(alive.id)) if alive else frozenset()
-        return Plan(removed=removed, entries=listing.entries, skipped=dict(listing.skipped), previous=None)
+        return Plan(removed=removed, entries=listing.entries, omissions=listing.omissions, touched=None, previous=None)
     generation, snapshot = current
     changes = parts.repository.changes(generation.commit.sha, commit.sha)
     if changes is None:
         return _plan_from_listing(parts, commit, generation, snapshot)
-    touched = changes.removed | {entry.path for entry in changes.entries}
-    rows = (parts.catalog.file(generation.id, path) for path in touched)
+    rows = (parts.catalog.file(generation.id, path) for path in changes.touched)
     removed = frozenset(row.id for row in rows if row is not None)
-    return Plan(removed=removed, entries=changes.entries, skipped=dict(generation.skipped), previous=snapshot)
+    return Plan(
+        removed=removed,
+        entries=changes.entries,
+        omissions=changes.omissions,
+        touched=changes.touched,
+        previous=snapshot,
+    )
 
 
 def _plan_from_listing(parts: Parts, commit: Commit, generation: Generation, snapshot: Snapshot) -> Plan:
@@ -126,17 +137,18 @@ def _plan_from_listing(parts: Parts, commit: Commit, generation: Generation, sna
     removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
     kept = {row.entry.path for row in rows if row.id not in removed}
     entries = tuple(entry for entry in listing.entries if entry.path not in kept)
-    return Plan(removed=removed, entries=entries, skipped=dict(listing.skipped), previous=snapshot)
+    return Plan(removed=removed, entries=entries, omissions=listing.omissions, touched=None, previous=snapshot)
 
 
 class _Build:
-    """One generation in the making."""
+    """One generation in the making; `unfit` are the files whose contents are not indexed."""
 
     def __init__(self, parts: Parts, plan: Plan, writer: Writer, generation: int, progress: ProgressSink) -> None:
         self._parts = parts
         self._plan = plan
         self._writer = writer
         self._generation = generation
+        self.unfit: list[Omission] = []
         self._progress = progress
         self._assembly = Assembly(plan.previous, dimensions=parts.embedder.dimensions)
         is_fresh = plan.previous is None and parts.store.count() == 0
@@ -146,7 +158,7 @@ class _Build:
         total = len(self._plan.entries)
         for done, (entry, contents) in enumerate(parse_sources(self._sources(), count=total), start=1):
             if isinstance(contents, Unfit):
-                self._skip(contents.reason)
+                self.unfit.append(Omission(path=entry.path, reason=contents.reason))
             else:
                 self._add(entry, contents)
             if done % 50 == 0 or done == total:
@@ -162,9 +174,6 @@ class _Build:
         blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
         for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
             yield entry, data
-
-    def _skip(self, reason: str) -> None:
-        self._plan.skipped[reason] = self._plan.skipped.get(reason, 0) + 1
 
     def _add(self, entry: TreeEntry, contents: Contents) -> None:
         parsed = contents.parsed

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -23,7 +22,7 @@ from indexer.history import LOG_FORMAT, read_blame, read_log
 from indexer.models import Commit, Revision
 from indexer.permalinks import web_base
 from indexer.rules import MAX_BYTES, Selection, path_verdict
-from indexer.tree import Changes, Listing, TreeEntry, TreeItem, read_tree
+from indexer.tree import Changes, Listing, Omission, TreeEntry, TreeItem, read_tree
 
 if TYPE_CHECKING:
     from git.cmd import Git
@@ -126,44 +125,46 @@ class Repository:
 
     def _admitted(self, tree: list[TreeItem], attributes: Attributes) -> Listing:
         entries: dict[str, TreeEntry] = {}
-        skipped: Counter[str] = Counter()
+        omissions: list[Omission] = []
         for item in tree:
             marks = attributes.of(item.path)
             # Two names that differ in undecodable bytes only may be shown alike; the first one stays.
             reason = "undecodable name" if item.path in entries else self._reason(item, marks)
             if reason is not None:
-                skipped[reason] += 1
+                omissions.append(Omission(path=item.path, reason=reason))
             elif item.size is None:
                 raise missing_file(item.path, self.root)
             else:
                 entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
-        return Listing(entries=tuple(entries.values()), skipped=dict(skipped))
+        return Listing(entries=tuple(entries.values()), omissions=tuple(omissions))
 
     def changes(self, old: str, new: str) -> Changes | None:
         """Tell what differs between two commits, under the same rules.
 
-        None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules.
+        None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules, or a name may be
+        shown like another one, and only the whole tree tells which of them stays.
         """
-        if old == new:
-            return Changes(removed=frozenset(), entries=())
         output = self._git.try_run("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
         if output is None:
             return None
-        touched = {text(name) for name in output.split(b"\0") if name}
-        if any(is_attributes_file(path) for path in touched):
-            return None
         names = [name for name in output.split(b"\0") if name]
-        known = self.files(new).entries if len(names) > _MOST_PATHS else self._at(new, names)
-        entries = tuple(entry for entry in known if entry.path in touched)
-        return Changes(removed=frozenset(touched - {entry.path for entry in entries}), entries=entries)
+        touched = frozenset(map(text, names))
+        if any(is_attributes_file(path) or "\\" in path for path in touched):
+            return None
+        listing = self.files(new) if len(names) > _MOST_PATHS else self._at(new, names)
+        return Changes(
+            touched=touched,
+            entries=tuple(entry for entry in listing.entries if entry.path in touched),
+            omissions=tuple(omission for omission in listing.omissions if omission.path in touched),
+        )
 
-    def _at(self, sha: str, names: list[bytes]) -> tuple[TreeEntry, ...]:
-        """The entries at a few paths, looked up with the attributes of their own folders alone."""
+    def _at(self, sha: str, names: list[bytes]) -> Listing:
+        """What is at a few paths, looked up with the attributes of their own folders alone."""
         if not names:
-            return ()
+            return Listing(entries=(), omissions=())
         items = read_tree(self._git, sha, *names, *sorted(attributes_above(names)))
         files = [item for item in items if not is_attributes_file(item.path)]
-        return self._admitted(files, self._attributes(items)).entries
+        return self._admitted(files, self._attributes(items))
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""

@@ -25,19 +25,33 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Omission:
+    """Something in the tree of a commit that is not indexed, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Listing:
-    """The files of a commit: those to read, and how many were left out for which reason."""
+    """The files of a commit: those to read, and those that the rules left out."""
 
     entries: tuple[TreeEntry, ...]
-    skipped: dict[str, int]
+    omissions: tuple[Omission, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Changes:
-    """From one commit to another: `removed` paths are gone or no longer wanted, `entries` are new or changed."""
+    """From one commit to another: what is now at the paths that were touched, to be read or left out."""
 
-    removed: frozenset[str]
+    touched: frozenset[str]
     entries: tuple[TreeEntry, ...]
+    omissions: tuple[Omission, ...]
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The paths that are gone or no longer wanted."""
+        return self.touched - {entry.path for entry in self.entries}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

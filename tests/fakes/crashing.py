@@ -24,13 +24,13 @@ import git  # noqa: F401
 import numpy as np
 
 import indexer.pipeline  # noqa: F401
-from indexer.catalog import Writer
 from indexer.index import CodeIndex
 from indexer.remotes.clone import Clone
 from indexer.remotes.configured import RemoteRepository
 from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from indexer.vectors import ChromaVectors
+from indexer.writer import Writer
 
 STEPS: dict[str, tuple[object, str]] = {
     "fetch": (Clone, "_fetch"),

@@ -35,7 +35,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
         opened.append(catalog)
         with catalog.writing() as writer:
             commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
-            generation = writer.begin_generation(commit, provenance="p", skipped={})
+            generation = writer.begin_generation(commit, provenance="p")
             for path, source in sources.items():
                 text = dedent(source)
                 parsed = parse_file(path, text)

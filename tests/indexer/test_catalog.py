@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from indexer.catalog import Catalog, Writer
+from indexer.catalog import Catalog
 from indexer.errors import StorageError, StorageUnwritable, StorageVersion
 from indexer.models import Chunk, Commit, FileEntry, Import, ParsedFile, Reference, Symbol
 from indexer.packing import pack
+from indexer.tree import Omission
+from indexer.writer import Writer
 
 COMMIT = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
 SYMBOL = Symbol(
@@ -44,7 +47,7 @@ def add(writer: Writer, generation: int, path: str, blob: str = "b1", key: str =
 
 
 def begin(writer: Writer) -> int:
-    return writer.begin_generation(COMMIT, provenance="p", skipped={"binary": 1})
+    return writer.begin_generation(COMMIT, provenance="p")
 
 
 def paths(catalog: Catalog, generation: int) -> list[str]:
@@ -57,7 +60,7 @@ def test_what_was_written_is_read_back(catalog: Catalog) -> None:
         add(writer, generation, "http/session.py")
     current = catalog.current()
     assert current is not None
-    assert (current.id, current.commit, current.skipped) == (generation, COMMIT, {"binary": 1})
+    assert (current.id, current.commit, current.skipped) == (generation, COMMIT, {})
     assert catalog.text("b1") == "text of b1\n"
     assert catalog.symbols(generation, "http/session.py") == [SYMBOL]
     assert [each.symbol for each in catalog.definitions(generation, "SEND")] == [SYMBOL]
@@ -107,6 +110,61 @@ def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog
     assert (paths(catalog, old), paths(catalog, new)) == ([], ["c.py"])
     assert (catalog.text("b1"), catalog.text("b2")) == ("", "text of b2\n")
     assert catalog.retired() == []
+
+
+def omitted(catalog: Catalog, *omissions: tuple[str, str], at: tuple[str, ...] | None) -> dict[str, int]:
+    """Write a generation that leaves out these paths, for these reasons; what is counted then."""
+    with catalog.writing() as writer:
+        left_out = [Omission(path=path, reason=reason) for path, reason in omissions]
+        writer.leave_out(begin(writer), left_out, instead_of=at)
+    current = catalog.current()
+    assert current is not None
+    return current.skipped
+
+
+def test_what_is_left_out_is_counted_anew_at_the_paths_that_were_touched(catalog: Catalog) -> None:
+    first = omitted(catalog, ("a.png", "binary"), ("b.png", "binary"), ("c.js", "minified"), at=None)
+    same = omitted(catalog, ("a.png", "binary"), at=("a.png",))
+    fewer = omitted(catalog, ("b.png", "too large"), at=("b.png", "c.js", "d.py"))
+    whole = omitted(catalog, ("e.png", "binary"), at=None)
+    after = omitted(catalog, at=("a.png",))
+
+    assert first == same == {"binary": 2, "minified": 1}
+    assert fewer == {"binary": 1, "too large": 1}
+    assert whole == after == {"binary": 1}
+
+
+def test_a_generation_that_fails_leaves_the_counts_before_it(catalog: Catalog) -> None:
+    omitted(catalog, ("a.png", "binary"), at=None)
+    with pytest.raises(ZeroDivisionError), catalog.writing() as writer:
+        writer.leave_out(begin(writer), [], instead_of=None)
+        raise ZeroDivisionError
+    assert omitted(catalog, ("b.png", "binary"), at=("b.png",)) == {"binary": 2}
+
+
+def test_a_text_is_kept_while_a_file_has_it(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        old = begin(writer)
+        gone = [add(writer, old, "a.py", blob="shared"), add(writer, old, "b.py", blob="alone")]
+        add(writer, old, "c.py", blob="shared")
+    with catalog.writing() as writer:
+        writer.remove_files(begin(writer), gone)
+    with catalog.writing() as writer:
+        writer.sweep([old])
+    assert (catalog.text("shared"), catalog.text("alone")) == ("text of shared\n", "")
+
+
+def test_a_catalog_of_the_first_version_goes_on_in_this_one(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    with closing(Catalog(path)) as catalog, catalog.writing() as writer:
+        add(writer, begin(writer), "a.py")
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TABLE omissions; DROP INDEX files_by_blob; PRAGMA user_version=1;")
+    with closing(Catalog(path)) as catalog:
+        assert paths(catalog, 1) == ["a.py"]
+        assert omitted(catalog, ("a.png", "binary"), at=None) == {"binary": 1}
+    with closing(Catalog(path)) as again:
+        assert paths(again, 2) == ["a.py"]
 
 
 def test_a_catalog_of_another_version_is_refused_with_advice(tmp_path: Path) -> None:

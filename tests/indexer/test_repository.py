@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -245,7 +246,7 @@ def test_files_left_out_are_counted_by_reason(repo: GitRepo, tmp_path: Path) -> 
     with Repository.open(repo.root, exclude=["old/"]) as repository:
         listing = repository.files(sha)
     assert [entry.path for entry in listing.entries] == [".gitmodules", "a.py", "empty.py"]
-    assert listing.skipped == {
+    assert Counter(each.reason for each in listing.omissions) == {
         "binary": 1, "vendored": 1, "generated": 1, "lock file": 1, "secret-bearing": 1, "minified": 1, "excluded": 1,
         "too large": 1, "symlink": 2, "submodule": 1,
     }  # fmt: skip
@@ -308,7 +309,7 @@ def test_names_that_are_shown_alike_are_listed_once(repo: GitRepo) -> None:
     with Repository.open(repo.root) as repository:
         listing = repository.files(sha)
     assert [entry.path for entry in listing.entries] == ["caf\\xe9.py"]
-    assert listing.skipped == {"undecodable name": 1}
+    assert Counter(each.reason for each in listing.omissions) == {"undecodable name": 1}
 
 
 def test_lfs_pointers_are_told_by_their_content(repo: GitRepo) -> None:
@@ -483,6 +484,36 @@ def test_changes_are_unknown_when_the_old_commit_is_gone(repo: GitRepo) -> None:
 def test_changes_are_unknown_when_attributes_changed(repo: GitRepo) -> None:
     old = repo.commit()
     repo.write("deep/.gitattributes", "* linguist-generated\n")
+    new = repo.commit()
+    with Repository.open(repo.root) as repository:
+        assert repository.changes(old, new) is None
+
+
+def test_changes_tell_what_they_leave_out_and_why(repo: GitRepo) -> None:
+    for path in ("a.py", "b.py", "logo.png", "old.png"):
+        repo.write(path, path)
+    old = repo.commit()
+    repo.write("b.py", b"#" * 1_000_001)
+    repo.write("logo.png", "other")
+    repo.remove("old.png")
+    repo.remove("a.py")
+    repo.link("a.py", "b.py")
+    new = repo.commit()
+    with Repository.open(repo.root) as repository:
+        changes = repository.changes(old, new)
+        assert changes is not None
+        assert changes.touched == {"a.py", "b.py", "logo.png", "old.png"}
+        assert {(each.path, each.reason) for each in changes.omissions} == {
+            ("a.py", "symlink"),
+            ("b.py", "too large"),
+            ("logo.png", "binary"),
+        }
+
+
+def test_changes_are_unknown_where_two_names_may_be_shown_alike(repo: GitRepo) -> None:
+    repo.write(rb"caf\xe9.py".decode(), "a")
+    old = repo.commit()
+    (Path(os.fsdecode(bytes(repo.root) + b"/caf\xe9.py"))).write_text("b")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
         assert repository.changes(old, new) is None
