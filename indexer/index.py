@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -13,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexer.catalog import Catalog, Generation
-from indexer.complaints import shown
 from indexer.contents import Contents
 from indexer.embeddings import Embedder, open_embedder
-from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError, StorageUnwritable
+from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError
 from indexer.folders import REPOSITORIES, folder_of
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 from indexer.provenance import is_readable, provenance
@@ -24,7 +22,7 @@ from indexer.reader import IndexReader
 from indexer.repository import Repository
 from indexer.search import Fusion, Recipe
 from indexer.snapshot import Snapshot
-from indexer.storage import DataFolder
+from indexer.storage import DataFolder, utf8_folder
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -94,7 +92,7 @@ class CodeIndex:
             repository = Repository.open(repository_path, include=include, exclude=exclude)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
-                folder = DataFolder(_utf8(home) / REPOSITORIES / folder_of(repository))
+                folder = DataFolder(utf8_folder(home) / REPOSITORIES / folder_of(repository))
                 # Only now: a folder is found again under the name that it was made with.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
@@ -338,14 +336,3 @@ class CodeIndex:
 
 def _ignore(_: Progress) -> None:
     """Nobody watches."""
-
-
-def _utf8(home: Path) -> Path:
-    try:
-        os.fsencode(home).decode()
-    except UnicodeDecodeError as error:
-        raise StorageUnwritable(
-            f"The name of the data folder {shown(home)} is not UTF-8, which the vector store needs. "
-            "Set CITEBOT_HOME to another folder."
-        ) from error
-    return home

@@ -38,9 +38,9 @@ def _is_wasteful(snapshot: Snapshot) -> bool:
     rows = sum(segment.size for segment in snapshot.segments)
     terms = int(np.count_nonzero(snapshot.frequencies))
     return (
-        rows - len(snapshot.chunks.ids) > _MOST_DEAD * rows
+        rows - len(snapshot.selection.chunks) > _MOST_DEAD * rows
         or len(snapshot.terms) > _MOST_WORDS * terms
-        or len(snapshot.names) > _MOST_WORDS * len(snapshot.definitions.names)
+        or len(snapshot.names) > _MOST_WORDS * len(snapshot.selection.definitions)
     )
 
 

@@ -192,7 +192,7 @@ class _Build:
     def _ranks_are_stale(self, snapshot: Snapshot) -> bool:
         """A small change moves the ranks little; ranking the whole graph again would take longer than the change."""
         changed = self._assembly.chunks_added
-        return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.chunks.ids)
+        return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.selection.chunks)
 
 
 class _VectorFeed:

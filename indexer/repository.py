@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from indexer.attributes import Attributes, Marks, attributes_above, is_attributes_file
+from indexer.blobs import BlobReader
 from indexer.complaints import failure, missing, missing_file, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
@@ -55,7 +55,7 @@ class Repository:
     def __init__(self, git: _GitCommand, *, root: Path, selection: Selection) -> None:
         self._git = git
         self._selection = selection
-        self._blobs = _BlobReader(git)
+        self._blobs = BlobReader(git, git.git_dir)
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
@@ -292,52 +292,6 @@ class _GitCommand:
         config = [word for setting in _SAFE_CONFIG for word in ("-c", setting)]
         options = ["--no-pager", "--no-replace-objects", "--literal-pathspecs"]
         return ["env", *unset, "git", *options, *config, *self._options, *arguments]
-
-
-class _BlobReader:
-    """A `git cat-file --batch` that is kept running, and started when it is first needed."""
-
-    def __init__(self, git: _GitCommand) -> None:
-        self._git = git
-        self._process: Git.AutoInterrupt | None = None
-        self._lock = threading.Lock()
-
-    def read(self, shas: Sequence[str]) -> list[bytes]:
-        """Read a window of blobs; the requests must fit a pipe, as no reply is taken before all are sent."""
-        with self._lock:
-            process = self._process or self._git.start("cat-file", "--batch")
-            self._process = process
-            try:
-                process.stdin.write("".join(f"{sha}\n" for sha in shas).encode())
-                process.stdin.flush()
-                return [self._reply(process, sha) for sha in shas]
-            except OSError as error:
-                self._stop()
-                raise RepositoryError(f"git stopped while reading {shown(self._git.git_dir)}. Try again.") from error
-            except BaseException:
-                # Replies may be left in the pipe, and would answer the next request.
-                self._stop()
-                raise
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._stop()
-
-    def _reply(self, process: Git.AutoInterrupt, sha: str) -> bytes:
-        header: list[bytes] = process.stdout.readline().split()
-        if len(header) != 3:
-            raise missing(sha, self._git.git_dir)
-        size = int(header[2])
-        data: bytes = process.stdout.read(size + 1)
-        if len(data) != size + 1:
-            raise missing(sha, self._git.git_dir)
-        return data[:-1]
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            self._process._terminate()  # noqa: SLF001 - closes the pipes, ends the process and waits; there is no public name
-            self._process = None
 
 
 def _folder(path: Path) -> Path:

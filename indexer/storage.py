@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from indexer.complaints import shown
 from indexer.errors import StorageError, StorageLocked, StorageUnwritable
 
 _LAYOUT_SECONDS = 30.0
@@ -75,6 +76,18 @@ class DataFolder:
         """Delete a folder below the root; what is gone already is no error."""
         with storage_errors(self.catalog):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
+
+
+def utf8_folder(home: Path) -> Path:
+    """Return a data folder whose name the vector store can take; `StorageUnwritable` for any other."""
+    try:
+        os.fsencode(home).decode()
+    except UnicodeDecodeError as error:
+        raise StorageUnwritable(
+            f"The name of the data folder {shown(home)} is not UTF-8, which the vector store needs. "
+            "Set CITEBOT_HOME to another folder."
+        ) from error
+    return home
 
 
 @contextmanager
