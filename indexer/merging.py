@@ -17,7 +17,7 @@ from indexer.vocabulary import Vocabulary
 
 _GROWTH = 4  # a segment that is not so many times as large as what came after it is made one with that
 _MOST_DEAD = 0.25  # of all chunks; beyond this everything is made anew
-_MOST_WORDS = 2  # for each that is in use
+_MOST_WORDS = 2  # for each of the first segment, which had none that was not used
 
 
 def settled(snapshot: Snapshot) -> Snapshot:
@@ -36,11 +36,11 @@ def settled(snapshot: Snapshot) -> Snapshot:
 
 def _is_wasteful(snapshot: Snapshot) -> bool:
     rows = sum(segment.size for segment in snapshot.segments)
-    terms = int(np.count_nonzero(snapshot.frequencies))
+    first = snapshot.segments[0]
     return (
         rows - len(snapshot.selection.chunks) > _MOST_DEAD * rows
-        or len(snapshot.terms) > _MOST_WORDS * terms
-        or len(snapshot.names) > _MOST_WORDS * len(snapshot.selection.definitions)
+        or len(snapshot.terms) > _MOST_WORDS * len(first.new_terms)
+        or len(snapshot.names) > _MOST_WORDS * len(first.new_names)
     )
 
 

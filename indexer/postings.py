@@ -36,14 +36,16 @@ class Postings:
     def of(cls, documents: int, terms: NDArray[Any], docs: NDArray[Any], counts: NDArray[Any]) -> Postings:
         """Put entries in order: a term, a document and a count each."""
         order = np.argsort(terms, kind="stable")
-        in_order = terms[order].astype(np.int32)
-        heads = np.flatnonzero(np.diff(in_order, prepend=-1))
+        in_order = terms[order].astype(np.int32, copy=False)
+        is_first = np.ones(len(order), dtype=bool)
+        is_first[1:] = in_order[1:] != in_order[:-1]
+        heads = np.flatnonzero(is_first)
         return cls(
             documents=documents,
             terms=in_order[heads],
-            starts=np.append(heads, len(order)).astype(np.int64),
-            docs=docs[order].astype(np.int32),
-            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16),
+            starts=np.append(heads, len(order)),
+            docs=docs[order].astype(np.int32, copy=False),
+            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16, copy=False),
         )
 
     def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
