@@ -143,6 +143,17 @@ def test_a_change_leaves_the_snapshot_before_it_as_it_was() -> None:
     assert len(before.defined_as("unheard")) == 0
 
 
+def test_the_words_of_a_change_that_was_given_up_do_no_harm(tmp_path: Path) -> None:
+    project = History()
+    project.change(wide(20))
+    grown(project.snapshot, {"app/given_up.py": [("abandoned", "def abandoned():\n    return 'forgotten'\n")]})
+    assert rank(project.snapshot, "abandoned forgotten", None, mode="lexical") == []
+    project.change(wide(20) | {"app/new.py": [("found", "def found():\n    return 'forgotten'\n")]})
+    project.reload(tmp_path / "1", None)
+    assert_same(project.snapshot, grown(None, project.files))
+    assert len(rank(project.snapshot, "forgotten", None, mode="lexical")) == 1
+
+
 def test_many_small_changes_leave_few_segments_few_dead_rows_and_few_words() -> None:
     project = History()
     files = wide(60)
