@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,23 +83,25 @@ class Selection:
 def joined(stacked: Sequence[Tables], selection: Selection) -> Tables:
     """Line up the selected rows of stacked tables."""
     files = _taken([each.files for each in stacked], selection.files)
-    chunks = _taken([each.chunks for each in stacked], selection.chunks)
-    definitions = _taken([each.definitions for each in stacked], selection.definitions)
+    file = np.repeat(np.arange(len(files.ids), dtype=np.int32), files.chunks)
     sizes = [len(each.chunks.ids) for each in stacked]
     shifted = [each.definitions.chunk + by for each, by in zip(stacked, offsets(sizes), strict=True)]
     chunk = inverted(selection.chunks, sum(sizes))[np.concatenate(shifted)[selection.definitions]]
-    file = np.repeat(np.arange(len(files.ids), dtype=np.int32), files.chunks)
-    return Tables(files=files, chunks=replace(chunks, file=file), definitions=replace(definitions, chunk=chunk))
+    return Tables(
+        files=files,
+        chunks=_taken([each.chunks for each in stacked], selection.chunks, file=file),
+        definitions=_taken([each.definitions for each in stacked], selection.definitions, chunk=chunk),
+    )
 
 
 Table = TypeVar("Table", FileTable, ChunkTable, DefinitionTable)
 
 
-def _taken(stacked: Sequence[Table], rows: Rows) -> Table:
-    columns: dict[str, Any] = {
-        part.name: np.concatenate([getattr(table, part.name) for table in stacked])[rows] for part in fields(stacked[0])
-    }
-    return type(stacked[0])(**columns)
+def _taken(stacked: Sequence[Table], rows: Rows, **known: Any) -> Table:
+    """Take some rows of every column but of those that are known."""
+    names = [part.name for part in fields(stacked[0]) if part.name not in known]
+    columns = {name: np.concatenate([getattr(table, name) for table in stacked])[rows] for name in names}
+    return type(stacked[0])(**columns, **known)
 
 
 def strings(values: Sequence[str]) -> Strings:

@@ -41,6 +41,36 @@ async def test_an_index_is_copied_without_its_vector_store(tmp_path: Path) -> No
     assert not copy.vectors.exists()
 
 
+async def test_the_copy_of_an_index_that_grew_by_changes_needs_nothing_of_it(tmp_path: Path) -> None:
+    repo = GitRepo(tmp_path / "repo")
+    for number in range(40):
+        repo.write(f"part_{number}.py", f"def part_{number}() -> None:\n    pass\n")
+    repo.commit()
+    index = await CodeIndex.open(repo.root, home=tmp_path / "home")
+    for change in ("added", "changed"):
+        await index.refresh()
+        repo.write("late.py", f"def {change}() -> None:\n    pass\n")
+        repo.commit()
+    await index.refresh()
+    before = (await index.pin()).snapshot
+    await index.aclose()
+    (folder,) = index_folders(tmp_path / "home")
+
+    copy_index(tmp_path / "home" / "repositories" / folder.name, tmp_path / "copy" / "repositories" / folder.name)
+    shutil.rmtree(tmp_path / "home")
+
+    copy = await CodeIndex.open(repo.root, home=tmp_path / "copy")
+    try:
+        assert await copy.is_current()
+        after = (await copy.pin()).snapshot
+        assert [each.name for each in after.segments] == [each.name for each in before.segments]
+        assert len(after.segments) > 1
+        assert (await (await copy.pin()).search("changed"))[0].location.path == "late.py"
+        assert (await copy.refresh()).changed == 0
+    finally:
+        await copy.aclose()
+
+
 async def test_only_the_newest_generation_is_copied(tmp_path: Path) -> None:
     source = await indexed(tmp_path)
     shutil.copytree(source.snapshot(1), source.snapshot(2))

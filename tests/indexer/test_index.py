@@ -159,6 +159,22 @@ async def test_nothing_is_left_for_the_first_search_after_a_refresh_to_work_out(
     assert snapshot.files.traits.tolist() == [traits(path).packed() for path in snapshot.files.paths]
 
 
+async def test_a_repository_too_large_to_compare_every_vector_ranks_by_the_nearest(
+    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        repository.write("events/queue.py", DELIVERY.replace("deliver", "enqueue"))
+        repository.commit("second")
+        await index.refresh()
+        reader = await index.pin()
+        exact = await reader.search("send an event again")
+        monkeypatch.setattr("indexer.reader.EXACT_UP_TO", 0)
+        nearest = await reader.search("send an event again")
+    assert [hit.location for hit in nearest] == [hit.location for hit in exact]
+    assert [hit.score for hit in nearest] == pytest.approx([hit.score for hit in exact], abs=1e-4)
+
+
 async def test_going_back_to_an_older_commit_brings_back_its_files(repository: GitRepo, tmp_path: Path) -> None:
     first = repository.sha()
     async with opened(repository, tmp_path / "home") as index:
