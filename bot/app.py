@@ -159,6 +159,7 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
         token=settings.tokens.get(table.token_variable or ""),
         user=table.user,
         web_url=table.web_url,
+        depth=table.depth,
     )
 
 

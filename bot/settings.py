@@ -119,13 +119,14 @@ class RepositoryTable(BaseModel):
     include: Globs = ()
     exclude: Globs = ()
     channels: Channels = ()
+    depth: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:
         if (self.path is None) == (self.url is None):
             raise ValueError("give either its path on this machine or its url")
-        if self.url is None and (self.token_variable or self.user):
-            raise ValueError("token_variable and user are for a repository with a url")
+        if self.url is None and (self.token_variable or self.user or self.depth):
+            raise ValueError("token_variable, user and depth are for a repository with a url")
         return self
 
 

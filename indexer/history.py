@@ -2,13 +2,61 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from indexer.complaints import text
 from indexer.models import Revision
+from indexer.tree import Git
 
 # A commit as `git log` prints it: fields end with a NUL, commits with a record separator.
 LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x1e"
 NOBODY = "someone"
 _UNCOMMITTED = "0" * 40
+_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
+
+
+class History:
+    """What the commits of a repository say of its files.
+
+    Of a commit whose parents were not fetched nothing is claimed: it looks as if it had written everything.
+    """
+
+    def __init__(self, git: Git, git_dir: Path) -> None:
+        self._git = git
+        self._git_dir = git_dir
+
+    def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
+        """The newest commits up to `sha` that touched a file, under its former names too, and whether these are all.
+
+        There are none if git cannot tell.
+        """
+        how = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        output = self._git.try_run("log", *how, sha, "--", path, seconds=_SECONDS)
+        severed = self._severed()
+        revisions = [each for each in read_log(output or b"") if each.sha not in severed]
+        return revisions[:limit], output is not None and len(revisions) <= limit and not severed
+
+    def blame(self, sha: str, path: str, line: int) -> Revision | None:
+        """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
+        how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
+        output = self._git.try_run("blame", *how, sha, "--", path, seconds=_SECONDS)
+        found = self._last_change(sha, path, line) if output is None else read_blame(output)
+        return found if found is not None and found.sha not in self._severed() else None
+
+    def _last_change(self, sha: str, path: str, line: int) -> Revision | None:
+        """Do without `git blame`, which reads lists of commits to ignore from the configuration, and fails over them.
+
+        The log of a line takes several times as long.
+        """
+        how = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
+        output = self._git.try_run("log", *how, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
+        return next(iter(read_log(output or b"")), None)
+
+    def _severed(self) -> frozenset[str]:
+        """The commits of a shallow clone at which its history ends."""
+        name = text(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
+        path = self._git_dir / name
+        return frozenset(path.read_text(encoding="ascii").split()) if path.is_file() else frozenset()
 
 
 def read_log(output: bytes) -> list[Revision]:

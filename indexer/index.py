@@ -138,7 +138,7 @@ class CodeIndex:
             embedder=self._embedder,
             open_store=self._open_store,
             recipe=self._recipe,
-            past=self._repository,
+            past=self._repository.history,
         )
         self._readers.add(reader)
         return reader

@@ -43,8 +43,8 @@ _NEAREST = 1_000
 class Past(Protocol):
     """What came before the commit that is held."""
 
-    def log(self, sha: str, path: str, *, limit: int) -> list[Revision]:
-        """The newest commits up to `sha` that touched a file."""
+    def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
+        """The newest commits up to `sha` that touched a file, and whether these are all."""
 
     def blame(self, sha: str, path: str, line: int) -> Revision | None:
         """The commit that last wrote a line of it."""
@@ -261,12 +261,12 @@ class IndexReader:
             raise UnknownPath(f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; there is no line {line}.")
         if self._past is None:
             return FileHistory(path=path, revisions=(), complete=False, line=line)
-        revisions = self._past.log(self.commit.sha, path, limit=limit + 1)
+        revisions, complete = self._past.log(self.commit.sha, path, limit=limit)
         written = self._past.blame(self.commit.sha, path, line) if line > 0 else None
         return FileHistory(
             path=path,
-            revisions=tuple(revisions[:limit]),
-            complete=len(revisions) <= limit,
+            revisions=tuple(revisions),
+            complete=complete,
             line=line,
             last_changed=written,
         )

@@ -18,8 +18,8 @@ from indexer.blobs import BlobReader
 from indexer.complaints import failure, missing, missing_file, refusal, shown, text
 from indexer.decoding import decode
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
-from indexer.history import LOG_FORMAT, read_blame, read_log
-from indexer.models import Commit, Revision
+from indexer.history import History
+from indexer.models import Commit
 from indexer.permalinks import web_base
 from indexer.rules import MAX_BYTES, Selection, path_verdict
 from indexer.tree import Changes, Listing, Omission, TreeEntry, TreeItem, read_tree
@@ -43,8 +43,11 @@ _SAFE_CONFIG = (
     "diff.relative=false",
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+SHALLOW = (
+    "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
+    "`depth` out of citebot.toml."
+)
 _SUBMODULE, _SYMLINK = "160000", "120000"
-_HISTORY_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
 _MOST_PATHS = 500  # named to git one by one; more of them would outgrow a command line
 _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
 
@@ -56,6 +59,7 @@ class Repository:
         self._git = git
         self._selection = selection
         self._blobs = BlobReader(git, git.git_dir)
+        self.history = History(git, git.git_dir)
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
@@ -172,26 +176,6 @@ class Repository:
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
 
-    def log(self, sha: str, path: str, *, limit: int) -> list[Revision]:
-        """The newest commits up to `sha` that touched a file, under its former names too; none if git cannot tell."""
-        how = ("--follow", f"--max-count={limit}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
-        return read_log(self._git.try_run("log", *how, sha, "--", path, seconds=_HISTORY_SECONDS) or b"")
-
-    def blame(self, sha: str, path: str, line: int) -> Revision | None:
-        """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
-        how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
-        output = self._git.try_run("blame", *how, sha, "--", path, seconds=_HISTORY_SECONDS)
-        return self._last_change(sha, path, line) if output is None else read_blame(output)
-
-    def _last_change(self, sha: str, path: str, line: int) -> Revision | None:
-        """Do without `git blame`, which reads lists of commits to ignore from the configuration, and fails over them.
-
-        The log of a line takes several times as long.
-        """
-        how = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
-        output = self._git.try_run("log", *how, f"-L{line},{line}:{path}", sha, "--", seconds=_HISTORY_SECONDS)
-        return next(iter(read_log(output or b"")), None)
-
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
         files = {item.path: item.sha for item in tree if is_attributes_file(item.path) and _is_readable(item)}
         texts = (decode(data) or "" for _, data in self.blobs(files.values()))
@@ -213,7 +197,7 @@ class Repository:
     def _find_warnings(self) -> tuple[str, ...]:
         if self._git.run("rev-parse", "--is-shallow-repository").strip() != b"true":
             return ()
-        return ("The history is shallow: old commits are missing. Run: git fetch --unshallow",)
+        return (SHALLOW,)
 
     def _no_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""

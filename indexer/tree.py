@@ -82,8 +82,8 @@ class Git(Protocol):
     def run(self, *arguments: str) -> bytes:
         """Return the output; a failure raises `RepositoryError`."""
 
-    def try_run(self, *arguments: str) -> bytes | None:
-        """Return the output, or None for a failure."""
+    def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
+        """Return the output, or None for a failure or for taking longer."""
 
     def start(self, *arguments: str) -> Any:
         """Start a process that is spoken with through pipes."""

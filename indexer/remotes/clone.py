@@ -1,7 +1,8 @@
 """A bare clone of one branch of a remote repository, kept up to date below the data folder.
 
-All history of the branch is fetched, with its contents. A partial clone would have to ask the host whenever somebody
-wants to know who wrote a line, and a shallow one could not tell; neither may fail because a host is away.
+All history of the branch is fetched, with its contents, unless the operator wants less of it. A partial clone would
+have to ask the host whenever somebody wants to know who wrote a line, and may not fail because that is away; a shallow
+one does not tell.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Clone:
             there = await self._advertised()
             branch, commit = self._followed(there)
             here = await self._here()
-            if here != (branch, commit):
+            if here != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
                 async with self._slots:
                     commit = await self._fetch(branch, hold)
                 await self._switch(branch, commit, here)
@@ -123,14 +124,25 @@ class Clone:
         await asyncio.to_thread(self._clear)
         refspec = f"+refs/heads/{branch}:{_INCOMING}"
         how = ("--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        await self._ask("fetch", *how, "--", self.remote.url, refspec, seconds=self._limits.fetching, hold=hold)
+        await self._ask(
+            "fetch", *how, *self._depth(), "--", self.remote.url, refspec, seconds=self._limits.fetching, hold=hold
+        )
         return await self._output("rev-parse", "--verify", f"{_INCOMING}^{{commit}}")
+
+    def _depth(self) -> tuple[str, ...]:
+        if self.remote.depth is not None:
+            return (f"--depth={self.remote.depth}",)
+        return ("--unshallow",) if self._is_shallow() else ()
+
+    def _is_shallow(self) -> bool:
+        return (self.path / "shallow").exists()
 
     async def _switch(self, branch: str, commit: str, here: tuple[str, str] | None) -> None:
         """Move the branch, and on the way note a rewritten history and drop branches that are no longer followed."""
         self._forced = ""
         if here is not None and here[0] == branch:
-            if (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
+            # Of what lies deeper than a shallow clone git cannot tell whether it was rewritten.
+            if not self._is_shallow() and (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
                 self._forced = states.forced_remark(branch, here[1], commit)
         else:
             await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")

@@ -29,7 +29,8 @@ class RemoteRepository:
     """What is fetched, and what of it is indexed; `BadAddress` for values that cannot be used.
 
     No `branch` means the host's default one, wherever that moves. The token signs in over HTTPS as `user`; over ssh
-    the agent does, and there is no token. `web_url` is derived where the host is known.
+    the agent does, and there is no token. `web_url` is derived where the host is known. Of the branch's history the
+    newest `depth` commits are fetched, or all of it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RemoteRepository:
     web_url: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    depth: int | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -75,6 +77,8 @@ class RemoteRepository:
             yield f"{self.name!r} is no name for a repository. Use letters, digits, dots, hyphens and slashes."
         if self.branch is not None and (not self.branch or _NO_BRANCH.search(self.branch)):
             yield f"{self.branch!r} is no name of a branch. Give the name that git branch shows."
+        if self.depth is not None and self.depth < 1:
+            yield f"{self.depth} is no number of commits. Give at least 1 as the depth of {self.name}, or none for all."
         address = self.address
         if self.token is not None:
             yield from self._token_problems(address)

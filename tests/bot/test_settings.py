@@ -222,7 +222,16 @@ def test_a_wrong_table_is_named_by_its_number(tmp_path: Path) -> None:
     assert named == {"repositories 2 name", "repositories 2 brunch"}
 
 
-@pytest.mark.parametrize("keys", ["", 'path = "a"\nurl = "https://git.example.com/a"', 'path = "a"\nuser = "x"'])
+WRONG_PLACES = [
+    "",
+    'path = "a"\nurl = "https://git.example.com/a"',
+    'path = "a"\nuser = "x"',
+    'path = "a"\ndepth = 5',
+    'url = "https://git.example.com/a"\ndepth = 0',
+]
+
+
+@pytest.mark.parametrize("keys", WRONG_PLACES)
 def test_a_repository_is_in_one_place(tmp_path: Path, keys: str) -> None:
     (tmp_path / "citebot.toml").write_text(f"[[repositories]]\n{keys}\n")
 

@@ -114,6 +114,28 @@ async def test_only_the_branch_that_is_followed_is_fetched(host: GitHost, work: 
     assert not await has(shop, other)
 
 
+async def test_no_more_history_is_fetched_than_is_wanted_until_it_is(
+    host: GitHost, work: GitRepo, tmp_path: Path
+) -> None:
+    shallow = clone(host, tmp_path, depth=2)
+    for subject in ("second", "third"):
+        work.commit(subject)
+    push(work)
+    first = await shallow.newest()
+    assert await commits(shallow) == 2
+
+    for subject in ("fourth", "fifth", "sixth"):  # more than the depth at once, which is not taken for a force-push
+        work.commit(subject)
+    push(work)
+    second = await shallow.newest()
+    assert (first.state, second.state, second.commit) == ("ready", "ready", work.sha())
+    assert await commits(shallow) == 2
+
+    deep = clone(host, tmp_path)
+    assert (await deep.newest()).commit == work.sha()
+    assert await commits(deep) == 6
+
+
 async def test_a_force_push_goes_on_and_is_remarked(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path)
     old = (await shop.newest()).commit
@@ -498,6 +520,15 @@ async def has(clone: Clone, commit: str) -> bool:
         "git", f"--git-dir={clone.path}", "cat-file", "-e", commit, stderr=asyncio.subprocess.DEVNULL
     )
     return await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def commits(clone: Clone) -> int:
+    """How many commits are in a clone up to its HEAD."""
+    process = await asyncio.create_subprocess_exec(
+        "git", f"--git-dir={clone.path}", "rev-list", "--count", "HEAD", stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 10)
+    return int(output)
 
 
 FULL = """

@@ -94,6 +94,31 @@ async def test_lines_are_found_by_pattern_below_a_folder(repository: GitRepo, tm
     assert [line.text for line in below.lines] == ["RETRIES = 5"]
 
 
+def newest_two(repository: GitRepo, target: Path) -> Path:
+    """Clone the newest two commits."""
+    repository.git("clone", "--quiet", "--depth=2", f"file://{repository.root}", str(target))
+    return target
+
+
+async def test_a_shallow_clone_claims_nothing_of_what_it_has_not_fetched(repository: GitRepo, tmp_path: Path) -> None:
+    repository.write("shop/payments.py", "RETRIES = 5\nDELAY = 3\n")
+    repository.commit("Wait between retries")
+    index = await CodeIndex.open(newest_two(repository, tmp_path / "shallow"), home=tmp_path / "home")
+    try:
+        await index.refresh()
+        code = await index.pin()
+        new, old = await code.history("shop/payments.py", line=2), await code.history("shop/payments.py", line=1)
+        untouched = await code.history("shop/other.py", line=1)
+    finally:
+        await index.aclose()
+
+    assert new.last_changed is not None
+    assert new.last_changed.subject == "Wait between retries"
+    assert old.last_changed is None
+    assert ([one.subject for one in old.revisions], old.complete) == (["Wait between retries"], False)
+    assert (untouched.revisions, untouched.complete, untouched.last_changed) == ((), False, None)
+
+
 def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path: Path) -> None:
     trap = tmp_path / "ran"
     repository.write(".gitattributes", "*.py diff=evil\n")
@@ -101,10 +126,10 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
     repository.git("config", "diff.evil.textconv", f"touch {trap}; cat")
     repository.git("config", "blame.ignoreRevsFile", str(tmp_path / "missing"))
     with Repository.open(repository.root) as opened:
-        written = opened.blame(repository.sha(), "shop/payments.py", 1)
+        written = opened.history.blame(repository.sha(), "shop/payments.py", 1)
         assert written is not None
         assert written.sha != repository.sha()
-        assert opened.log(repository.sha(), "shop/payments.py", limit=5)
+        assert opened.history.log(repository.sha(), "shop/payments.py", limit=5)[0]
 
     assert not trap.exists()
 
