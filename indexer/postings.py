@@ -66,7 +66,7 @@ class Postings:
 
     def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the weights of each document's terms, repeats not counted."""
-        return summed(self.docs, weights[self.term_of_entries()], self.documents)
+        return summed(self.docs, np.repeat(weights[self.terms], np.diff(self.starts)), self.documents)
 
 
 def merged(parts: Sequence[Postings], documents: Rows) -> Postings:
