@@ -50,7 +50,7 @@ class Postings:
 
     def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, and its counts there."""
-        place = int(np.searchsorted(self.terms, term))
+        place = int(np.searchsorted(self.terms, np.int32(term)))  # of another type, all terms would be converted
         if place == len(self.terms) or self.terms[place] != term:
             return self.docs[:0], self.counts[:0]
         span = slice(int(self.starts[place]), int(self.starts[place + 1]))
