@@ -15,8 +15,8 @@ from indexer.snapshot import Snapshot, gathered
 from indexer.tables import Ints, Selection, joined
 from indexer.vocabulary import Vocabulary
 
-_GROWTH = 4  # a segment that is not so many times as large as what came after it is made one with that
-_MOST_DEAD = 0.25  # of all chunks; beyond this everything is made anew
+_GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
+_MOST_DEAD = 0.125  # of all chunks; beyond this everything is made anew
 _MOST_WORDS = 2  # for each of the first segment, which had none that was not used
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,17 +93,17 @@ class Stack:
 
     def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, dead ones too, and its counts there."""
-        found = [(docs + offset, counts) for docs, counts, offset in self._found(term)]
+        found = list(self._found(term))
         if len(found) == 1:
             return found[0]
         docs, counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
         return np.concatenate(docs), np.concatenate(counts)
 
-    def _found(self, term: int) -> Iterable[tuple[NDArray[np.int32], NDArray[np.uint16], int]]:
+    def _found(self, term: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint16]]]:
         for part, offset in self._parts:
             docs, counts = part.documents_of(term)
             if len(docs):
-                yield docs, counts, offset
+                yield docs + offset if offset else docs, counts
 
     def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the weights of each live document's terms, repeats not counted."""

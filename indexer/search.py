@@ -197,7 +197,7 @@ def boosted(snapshot: Snapshot, question: Question, scores: Scores, recipe: Reci
     scores += recipe.path * _path_matches(snapshot, question, recipe)[snapshot.chunks.file]
     most = np.log1p(snapshot.chunks.rank.max(initial=0.0))
     if most > 0:
-        scores *= 1 + recipe.rank * np.log1p(snapshot.chunks.rank) / most
+        scores *= 1 + recipe.rank * snapshot.log_rank / most
     return scores
 
 

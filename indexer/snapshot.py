@@ -107,6 +107,11 @@ class Snapshot:
         return _positive(self.topic_terms.weight_sums(self.lexical.term_weights))
 
     @cached_property
+    def log_rank(self) -> Floats:
+        """The logarithm of one more than each chunk's rank."""
+        return np.log1p(self.chunks.rank)
+
+    @cached_property
     def flags(self) -> dict[str, NDArray[np.bool_]]:
         """The traits as one array a kind."""
         return {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}

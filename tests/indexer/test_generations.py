@@ -164,7 +164,7 @@ def test_many_small_changes_leave_few_segments_few_dead_rows_and_few_words() -> 
         files = files | {path: [(f"change{number}", f"def change{number}():\n    return unique{number * 31}\n")]}
         project.change(files)
         most = max(most, len(project.snapshot.segments))
-        assert sum(segment.size for segment in project.snapshot.segments) <= 60 / 0.75
+        assert sum(segment.size for segment in project.snapshot.segments) <= 60 / 0.875
     assert most <= 5
     assert len(project.snapshot.terms) <= 2 * len(grown(None, files).terms)
     assert len(project.snapshot.names) <= 2 * 60
