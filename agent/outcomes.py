@@ -14,13 +14,13 @@ _MAX_SHOWN = 12
 
 
 def settled(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
-    """Return the answer of a turn that went to its end."""
-    citations = state.get("citations", [])
+    """Return the answer of a turn that went to its end, at the commit that it was read at."""
+    citations, commit = state.get("citations", []), state.get("commit") or code.commit.sha
     return Answer(
         text=state.get("final_answer", ""),
-        citations=tuple(_citation(ref, code.commit.sha, code.permalink(where(ref))) for ref in citations),
+        citations=tuple(_citation(ref, commit, code.permalink(where(ref), commit)) for ref in citations),
         repository=code.repository,
-        commit=code.commit.sha,
+        commit=commit,
         intent=state.get("intent", "new_question"),
         route=route_of(state),
         model=state.get("answer_model") or None,

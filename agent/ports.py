@@ -79,8 +79,8 @@ class CodeSearch(Protocol):
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
 
-    def permalink(self, location: Location) -> str | None:
-        """A web address of the lines at the commit, or None where the repository has no web host."""
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
 
 
 class CodeLibrary(Protocol):

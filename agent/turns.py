@@ -54,7 +54,7 @@ class Turns:
         snapshot = await self._graph.aget_state(_config(run.thread))
         waiting = _waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
-        if own and not _is_broken_off(snapshot):
+        if snapshot.values.get("run_id") == run.id and not _is_broken_off(snapshot):
             return Reached(state=cast("AgentState", snapshot.values))
         if waiting is not None and run.reply is not None and run.reply_to == waiting.id:
             return await self._go(_answered(snapshot, run, deps.code), run.thread, deps)

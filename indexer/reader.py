@@ -271,9 +271,9 @@ class IndexReader:
             last_changed=written,
         )
 
-    def permalink(self, location: Location) -> str | None:
-        """A web address of the lines at the commit, or None where the repository has no web host."""
-        return permalink(self._web_url, self.commit.sha, location)
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+        return permalink(self._web_url, commit or self.commit.sha, location)
 
 
 def _text(file: File, location: Location) -> str:

@@ -68,6 +68,13 @@ def agent_with(saver: SafeSaver, script: Mapping[str, Sequence[Line]], **options
     return Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model), **options), model
 
 
+def moved_on() -> FakeCode:
+    """The shop at its next commit."""
+    moved = FakeCode(SHOP)
+    moved.commit = replace(moved.commit, sha="d" * 40)
+    return moved
+
+
 def research(*steps: str) -> dict[str, list[Line]]:
     """A script that investigates in these steps, each with one search by name."""
     return {
@@ -364,6 +371,17 @@ async def test_a_finished_run_gives_its_answer_again(saver: SafeSaver) -> None:
     assert len(await agent.history("t")) == 1
 
 
+async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSaver) -> None:
+    library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"))
+    agent = Agent(library, saver, redact, models=ScriptedModels(model))
+    events = await events_of(agent, QUESTION)
+    library.code = moved_on()
+    again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
+
+    assert replace(again, seconds=0) == replace(events[-1].payload["answer"], seconds=0)
+    assert len(await agent.history("t")) == 1
+
+
 async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) -> None:
     journal = Journal(saver)
     await journal.begin("run", thread="t", repository=None, question=QUESTION)
@@ -389,9 +407,7 @@ async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSa
     run_id, asking = await running(agent, reached)
     asking.cancel()
     await asyncio.wait({asking})
-    moved = FakeCode(SHOP)
-    moved.commit = replace(moved.commit, sha="d" * 40)
-    library.code = moved
+    library.code = moved_on()
     fresh = ScriptedModel(research("Find pay"))
     agent = Agent(library, saver, redact, models=ScriptedModels(fresh))
     answer = [event async for event in agent.resume(run_id)][-1].payload["answer"]

@@ -187,10 +187,10 @@ class FakeCode:
             path=path, revisions=(revision,), complete=True, line=line, last_changed=revision if line else None
         )
 
-    def permalink(self, location: Location) -> str | None:
+    def permalink(self, location: Location, commit: str = "") -> str | None:
         """Return an address on a made-up host."""
         lines = f"#L{location.start_line}-L{location.end_line}"
-        return f"https://git.example.com/shop/blob/{self.commit.sha}/{location.path}{lines}"
+        return f"https://git.example.com/shop/blob/{commit or self.commit.sha}/{location.path}{lines}"
 
 
 class FakeLibrary:

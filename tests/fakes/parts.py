@@ -128,7 +128,7 @@ class FakeCode:
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         return FileHistory(path=path, revisions=(), complete=True)
 
-    def permalink(self, location: Location) -> str | None:
+    def permalink(self, location: Location, commit: str = "") -> str | None:
         return None
 
 
