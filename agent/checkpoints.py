@@ -114,17 +114,13 @@ class SafeSaver(AsyncSqliteSaver):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, or the one named."""
         held = self._held.get(config["configurable"]["thread_id"])
-        return await self._after_held(held, lambda db: _Tables(db).get_tuple(config))
+        # It stays held: the run must not lose a step because somebody could not read.
+        save = held.save if held is not None else None
+        return await self._whole(_after(save or _nothing, lambda db: _Tables(db).get_tuple(config)))
 
     async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""
-        save = held.let_go() if held is not None else _nothing
-
-        def both(db: sqlite3.Connection) -> T:
-            save(db)
-            return work(db)
-
-        return await self._whole(both)
+        return await self._whole(_after(held.let_go() if held is not None else _nothing, work))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread and everything in it."""
@@ -200,6 +196,18 @@ class _Tables(SqliteSaver):
 
 def _nothing(_: sqlite3.Connection) -> None:
     """Do nothing more."""
+
+
+def _after(
+    save: Callable[[sqlite3.Connection], object], work: Callable[[sqlite3.Connection], T]
+) -> Callable[[sqlite3.Connection], T]:
+    """Do one thing after the other in the same transaction."""
+
+    def both(db: sqlite3.Connection) -> T:
+        save(db)
+        return work(db)
+
+    return both
 
 
 @contextmanager

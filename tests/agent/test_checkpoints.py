@@ -173,6 +173,19 @@ async def test_reading_a_thread_in_mid_run_loses_no_step_that_is_paid_for(tmp_pa
         assert await steps_in(tmp_path / "c.db") == [at["configurable"]["checkpoint_id"] for at in (free, paid)]
 
 
+async def test_a_reader_who_finds_the_database_locked_costs_a_run_no_step(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with open_saver(path, busy_seconds=0.05) as saver:
+        async with saver.holding("t"):
+            newest = await put(saver)
+            other = sqlite3.connect(path, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(CheckpointLocked):
+                await saver.aget_tuple(CONFIG)
+            other.close()
+        assert await steps_in(path) == [newest["configurable"]["checkpoint_id"]]
+
+
 async def test_what_a_person_is_asked_is_written_with_the_step_it_belongs_to(tmp_path: Path) -> None:
     async with open_saver(tmp_path / "c.db") as saver, saver.holding("t"):
         step = await put(saver)
