@@ -18,6 +18,7 @@ from indexer.models import CallSite, Definition, Reference
 from indexer.recent import Recent
 
 _MOST_NAMES = 256  # whose definitions are remembered
+_MOST_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
 
 
 class CallGraph:
@@ -38,8 +39,10 @@ class CallGraph:
 
     def definitions(self, name: str) -> Sequence[Definition]:
         """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
-        known = self.remembered(name)
-        return known if known is not None else self._definitions.keep(name, tuple(self._found(name)))
+        if (known := self.remembered(name)) is not None:
+            return known
+        found = tuple(self._found(name))
+        return found if len(found) > _MOST_DEFINITIONS else self._definitions.keep(name, found)
 
     def _found(self, name: str) -> Sequence[Definition]:
         wanted = name.replace("::", ".").replace("#", ".")

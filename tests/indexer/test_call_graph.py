@@ -502,6 +502,15 @@ def test_definitions_are_found_by_plain_and_by_qualified_name(graph: Graph) -> N
     assert named("Nothing.send") == named("nothing") == named("") == named(".") == []
 
 
+def test_only_names_with_few_definitions_are_remembered(graph: Graph) -> None:
+    found = graph({"few.py": "def few(): pass\n", "many.py": "def many(): pass\n" * 300})
+
+    assert [len(found.definitions(name)) for name in ("few", "many")] == [1, 300]
+
+    assert found.remembered("few") == found.definitions("few")
+    assert found.remembered("many") is None
+
+
 def test_a_call_at_module_level_has_no_caller(graph: Graph) -> None:
     found = graph({"a.py": "def send(): pass\nsend()\ndef run():\n    send()\n"})
 
