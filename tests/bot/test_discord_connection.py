@@ -8,7 +8,9 @@ import logging
 from pathlib import Path
 
 import pytest
+from discord.gateway import DiscordWebSocket
 
+from bot.adapters.discord import connection
 from bot.adapters.discord.connection import LONGEST_PAUSE, Pauses
 from bot.adapters.discord.workspace import Discord
 from bot.chat import open_chat
@@ -74,6 +76,24 @@ async def test_a_connection_that_ends_soon_leaves_nothing_behind(tmp_path: Path)
         await asyncio.sleep(0)
 
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_gateway_that_does_not_answer_a_farewell_is_left_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def close(gateway: DiscordWebSocket, code: int = 4000) -> None:
+        await left(gateway, code)
+        await asyncio.Event().wait()
+
+    left = DiscordWebSocket.close
+    monkeypatch.setattr(DiscordWebSocket, "close", close)
+    monkeypatch.setattr(connection, "FAREWELL", 0.05)
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        await world.end()
+
+        assert not fake.gateway.connections
 
 
 async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

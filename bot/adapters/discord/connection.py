@@ -18,6 +18,7 @@ from bot.errors import ChatError, SettingsError, Unreachable
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FAREWELL = 5.0  # seconds in which the gateway may answer that it is left
 
 BAD_TOKEN = (
     f"Discord refuses the token. Open the app at {PORTAL}, choose Bot > Reset Token, and set DISCORD_TOKEN to what "
@@ -137,6 +138,10 @@ def _manners(client: discord.Client) -> Iterator[None]:
 
 async def _leave(client: discord.Client) -> None:
     """Hear nothing more; messages can still be sent."""
-    if client.ws is not None and client.ws.open:
-        async with asyncio.timeout(5):
+    if client.ws is None or not client.ws.open:
+        return
+    try:
+        async with asyncio.timeout(FAREWELL):
             await client.ws.close(code=1000)
+    except TimeoutError:
+        log.info("the gateway of Discord was left without its answer")
