@@ -14,6 +14,7 @@ from bot.adapters.discord import connection
 from bot.adapters.discord.connection import LONGEST_PAUSE, Pauses
 from bot.adapters.discord.workspace import Discord
 from bot.chat import open_chat
+from bot.errors import RateLimited
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
@@ -22,6 +23,17 @@ def test_no_pause_is_longer_than_a_minute() -> None:
     pauses = Pauses()
 
     assert all(0 <= pauses.delay() <= LONGEST_PAUSE for _ in range(1_000))
+
+
+@pytest.mark.parametrize(("stray", "seconds"), [(False, 40.0), (True, 60.0)], ids=["by Discord", "by Cloudflare"])
+async def test_a_limit_at_the_login_asks_to_wait(tmp_path: Path, stray: bool, seconds: float) -> None:
+    async with FakeDiscord() as fake:
+        fake.faults.ratelimited("get_current_user", retry_after=40.0, stray=stray)
+        with pytest.raises(RateLimited) as limit:
+            async with Discord.open(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, fake.clock):
+                pass
+
+    assert limit.value.retry_after == seconds
 
 
 async def test_each_try_to_come_back_is_one_line_in_the_log(

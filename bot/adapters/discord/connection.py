@@ -13,8 +13,9 @@ import discord
 import discord.client
 from discord.backoff import ExponentialBackoff
 
+from bot.adapters.discord.refusals import explained
 from bot.clock import Clock
-from bot.errors import ChatError, SettingsError, Unreachable
+from bot.errors import ChatError, RateLimited, SettingsError, Unreachable
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -71,7 +72,10 @@ class Plainly(logging.Filter):
 
 @asynccontextmanager
 async def logged_in(client: C, token: str) -> AsyncIterator[C]:
-    """Find out who the token belongs to; `SettingsError` where it is refused, `Unreachable` where nobody answers."""
+    """Find out who the token belongs to; `SettingsError` where it is refused, `Unreachable` where nobody answers.
+
+    Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
+    """
     try:
         await _log_in(client, token)
         yield client
@@ -86,7 +90,11 @@ async def _log_in(client: discord.Client, token: str) -> None:
         raise SettingsError(BAD_TOKEN) from error
     except _AWAY as error:
         raise Unreachable(AWAY.format(type(error).__name__)) from error
+    except discord.RateLimited as error:
+        raise RateLimited(error.retry_after) from error
     except discord.HTTPException as error:
+        if error.status == 429:
+            raise explained(error) from error
         raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
 
 
