@@ -73,7 +73,7 @@ class Presence:
     async def _reached(
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack
     ) -> T:
-        """Open what needs a platform, as often as that is away."""
+        """Open what needs a platform, as often as that is away, and no sooner than it asks to."""
         pause = 1.0
         while True:
             try:
@@ -81,8 +81,9 @@ class Presence:
             except (RateLimited, Unreachable) as error:
                 self._tried.add(name)
                 self._health.waits(name, str(error))
-                log.warning("%s Trying again in %g seconds.", error, pause)
-            await self._clock.sleep(pause)
+                wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
+                log.warning("%s Trying again in %g seconds.", error, wait)
+            await self._clock.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _lose(self, name: str, error: Exception) -> None:

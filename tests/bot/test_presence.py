@@ -34,6 +34,7 @@ class FakeSite:
 
     def __init__(self, clock: FakeClock) -> None:
         self.platform = FakePlatform(clock)
+        self.tries = 0
         self.trouble: BotError | None = None
         self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.gateway = asyncio.Event()
@@ -41,6 +42,7 @@ class FakeSite:
 
     @asynccontextmanager
     async def open(self, _: Clock) -> AsyncIterator[Workplace]:
+        self.tries += 1
         if self.trouble is not None:
             raise self.trouble
         yield Workplace(platform=self.platform, where="the fake", unready=self._unready, hear=self._hear)
@@ -135,6 +137,20 @@ async def test_a_platform_that_is_away_is_tried_again_while_the_other_is_heard(t
     await until(town, lambda: len(town.said) == 2)
 
     assert await town.why("other") == ""
+    await town.end()
+
+
+async def test_a_platform_that_asks_to_wait_is_left_alone_for_so_long(town: Town) -> None:
+    other = town.sites["other"]
+    other.trouble = RateLimited(10_000.0)
+    await town.begin()
+    await until(town, lambda: len(town.said) == 1)
+    await town.clock.advance(1_000)
+    assert other.tries == 1
+
+    other.trouble = None
+    await town.clock.advance(10_000)
+    await until(town, lambda: len(town.said) == 2)
     await town.end()
 
 
