@@ -89,7 +89,7 @@ class SafeSaver(AsyncSqliteSaver):
         """Save a checkpoint, or hold it back."""
         where = config["configurable"]
         held = self._held.get(where["thread_id"], _Held(is_due=True))
-        held.save = lambda db: _Tables(db).put(config, checkpoint, metadata, new_versions)
+        held.save = lambda db: _Tables(db, serde=self.serde).put(config, checkpoint, metadata, new_versions)
         if held.is_due:
             held.is_due = False
             await self._whole(held.let_go())
@@ -109,14 +109,16 @@ class SafeSaver(AsyncSqliteSaver):
         comes_from_node = bool(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
         if held is not None and comes_from_node:
             return
-        await self._after_held(held, lambda db: _Tables(db).put_writes(config, writes, task_id, task_path))
+        await self._after_held(
+            held, lambda db: _Tables(db, serde=self.serde).put_writes(config, writes, task_id, task_path)
+        )
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, or the one named."""
         held = self._held.get(config["configurable"]["thread_id"])
         # It stays held: the run must not lose a step because somebody could not read.
         save = held.save if held is not None else None
-        return await self._whole(_after(save or _nothing, lambda db: _Tables(db).get_tuple(config)))
+        return await self._whole(_after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config)))
 
     async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""

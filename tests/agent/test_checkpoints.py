@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.checkpoints import SafeSaver, open_saver
 from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
@@ -136,6 +137,25 @@ async def test_a_write_of_a_cancelled_run_that_fails_is_logged(
         await saver.rows("SELECT 1")
     assert write.cancelled()
     assert "what a cancelled run had to write was not written" in caplog.text
+
+
+class Backwards(JsonPlusSerializer):
+    """A serializer that no other one can read."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        kind, data = super().dumps_typed(obj)
+        return kind, data[::-1]
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return super().loads_typed((data[0], data[1][::-1]))
+
+
+async def test_everything_is_written_and_read_by_the_serializer_of_the_saver(tmp_path: Path) -> None:
+    async with open_saver(tmp_path / "c.db") as saver:
+        saver.serde = Backwards()
+        await saver.aput_writes(await put(saver), [("answer", "not yet")], "task")
+        found = await saver.aget_tuple(CONFIG)
+        assert [found] == [each async for each in saver.alist(CONFIG)]
 
 
 async def steps_in(path: Path) -> list[str]:
