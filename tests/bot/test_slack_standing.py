@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,28 @@ async def test_a_revoked_token_is_told_once_and_forgotten_when_it_is_back(
 
     assert said == "Slack refused auth.test: token_revoked. Install the app again and copy the new bot token."
     assert [each.levelname for each in caplog.records if each.name.endswith("standing")] == ["ERROR", "WARNING"]
+
+
+async def test_a_question_under_way_is_answered_once_the_token_is_back(world: SlackWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    world.fake.access.refusal = "token_revoked"
+    world.agent.gate.set()
+    await until(world, lambda: world.conversations.load.under_way == 0)
+    await asked_again(world)
+
+    world.fake.access.refusal = None
+
+    await until(world, lambda: any("Answer to: where is send?" in said for said in world.said()))
+
+
+async def until(world: SlackWorld, predicate: Callable[[], object]) -> None:
+    """Let time pass until something is true."""
+    async with asyncio.timeout(10):
+        while not predicate():
+            world.fake.clock.advance(1)
+            await asyncio.sleep(0.01)
 
 
 async def test_why_no_connection_can_be_opened_is_told(world: SlackWorld) -> None:

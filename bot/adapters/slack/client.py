@@ -67,7 +67,7 @@ class Calls:
                 await self._clock.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def identity(self, meaning: Meaning = refusals.general) -> Identity:
+    async def identity(self, meaning: Meaning = refusals.of_bot_token) -> Identity:
         """Ask whose token it is, and what it allows."""
         answer = await _answered(self.client.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))

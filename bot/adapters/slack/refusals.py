@@ -18,13 +18,14 @@ from bot.errors import (
 UNSURE = frozenset({
     "fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org",
 })  # fmt: skip
+# The token counts for nothing until somebody installs the app anew: that is no fault of the place.
+TOKEN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
 TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long", "msg_blocks_too_many"})
 CLOSED = frozenset({
-    "account_inactive", "as_user_not_supported", "cannot_reply_to_message", "channel_not_found", "ekm_access_denied",
-    "invalid_auth", "is_archived", "is_inactive", "messages_tab_disabled", "no_permission", "not_authed",
-    "not_in_channel", "restricted_action", "restricted_action_non_threadable_channel",
-    "restricted_action_read_only_channel", "restricted_action_thread_locked", "team_access_not_granted",
-    "thread_not_found", "token_expired", "token_revoked", "user_not_in_channel",
+    "as_user_not_supported", "cannot_reply_to_message", "channel_not_found", "ekm_access_denied", "is_archived",
+    "is_inactive", "messages_tab_disabled", "no_permission", "not_in_channel", "restricted_action",
+    "restricted_action_non_threadable_channel", "restricted_action_read_only_channel",
+    "restricted_action_thread_locked", "team_access_not_granted", "thread_not_found", "user_not_in_channel",
 })  # fmt: skip
 STREAM_ENDED = frozenset({
     "message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app", "method_deprecated",
@@ -50,11 +51,16 @@ _APP_ADVICE = (
 def general(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for calls that send or read messages."""
     said = sentence(name, method, needed=needed)
-    if name in UNSURE:
+    if name in UNSURE | TOKEN:
         return Unreachable(said)
     if name in TOO_LONG:
         return TooLong(said)
     return PostRefused(said)
+
+
+def of_bot_token(name: str, method: str, *, needed: str = "") -> ChatError:
+    """What a refusal means for asking whose the token is, which tells whether Slack takes it."""
+    return PostRefused(sentence(name, method, needed=needed)) if name in TOKEN else general(name, method, needed=needed)
 
 
 def of_app_token(name: str, method: str, *, needed: str = "") -> ChatError:
