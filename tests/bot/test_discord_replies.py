@@ -384,6 +384,7 @@ def refusing(code: int) -> Callable[[FakeDiscord], None]:
         (refusing(50013), PostRefused),
         (refusing(160005), PostRefused),
         (refusing(40005), TooLong),
+        (refusing(0), Unreachable),  # the token was reset: the next process has the new one
         (lambda fake: fake.faults.reset("create_message"), Unreachable),
         (lambda fake: fake.faults.http("create_message", 503), Unreachable),
         (lambda fake: fake.faults.ratelimited("create_message", retry_after=120), RateLimited),

@@ -13,6 +13,7 @@ from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, TooLong
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10003, 10008, 10015
 UNKNOWN_INTERACTION, ALREADY_ANSWERED, INVALID_TOKEN = 10062, 40060, 50027
 OLD_EDITS = 30046
+UNAUTHORIZED = 401  # as a status: the token was reset, and whoever comes with the new one is let in
 NO_ACCESS, NO_DMS, NO_PERMISSION, NO_THREAD_HERE, INVALID_BODY, ARCHIVED = 50001, 50007, 50013, 50024, 50035, 50083
 THREAD_EXISTS, LOCKED, TOO_MANY_THREADS = 160004, 160005, 160006
 TOO_LARGE = 40005
@@ -72,7 +73,7 @@ def explained(error: discord.HTTPException) -> ChatError:
         return EditRefused(said)
     if error.status == 429:
         return RateLimited(_wait(error))
-    if error.status >= 500:
+    if error.status == UNAUTHORIZED or error.status >= 500:
         return Unreachable(said)
     if error.code == TOO_LARGE or (error.code == INVALID_BODY and "in length" in error.text):
         return TooLong(said)
