@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import PurePosixPath
 
 from agent.evidence.members import members
@@ -17,7 +18,7 @@ from agent.evidence.subjects import subject_of
 from agent.ports import CodeSearch
 from agent.questions.literals import find_literals, literal_of
 from agent.questions.mentions import find_mentions
-from agent.questions.terms import content_terms
+from agent.questions.terms import content_terms, terms_in
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, where
 from indexer.models import CallSite, Hit, Location
 
@@ -52,14 +53,15 @@ async def _search(code: CodeSearch, request: RetrievalRequest) -> Found:
     literal = literal_of(request["query"])
     result = await search(code, request, limit=_LITERAL_DEPTH if literal else 10)
     hits, said = await holding(code, result.hits, literal) if literal else (list(result.hits), 0)
-    terms = content_terms(request["query"])
+    # Hits lie side by side in a class or a file, whose texts would be read again for each.
+    said_in = cache(partial(terms_in, terms=content_terms(request["query"])))
     literals = (literal,) if literal else find_literals(request["query"])
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
     for hit in hits[:10]:
         ref = hit_ref(hit)
         if len(refs) < MAX_NAMED_HITS:
-            about = (await subject_of(code, hit, terms, literals)).refs()
+            about = (await subject_of(code, hit, said_in, literals)).refs()
             around += about
             if about:
                 ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent.evidence.members import members
 from agent.evidence.refs import definition_ref
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
-from agent.questions.terms import terms_in
 from agent.state import EvidenceRef
 from indexer.models import Definition, Hit, Location
+
+SaidIn = Callable[[str], frozenset[str]]
 
 _SAID_IN_NAME = 2.0
 _SAID_OF_PARENT = 1.5
@@ -37,15 +38,18 @@ class About:
         return [definition_ref(self.definition), *(definition_ref(parent, "parent") for parent in self.parents)]
 
 
-async def subject_of(code: CodeSearch, hit: Hit, terms: frozenset[str], literals: Sequence[Literal]) -> About:
-    """Choose among the definitions in and around the hit the one that says most of the question."""
+async def subject_of(code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]) -> About:
+    """Choose among the definitions in and around the hit the one that says most of the question.
+
+    `said_in` tells which of the question's words a text says.
+    """
     around = await code.enclosing(_line(hit, hit.location.start_line)) if hit.scope else ()
     candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
     candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
     if not candidates:
-        return await _of_file(code, hit, terms)
+        return await _of_file(code, hit, said_in)
     own = _own_lines(hit, candidates)
-    best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), terms, literals))
+    best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals))
     if not _holds_what_is_quoted(hit, own.get(best.symbol.qualified_name, ()), literals):
         return About()
     parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
@@ -71,13 +75,13 @@ def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str
 
 
 def _fit(
-    definition: Definition, hit: Hit, own: Sequence[str], terms: frozenset[str], literals: Sequence[Literal]
+    definition: Definition, hit: Hit, own: Sequence[str], said_in: SaidIn, literals: Sequence[Literal]
 ) -> tuple[float, int]:
     symbol = definition.symbol
-    named = terms_in(symbol.name, terms)
-    inherited = terms_in(symbol.parent, terms) - named
-    described = terms_in(f"{symbol.doc} {symbol.signature}", terms) - named - inherited
-    said = terms_in("\n".join(own), terms) - named - inherited - described
+    named = said_in(symbol.name)
+    inherited = said_in(symbol.parent) - named
+    described = said_in(f"{symbol.doc} {symbol.signature}") - named - inherited
+    said = said_in("\n".join(own)) - named - inherited - described
     quoted = sum(literal.first_line(own) is not None for literal in literals)
     value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
     if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
@@ -85,13 +89,13 @@ def _fit(
     return value + _SAID_IN_BODY * len(said) + _QUOTED * quoted, len(own)
 
 
-async def _of_file(code: CodeSearch, hit: Hit, terms: frozenset[str]) -> About:
+async def _of_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> About:
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return About()
     inside = [one for one in await members(code, hit.location.path) if not _is_import(one)]
-    best = max(inside, key=lambda one: _fit(one, hit, (), terms, ()), default=None)
-    return About(definition=best) if best is not None and _fit(best, hit, (), terms, ())[0] > 0 else About()
+    best = max(inside, key=lambda one: _fit(one, hit, (), said_in, ()), default=None)
+    return About(definition=best) if best is not None and _fit(best, hit, (), said_in, ())[0] > 0 else About()
 
 
 def _is_import(definition: Definition) -> bool:

@@ -93,5 +93,8 @@ def _message_line(lines: Sequence[str], text: str) -> int | None:
 
 def _run_of(run: Sequence[str]) -> re.Pattern[str]:
     """Match words that follow each other, whatever punctuation, escapes and ends of lines stand between them."""
+    first, *rest = map(re.escape, run)
+    # That a word begins there is looked at behind it: a pattern that begins with a text is found several times faster.
+    begins = rf"(?:(?<![^\W_]{first})|(?<=\\[nrt]{first}))"
     between = r"(?:\\[nrt]|[\W_])+"
-    return re.compile(rf"(?:(?<![^\W_])|(?<=\\[nrt])){between.join(map(re.escape, run))}(?![^\W_])")
+    return re.compile(rf"{between.join((first + begins, *rest))}(?![^\W_])")
