@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float32]
 T = TypeVar("T")
 
-# Chroma holds the interpreter lock through a whole call, so a batch is as large as the event loop may stand still:
-# 512 additions take about 0.2 s, a thousand 0.3 s, at hardly less cost a vector.
-_WRITE_BATCH = 512
+_WRITE_BATCHES = (32, 512)  # the smallest and the largest
+_STANDSTILL = 0.2  # seconds
 _READ_BATCH = 1000
 _LOOKUP_BATCH = 5000  # SQLite takes 32,766 variables
 
@@ -116,6 +116,25 @@ class MemoryVectors:
             self._rows.clear()
 
 
+class BatchSize:
+    """How many vectors go into one call of Chroma, which holds the interpreter lock for as long as that takes.
+
+    The event loop stands still meanwhile, so it is as many as are stored in a fifth of a second. How many these are
+    falls with the size of the collection; a larger batch takes somewhat less for each.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._least, self._most = (min(size, most) for size in _WRITE_BATCHES)
+        self.size = min(4 * self._least, self._most)
+
+    def took(self, seconds: float) -> None:
+        """Learn how long a batch of that size took."""
+        if seconds > _STANDSTILL:
+            self.size = max(self.size // 2, self._least)
+        elif seconds < _STANDSTILL / 3:
+            self.size = min(self.size * 2, self._most)
+
+
 class ChromaVectors:
     """Vectors in a collection of a Chroma folder, searched through its HNSW index (98 of 100 neighbours found).
 
@@ -143,6 +162,7 @@ class ChromaVectors:
         except BaseException:
             self._client.close()
             raise
+        self._batch = BatchSize(self._client.get_max_batch_size())
 
     def missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
@@ -156,9 +176,13 @@ class ChromaVectors:
         """Store a row for each key; a batch that was stored stays if a later one fails."""
         _check_shape(keys, vectors, self._dimensions)
         last = {key: row for row, key in enumerate(keys)}  # Chroma refuses a key twice in a call
+        waiting = list(last)
         with self._changing():
-            for batch in _batches(list(last), self._write_batch()):
+            while batch := waiting[: self._batch.size]:
+                began = time.perf_counter()
                 self._collection.upsert(ids=batch, embeddings=vectors[[last[key] for key in batch]])
+                self._batch.took(time.perf_counter() - began)
+                del waiting[: len(batch)]
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; some 30,000 rows a second."""
@@ -172,7 +196,7 @@ class ChromaVectors:
     def remove(self, keys: Sequence[str]) -> None:
         """Forget the keys; the file does not shrink, the space is used again."""
         with self._changing():
-            for batch in _batches(list(dict.fromkeys(keys)), self._write_batch()):
+            for batch in _batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
 
     def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
@@ -228,9 +252,6 @@ class ChromaVectors:
         self._client.close()
         self._client = _open_client(self._folder)
         self._collection = self._open_collection(self._name)
-
-    def _write_batch(self) -> int:
-        return min(_WRITE_BATCH, self._client.get_max_batch_size())
 
 
 def _open_client(folder: Path) -> Client:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.errors import DamagedVectors, MissingVectors, StorageUnwritable
-from indexer.vectors import ChromaVectors, FloatArray, MemoryVectors, VectorStore
+from indexer.vectors import BatchSize, ChromaVectors, FloatArray, MemoryVectors, VectorStore
 
 DIMENSIONS = 8
 KEYS = [f"key{number}" for number in range(12)]
@@ -307,3 +307,21 @@ def test_a_full_disk_is_unwritable_and_leaves_the_store_usable(tmp_path: Path) -
     store.add(["b"], units(1))
     assert store.missing(["a", "b"]) == set()
     store.close()
+
+
+@pytest.mark.parametrize(("microseconds", "settled"), [(20, {512}), (500, {64, 128, 256}), (10_000, {32})])
+def test_a_batch_is_as_large_as_may_be_waited_for(microseconds: int, settled: set[int]) -> None:
+    batch = BatchSize(5_000)
+    sizes = []
+    for _ in range(20):
+        batch.took(batch.size * microseconds / 1e6)
+        sizes.append(batch.size)
+
+    assert set(sizes[5:]) <= settled
+
+
+def test_a_batch_is_no_larger_than_chroma_takes() -> None:
+    batch = BatchSize(20)
+    for seconds in (0.0, 0.0, 1.0, 1.0, 0.0):
+        batch.took(seconds)
+        assert batch.size == 20
