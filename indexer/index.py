@@ -60,6 +60,7 @@ class CodeIndex:
         self._catalog = Catalog(folder.catalog)
         self._store: VectorStore | None = None
         self._held: tuple[Generation, Snapshot] | None = None
+        self._made: dict[int, Snapshot] = {}  # by a refresh that is not over
         self._contents: Contents | None = None
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
         self._refreshing = asyncio.Lock()
@@ -148,7 +149,7 @@ class CodeIndex:
         if generation is None:
             raise NotIndexed(f"{self._repository.name} has not been indexed yet. Run: citebot index")
         if self._held is None or self._held[0].id != generation.id:
-            self._held = (generation, self._load(generation))
+            self._held = (generation, self._made.get(generation.id) or self._load(generation))
         return self._held
 
     def _load(self, generation: Generation) -> Snapshot:
@@ -186,15 +187,21 @@ class CodeIndex:
         with self._folder.sole_writer():
             current = None if full else self._sound_generation()
             try:
-                snapshot, report = refresh(self._parts(current), commit, current=current, full=full, progress=progress)
+                report = refresh(
+                    self._parts(current), commit, current=current, full=full, ready=self._take, progress=progress
+                )
+                self._current()
             except StorageError:
                 self._drop_store()
                 raise
-            generation = self._catalog.current()
-            if generation is not None:
-                self._held = (generation, snapshot)
+            finally:
+                self._made.clear()
             self._sweep()
         return report
+
+    def _take(self, generation: int, snapshot: Snapshot) -> None:
+        """Have the arrays of a generation at hand as soon as it can be seen."""
+        self._made[generation] = snapshot
 
     def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
         current, generation = self._current_or_none(), self._catalog.current()

@@ -70,10 +70,17 @@ class Plan:
 
 
 def refresh(
-    parts: Parts, commit: Commit, *, current: tuple[Generation, Snapshot] | None, full: bool, progress: ProgressSink
-) -> tuple[Snapshot, RefreshReport]:
+    parts: Parts,
+    commit: Commit,
+    *,
+    current: tuple[Generation, Snapshot] | None,
+    full: bool,
+    ready: Callable[[int, Snapshot], None],
+    progress: ProgressSink,
+) -> RefreshReport:
     """Make a generation of a commit beside the current one and switch to it in one transaction.
 
+    `ready` is given the generation just before anybody can see it.
     Killed anywhere, it leaves the current generation as it was; vectors that were stored already are found again.
     """
     started = time.monotonic()
@@ -88,8 +95,9 @@ def refresh(
         progress(Progress(stage="writing", done=0, total=0))
         _save(parts.folder, generation, snapshot, beside=current[0].id if current else None)
         snapshot.warm()
+        ready(generation, snapshot)
     progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
-    return snapshot, RefreshReport(
+    return RefreshReport(
         commit=commit.sha,
         previous=current[0].commit.sha if current else None,
         changed=len(plan.entries),

@@ -17,6 +17,7 @@ from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
 from indexer.paths import traits
 from indexer.reader import IndexReader
+from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from tests.fakes.repositories import GitRepo
 
@@ -466,3 +467,26 @@ async def test_an_index_is_found_by_its_repository_and_removed(repository: GitRe
     assert folder.size > 1000
     remove_index(home, folder.name)
     assert list(index_folders(home)) == []
+
+
+async def test_a_new_generation_is_at_hand_as_soon_as_it_can_be_seen(
+    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked at that very moment read all arrays back from the disk, and held them a second time."""
+    loop, seen = asyncio.get_running_loop(), []
+
+    def pinned(progress: Progress) -> None:
+        if progress.stage == "done":
+            seen.append(asyncio.run_coroutine_threadsafe(index.pin(), loop).result(10))
+
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        repository.write("events/late.py", "def late() -> None: ...\n")
+        sha = repository.commit("late")
+        monkeypatch.setattr(Snapshot, "load", None)
+        await index.refresh(progress=pinned)
+        assert [each.commit.sha for each in seen] == [sha]
+        assert (await index.pin()).snapshot is seen[0].snapshot
+    finally:
+        await index.aclose()
