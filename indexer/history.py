@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 from indexer.complaints import text
@@ -54,9 +55,12 @@ class History:
 
     def _severed(self) -> frozenset[str]:
         """The commits of a shallow clone at which its history ends."""
-        name = text(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
-        path = self._git_dir / name
-        return frozenset(path.read_text(encoding="ascii").split()) if path.is_file() else frozenset()
+        return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
+
+    @cached_property
+    def _shallow(self) -> Path:
+        """Where git notes them; worktrees share one place."""
+        return self._git_dir / text(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
 
 
 def read_log(output: bytes) -> list[Revision]:

@@ -21,11 +21,11 @@ from bot.service import chat_policy
 from bot.settings import RepositoryTable, Settings
 from tests.bot.chat import message
 from tests.bot.contract import have, until
-from tests.bot.test_many_repositories import Unseen
 from tests.bot.worlds import FakeWorld
 from tests.fakes.parts import ANSWER, event
 from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform
 from tests.fakes.repositories import GitRepo
+from tests.fakes.watched import Unseen
 
 QUESTION = "across shop and website, where is send?"
 STREAMS = replace(SLACK_LIKE, rates={})

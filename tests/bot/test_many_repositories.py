@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,21 +15,10 @@ from bot.routing.signs import Sign
 from bot.routing.weighing import winner
 from bot.settings import RepositoryTable, Settings
 from indexer.errors import NotIndexed
-from indexer.models import Progress
 from tests.fakes.repositories import GitRepo
+from tests.fakes.watched import Unseen
 
 COUNT = 20
-
-
-class Unseen:
-    """A display that shows nothing."""
-
-    @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
-        yield lambda _: None
-
-    def note(self, text: str) -> None:
-        pass
 
 
 def repositories(path: Path, count: int = COUNT) -> tuple[RepositoryTable, ...]:
