@@ -154,12 +154,6 @@ class Catalog:
             WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
         return [_symbol(row) for row in self._rows(sql, {"path": path, "generation": generation})]
 
-    def symbols_between(self, file: int, start_line: int, end_line: int) -> list[Symbol]:
-        """The definitions of a file (by id) that have a line in common with a range, outer ones first."""
-        sql = """SELECT * FROM symbols WHERE file = :file AND start_line <= :end AND end_line >= :start
-            ORDER BY start_line, end_line DESC"""
-        return [_symbol(row) for row in self._rows(sql, {"file": file, "start": start_line, "end": end_line})]
-
     def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it stands in."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file

@@ -1,7 +1,8 @@
-"""The files of one generation as they are read again and again: the list of them, and the texts used last."""
+"""The files of one generation as they are read again and again: the list of them, and the ones used last."""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from itertools import accumulate
 
 from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow
-from indexer.models import FileEntry
+from indexer.models import FileEntry, Symbol
 from indexer.recent import Recent
 
-MAX_TEXTS = 64
+MAX_CHARACTERS = 8_000_000  # of texts
+MAX_SYMBOLS = 20_000  # of outlines; each takes some 500 bytes
 
 
 def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
@@ -27,49 +29,80 @@ def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class File:
-    """A file with its stored lines, secrets masked."""
+    """A file with its stored text, secrets masked; `starts` says where each line begins, and one more would."""
 
     entry: FileEntry
-    lines: Sequence[str]
+    text: str
+    starts: Sequence[int]
+
+    def between(self, start_line: int, end_line: int) -> str:
+        """The text of some lines, the last one included."""
+        last = min(end_line, len(self.starts) - 1)
+        return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
+
+
+def _file(entry: FileEntry, text: str) -> File:
+    ends = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+    return File(entry=entry, text=text, starts=array("L", ends))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """All files by path, as they are stored and as others see them, and how many lie in each folder and below it."""
+
+    rows: tuple[FileRow, ...]
+    entries: tuple[FileEntry, ...]
+    folders: Mapping[str, int]
 
 
 class Contents:
-    """What the readers of a generation share; it does not change, so nothing of it is ever read twice for nothing."""
+    """What the readers of a generation share; it does not change, so nothing of it is ever read twice for nothing.
+
+    What is `known` of it takes no time to get.
+    """
 
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self.generation = generation
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
-        self._files: Recent[str, File] = Recent(MAX_TEXTS)
+        self._files: Recent[str, File] = Recent(MAX_CHARACTERS, lambda file: len(file.text))
+        self._outlines: Recent[str, tuple[Symbol, ...]] = Recent(MAX_SYMBOLS, lambda outline: len(outline) + 1)
 
     @cached_property
-    def rows(self) -> tuple[FileRow, ...]:
-        """All files, by path."""
-        return tuple(self._catalog.files(self.generation))
+    def listing(self) -> Listing:
+        """All files."""
+        rows = tuple(self._catalog.files(self.generation))
+        entries = tuple(row.entry for row in rows)
+        return Listing(rows=rows, entries=entries, folders=counted_folders(entry.path for entry in entries))
 
-    @cached_property
-    def entries(self) -> tuple[FileEntry, ...]:
-        """All files as others see them, by path."""
-        return tuple(row.entry for row in self.rows)
-
-    @cached_property
-    def folders(self) -> Mapping[str, int]:
-        """How many files lie in each folder and below it."""
-        return counted_folders(row.entry.path for row in self.rows)
+    @property
+    def known_listing(self) -> Listing | None:
+        """All files, if they were listed before."""
+        return vars(self).get("listing")
 
     def row(self, path: str) -> FileRow | None:
         """One file."""
         return self._catalog.file(self.generation, path)
 
-    def at_hand(self, path: str) -> File | None:
-        """One file, if it was read lately; takes no time."""
+    def known_file(self, path: str) -> File | None:
+        """One file, if it was read lately."""
         return self._files.get(path)
 
     def file(self, path: str) -> File | None:
         """One file; None if the generation has none of that path."""
-        if (known := self.at_hand(path)) is not None:
+        if (known := self.known_file(path)) is not None:
             return known
         row = self.row(path)
         if row is None:
             return None
-        return self._files.keep(path, File(entry=row.entry, lines=self._catalog.text(row.blob).split("\n")))
+        return self._files.keep(path, _file(row.entry, self._catalog.text(row.blob)))
+
+    def known_outline(self, path: str) -> tuple[Symbol, ...] | None:
+        """The definitions of one file, if they were read lately."""
+        return self._outlines.get(path)
+
+    def outline(self, path: str) -> tuple[Symbol, ...]:
+        """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
+        if (known := self.known_outline(path)) is not None:
+            return known
+        return self._outlines.keep(path, tuple(self._catalog.symbols(self.generation, path)))

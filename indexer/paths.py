@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -61,6 +62,11 @@ def source_type(packed: int) -> SourceType:
     if is_config:
         return "config"
     return "test" if is_test else "code"
+
+
+def packings(types: Collection[SourceType]) -> list[int]:
+    """The packed traits that files of these source types can have."""
+    return [packed for packed in range(1 << len(FLAGS)) if source_type(packed) in types]
 
 
 def traits(path: str) -> PathTraits:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from indexer.catalog import Catalog, FileRow, Generation
-from indexer.contents import Contents, File
+from indexer.contents import Contents, File, Listing
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath
 from indexer.grep import grep
@@ -27,8 +27,9 @@ from indexer.models import (
     Passage,
     Revision,
     SearchMode,
+    Symbol,
 )
-from indexer.paths import source_type
+from indexer.paths import packings, source_type
 from indexer.permalinks import permalink
 from indexer.search import Mask, Recipe, Scores, chunk_mask, cosine_scores, rank
 from indexer.snapshot import Snapshot
@@ -117,7 +118,7 @@ class IndexReader:
         if not self._snapshot.chunks.ids.size:
             return []
         cosines = None if mode == "lexical" else self._cosines(query)
-        mask = self._mask(filters) if filters else None
+        mask = self._mask(filters) if filters is not None else None
         ranked = rank(self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe)
         return [self._hit(ordinal, score) for ordinal, score in ranked]
 
@@ -137,14 +138,21 @@ class IndexReader:
         scores[places] = [cosines[chunk] for chunk in known[places].tolist()]
         return scores
 
-    def _mask(self, filters: Filters) -> Mask:
+    def _mask(self, filters: Filters) -> Mask | None:
+        """The chunks that the filters let pass; None where they let all pass."""
+        if filters == Filters():
+            return None
         table = self._snapshot.files
-        allowed = [
-            _passes(path, language, source_type(packed), filters)
-            for path, language, packed in zip(table.paths, table.languages, table.traits.tolist(), strict=True)
-        ]
+        allowed = np.ones(len(table.paths), dtype=bool)
+        if filters.languages:
+            allowed &= [language in filters.languages for language in table.languages]
+        if filters.source_types:
+            allowed &= np.isin(table.traits, packings(filters.source_types))
+        if filters.folders:
+            folders = _prefixes(filters.folders)
+            allowed &= [f"{path}/".startswith(folders) for path in table.paths]
         if filters.patterns:
-            allowed = [ok and matched for ok, matched in zip(allowed, self._matched(filters.patterns), strict=True)]
+            allowed &= self._matched(filters.patterns)
         return chunk_mask(self._snapshot, allowed)
 
     def _matched(self, patterns: Sequence[str]) -> list[bool]:
@@ -158,11 +166,13 @@ class IndexReader:
         file = int(chunks.file[ordinal])
         start, end = int(chunks.start[ordinal]), int(chunks.end[ordinal])
         location = Location(path=files.paths[file], start_line=start, end_line=end)
-        symbols = self._catalog.symbols_between(int(files.ids[file]), start, end)
+        symbols = [
+            each for each in self._contents.outline(location.path) if each.start_line <= end and start <= each.end_line
+        ]
         around = [each for each in symbols if each.start_line < start]
         return Hit(
             location=location,
-            text=_text(self._file(location.path), location),
+            text=self._file(location.path).between(start, end),
             score=score,
             language=files.languages[file],
             source_type=source_type(int(files.traits[file])),
@@ -172,7 +182,7 @@ class IndexReader:
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
-        if (file := self._contents.at_hand(path)) is not None:
+        if (file := self._contents.known_file(path)) is not None:
             return self._passage(file, start_line, end_line)
         return await asyncio.to_thread(lambda: self._passage(self._file(path), start_line, end_line))
 
@@ -184,7 +194,8 @@ class IndexReader:
             raise UnknownPath(
                 f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
             )
-        return Passage(location=location, text=_text(file, location), language=entry.language)
+        text = file.between(location.start_line, last)
+        return Passage(location=location, text=text, language=entry.language)
 
     def _file(self, path: str) -> File:
         file = self._contents.file(path)
@@ -208,21 +219,23 @@ class IndexReader:
 
     async def enclosing(self, location: Location) -> Sequence[Definition]:
         """The definitions around a location, outermost first."""
-        symbols = await asyncio.to_thread(self._catalog.symbols, self._generation.id, location.path)
         return [
             Definition(path=location.path, symbol=each)
-            for each in symbols
+            for each in await self._outline(location.path)
             if each.start_line <= location.start_line and location.end_line <= each.end_line
         ]
 
     async def siblings(self, definition: Definition) -> Sequence[Definition]:
         """The definitions that share the definition's parent in its file, in file order."""
-        symbols = await asyncio.to_thread(self._catalog.symbols, self._generation.id, definition.path)
         return [
             Definition(path=definition.path, symbol=each)
-            for each in symbols
+            for each in await self._outline(definition.path)
             if each.parent == definition.symbol.parent and each != definition.symbol
         ]
+
+    async def _outline(self, path: str) -> Sequence[Symbol]:
+        known = self._contents.known_outline(path)
+        return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
 
     async def callers(self, name: str) -> Sequence[CallSite]:
         """Where a function or class is called from."""
@@ -234,18 +247,23 @@ class IndexReader:
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
-        return await asyncio.to_thread(lambda: self._contents.entries)
+        return (await self._listing()).entries
 
     async def folders(self) -> Mapping[str, int]:
         """How many indexed files lie in each folder and below it; the top is not among them."""
-        return await asyncio.to_thread(lambda: self._contents.folders)
+        return (await self._listing()).folders
+
+    async def _listing(self) -> Listing:
+        known = self._contents.known_listing
+        return known if known is not None else await asyncio.to_thread(lambda: self._contents.listing)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""
         return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
 
     def _grep(self, pattern: str, path: str, limit: int) -> Matches:
-        rows = [row for row in self._contents.rows if _is_below(row.entry.path, path)]
+        below = _prefixes([path])
+        rows = [row for row in self._contents.listing.rows if f"{row.entry.path}/".startswith(below)]
         if path and not rows:
             raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
         # All texts once: they would only drive those out that are read again.
@@ -276,17 +294,7 @@ class IndexReader:
         return permalink(self._web_url, commit or self.commit.sha, location)
 
 
-def _text(file: File, location: Location) -> str:
-    return "\n".join(file.lines[location.start_line - 1 : location.end_line])
-
-
-def _passes(path: str, language: str, source_type: str, filters: Filters) -> bool:
-    return (
-        (not filters.languages or language in filters.languages)
-        and (not filters.source_types or source_type in filters.source_types)
-        and (not filters.folders or any(_is_below(path, folder) for folder in filters.folders))
-    )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder.strip("/"))
+def _prefixes(folders: Sequence[str]) -> tuple[str, ...]:
+    """What the path of a file or folder begins with, and a slash behind it, if it is one of these or lies below."""
+    names = (PurePosixPath(folder.strip("/")).as_posix() for folder in folders)
+    return tuple("" if name == "." else f"{name}/" for name in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -11,12 +11,21 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
-    """The values of the `most` keys that were used last; a value is shared by all who get it."""
+def _one(_: object) -> int:
+    return 1
 
-    def __init__(self, most: int) -> None:
+
+class Recent(Generic[Key, Value]):
+    """The values that were used last, as many as together weigh no more than `most`, and always the very last one.
+
+    Each weighs one unless `weigh` says otherwise. A value is shared by all who get it.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[Value], int] = _one) -> None:
         self._most = most
+        self._weigh = weigh
         self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._weight = 0
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
@@ -27,10 +36,15 @@ class Recent(Generic[Key, Value]):
             return value
 
     def keep(self, key: Key, value: Value) -> Value:
-        """Keep a value, which is returned; the one that was used longest ago gives way."""
+        """Keep a value, which is returned; those that were used longest ago give way."""
         with self._lock:
+            self._drop(self._values.pop(key, None))
             self._values[key] = value
-            self._values.move_to_end(key)
-            if len(self._values) > self._most:
-                self._values.popitem(last=False)
+            self._weight += self._weigh(value)
+            while self._weight > self._most and len(self._values) > 1:
+                self._drop(self._values.popitem(last=False)[1])
             return value
+
+    def _drop(self, value: Value | None) -> None:
+        if value is not None:
+            self._weight -= self._weigh(value)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -274,21 +273,17 @@ def penalties(snapshot: Snapshot, text: str, recipe: Recipe) -> Scores:
 def diversified(files: NDArray[np.int32], scores: Scores, *, limit: int, recipe: Recipe) -> list[tuple[int, float]]:
     """The best chunks, where the k-th of one file counts decay^k: other files get a word in."""
     best = best_first(scores, max(recipe.candidates, limit))
-    seen: Counter[int] = Counter()
-    ranked: list[tuple[int, float]] = []
-    for ordinal in best.tolist():
-        if scores[ordinal] <= 0:
-            break
-        file = int(files[ordinal])
-        ranked.append((ordinal, float(scores[ordinal]) * recipe.same_file_decay ** seen[file]))
-        seen[file] += 1
-    return sorted(ranked, key=_by_score)[:limit]
+    best = best[scores[best] > 0]
+    seen: dict[int, int] = {}
+    before = np.empty(len(best))
+    for place, file in enumerate(files[best].tolist()):
+        before[place] = seen.get(file, 0)
+        seen[file] = seen.get(file, 0) + 1
+    decayed = scores[best] * recipe.same_file_decay**before
+    order = np.argsort(-decayed, kind="stable")[:limit]
+    return list(zip(best[order].tolist(), decayed[order].tolist(), strict=True))
 
 
-def _by_score(entry: tuple[int, float]) -> float:
-    return -entry[1]
-
-
-def chunk_mask(snapshot: Snapshot, files: Sequence[bool]) -> Mask:
+def chunk_mask(snapshot: Snapshot, files: Mask) -> Mask:
     """The chunks of the files that are allowed."""
-    return np.asarray(files, dtype=bool)[snapshot.chunks.file]
+    return files[snapshot.chunks.file]

@@ -201,6 +201,9 @@ async def test_filters_apply_before_ranking(repository: GitRepo, tmp_path: Path)
         assert await found(Filters(patterns=("*.sql",))) == {"queries/report.sql"}
         assert await found(Filters(languages=("markdown",))) == {"docs/events.md"}
         assert await found(Filters(folders=("que",))) == set()
+        for written in ("/queries/", "./queries", "queries/report.sql"):
+            assert await found(Filters(folders=(written,))) == {"queries/report.sql"}
+        assert await found(Filters(folders=(".",))) == await found(Filters()) > {"queries/report.sql"}
 
 
 async def test_include_and_exclude_globs_decide_what_is_indexed(repository: GitRepo, tmp_path: Path) -> None:

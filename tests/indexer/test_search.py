@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from indexer.assembly import Assembly, bags_of, empty_snapshot
 from indexer.embeddings import EmbeddingInput
 from indexer.models import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
@@ -89,7 +91,7 @@ def test_every_fusion_and_mode_finds_the_named_definition() -> None:
 
 def test_a_mask_keeps_everything_else_out_and_ranks_what_it_lets_through() -> None:
     snapshot = grown(None, PROJECT)
-    only_docs = chunk_mask(snapshot, [path.startswith("docs") for path in snapshot.files.paths])
+    only_docs = chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))
     ranked = rank(snapshot, "retry policy", None, mode="lexical", mask=only_docs)
     assert [snapshot.files.paths[snapshot.chunks.file[each]] for each, _ in ranked] == ["docs/retry.md"]
 
