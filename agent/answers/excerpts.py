@@ -45,7 +45,7 @@ def best_window(
     said = [terms_in(line, emphasis.terms) for line in lines]
     weights = _term_weights(said)
     shares = [_share(line, prose) for line, prose in zip(lines, layout.prose, strict=True)]
-    quoted = {at for literal in emphasis.literals if (at := literal.first_line(lines)) is not None}
+    quoted = {at for literal in emphasis.literals if (at := literal.first_line("\n".join(lines))) is not None}
     reach = len(lines) if last is None else min(last + 1, len(lines))
     candidates = [at for at in range(first, reach) if layout.starts[at]] or [first]
     best = (-1.0, candidates[0])

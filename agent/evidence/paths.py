@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from indexer.models import FileEntry
@@ -12,16 +11,16 @@ class FileNames:
     """The indexed files, found by any unmistakable end of their path."""
 
     def __init__(self, files: Sequence[FileEntry]) -> None:
-        self._by_name: defaultdict[str, list[FileEntry]] = defaultdict(list)
-        for entry in files:
-            self._by_name[entry.path.rpartition("/")[2]].append(entry)
+        self._files = files
 
     def find(self, written: str) -> FileEntry | None:
         """Return the one file that the written path means; None when none or several fit equally well."""
         wanted = _parts(written)
         if not wanted:
             return None
-        fits = [(_shared_end(wanted, _parts(entry.path)), entry) for entry in self._by_name.get(wanted[-1], ())]
+        # Of thousands of files a few end alike: to look at every end costs less than to take every path apart.
+        alike = [entry for entry in self._files if entry.path.endswith(wanted[-1])]
+        fits = [(_shared_end(wanted, _parts(entry.path)), entry) for entry in alike]
         good = [(shared, entry) for shared, entry in fits if _is_enough(shared, wanted, _parts(entry.path))]
         if not good:
             return None

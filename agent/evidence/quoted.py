@@ -23,7 +23,7 @@ async def holding(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tu
     A ranking shows one or two chunks of a file, so the files of the best hits are read whole when no chunk of code
     that was found holds the text.
     """
-    said = [hit for hit in hits if literal.first_line(hit.text.split("\n")) is not None]
+    said = [hit for hit in hits if literal.first_line(hit.text) is not None]
     if all(is_aside(hit.location.path) for hit in said):
         said = [*await _in_whole_files(code, hits, literal), *said]
     if not said:
@@ -45,12 +45,13 @@ async def _in_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
     """Return the lines of the hit's file where the text begins, as a hit of their own."""
     path = hit.location.path
     try:
-        lines = (await code.read(path)).text.split("\n")
+        text = (await code.read(path)).text
     except UnknownPath:
         return None
-    at = literal.first_line(lines)
+    at = literal.first_line(text)
     if at is None:
         return None
+    lines = text.split("\n")
     end = min(at + _LINES_AROUND, len(lines))
     location = Location(path=path, start_line=at + 1, end_line=end)
     around = await code.enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))

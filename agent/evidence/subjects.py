@@ -58,8 +58,8 @@ async def subject_of(code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequ
 
 def _holds_what_is_quoted(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
     """Whether a text that the hit holds stands in the definition, and not on a line beside it."""
-    said = [literal for literal in literals if literal.first_line(hit.text.split("\n")) is not None]
-    return not said or any(literal.first_line(own) is not None for literal in said)
+    said = [literal for literal in literals if literal.first_line(hit.text) is not None]
+    return not said or any(literal.first_line("\n".join(own)) is not None for literal in said)
 
 
 def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
@@ -81,8 +81,9 @@ def _fit(
     named = said_in(symbol.name)
     inherited = said_in(symbol.parent) - named
     described = said_in(f"{symbol.doc} {symbol.signature}") - named - inherited
-    said = said_in("\n".join(own)) - named - inherited - described
-    quoted = sum(literal.first_line(own) is not None for literal in literals)
+    text = "\n".join(own)
+    said = said_in(text) - named - inherited - described
+    quoted = sum(literal.first_line(text) is not None for literal in literals)
     value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
     if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
         value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class

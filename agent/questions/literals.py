@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_LITERALS = 3
 
@@ -31,9 +32,9 @@ class Literal:
     text: str
     is_message: bool
 
-    def first_line(self, lines: Sequence[str]) -> int | None:
-        """Return the index of the line where the text begins, or None."""
-        return _message_line(lines, self.text) if self.is_message else _exact_line(lines, self.text)
+    def first_line(self, code: str) -> int | None:
+        """Return the index of the line of the code where the text begins, or None."""
+        return _message_line(code, self.text) if self.is_message else _exact_line(code, self.text)
 
 
 def find_literals(question: str) -> tuple[Literal, ...]:
@@ -75,20 +76,25 @@ def _exact_texts(text: str) -> list[str]:
     return [*_EXACT.findall(text), *(found["flag"] for found in _FLAG.finditer(text))]
 
 
-def _exact_line(lines: Sequence[str], text: str) -> int | None:
-    pattern = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])")
-    return next((index for index, line in enumerate(lines) if pattern.search(line)), None)
+def _exact_line(code: str, text: str) -> int | None:
+    found = re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", code)
+    return code.count("\n", 0, found.start()) if found is not None else None
 
 
-def _message_line(lines: Sequence[str], text: str) -> int | None:
+def _message_line(code: str, text: str) -> int | None:
     """Find a run of the message's words: all of a short one, three in five of a long one."""
-    wanted = [word.lower() for word in _WORD.findall(text)]
-    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
-    runs = dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1))
-    whole = "\n".join(lines).lower()
-    likely = [run for run in runs if all(word in whole for word in run)]  # in most files none is, which is soon told
+    whole = code.lower()
+    # In most files there is none of the runs, which is soon told.
+    likely = [run for run in _runs(text) if all(word in whole for word in run)]
     starts = [found.start() for run in likely if (found := _run_of(run).search(whole)) is not None]
     return whole.count("\n", 0, min(starts)) if starts else None
+
+
+@lru_cache(maxsize=64)
+def _runs(text: str) -> tuple[tuple[str, ...], ...]:
+    wanted = [word.lower() for word in _WORD.findall(text)]
+    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
+    return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))
 
 
 def _run_of(run: Sequence[str]) -> re.Pattern[str]:

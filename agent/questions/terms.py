@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
 
 _STOP = frozenset(
     """a about above again actually after all also am an and any are as at be been being but by can code codebase could
@@ -17,6 +19,7 @@ _STOP = frozenset(
 _WORD = re.compile(r"[^\W_]+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MAX_TERMS = 40
+_LONGEST_KNOWN = 40
 _KEPT = 3  # letters of a word that its stem always keeps
 
 
@@ -46,8 +49,19 @@ def content_terms(question: str) -> frozenset[str]:
 def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()
-    # A stem begins as its word does, and most words hold no such beginning: they need no splitting.
+    # A stem begins as its word does: where no such beginning stands, there is nothing to split.
     likely = frozenset(term for term in terms if term[:_KEPT] in lowered)
-    beginnings = {term[:_KEPT] for term in likely}
-    holding = [word for word in set(_WORD.findall(text)) if any(each in word.lower() for each in beginnings)]
-    return likely & {stem(word) for word in words(" ".join(holding))} if holding else frozenset()
+    if not likely:
+        return likely
+    return likely.intersection(chain.from_iterable(map(_stems, set(_WORD.findall(text)))))
+
+
+def _stems(word: str) -> frozenset[str]:
+    return _known_stems(word) if len(word) <= _LONGEST_KNOWN else _stems_of(word)
+
+
+def _stems_of(word: str) -> frozenset[str]:
+    return frozenset(stem(part.lower()) for part in _HUMPS.split(word))
+
+
+_known_stems = lru_cache(maxsize=1 << 14)(_stems_of)  # code says the same words over and over

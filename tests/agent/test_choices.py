@@ -111,7 +111,7 @@ def test_a_flag_of_one_letter_is_searched_for_with_words() -> None:
     ],
 )
 def test_a_text_is_found_as_code_breaks_it(lines: list[str], text: str, is_message: bool, line: int | None) -> None:
-    assert Literal(text=text, is_message=is_message).first_line(lines) == line
+    assert Literal(text=text, is_message=is_message).first_line("\n".join(lines)) == line
 
 
 def test_a_frame_knows_its_function_and_its_source() -> None:
