@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from typing import Protocol, TypeVar, get_args, get_type_hints
 
 from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from agent.nodes.aggregate import aggregate
 from agent.nodes.check_citations import check_citations
@@ -39,57 +42,72 @@ from agent.routing import (
 )
 from agent.state import AgentState
 
+Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
+Way = Callable[[AgentState], str]
 
-def build_graph() -> StateGraph[AgentState, Deps, AgentState, AgentState]:
+
+Changes_co = TypeVar("Changes_co", covariant=True)
+
+
+class Node(Protocol[Changes_co]):
+    """A coroutine function from the state of a turn to what it changes of it."""
+
+    __name__: str
+
+    def __call__(self, state: AgentState, runtime: Runtime[Deps]) -> Awaitable[Changes_co]:
+        """Do the node's part."""
+
+
+def build_graph() -> Graph:
     """Return the graph, ready to be compiled with a checkpointer."""
-    graph = StateGraph(AgentState, context_schema=Deps)
+    graph: Graph = StateGraph(AgentState, context_schema=Deps)
 
-    graph.add_node("security_gateway", security_gateway)
-    graph.add_node("input_preprocessor", input_preprocessor)
-    graph.add_node("out_of_scope", out_of_scope)
-    graph.add_node("router", router)
-    graph.add_node("retrieval", retrieval)
-    graph.add_node("grade_documents", grade_documents)
-    graph.add_node("tool_executor", tool_executor)
-    graph.add_node("clarify", clarify)
-    graph.add_node("planner", planner)
-    graph.add_node("human_check", human_check)
-    graph.add_node("setup_executor", setup_executor)
-    graph.add_node("executor_llm", executor_llm)
-    graph.add_node("tool_node", tool_node)
-    graph.add_node("aggregate", aggregate)
-    graph.add_node("refinery", refinery)
-    graph.add_node("synthesis", synthesis)
-    graph.add_node("check_citations", check_citations)
-    graph.add_node("conversation_memory", conversation_memory)
+    _add(graph, security_gateway, after_gateway)
+    _add(graph, input_preprocessor, after_preprocessor)
+    _add(graph, out_of_scope)
+    _add(graph, router, after_router)
+    _add(graph, retrieval, after_retrieval)
+    _add(graph, grade_documents, after_grading)
+    _add(graph, tool_executor)
+    _add(graph, clarify)
+    _add(graph, planner, after_planner)
+    _add(graph, human_check, after_human_check)
+    _add(graph, setup_executor)
+    _add(graph, executor_llm, after_executor)
+    _add(graph, tool_node)
+    _add(graph, aggregate)
+    _add(graph, refinery, after_refinery)
+    _add(graph, synthesis)
+    _add(graph, check_citations)
+    _add(graph, conversation_memory)
 
     graph.add_edge(START, "security_gateway")
-    graph.add_conditional_edges("security_gateway", _at_once(after_gateway))
-    graph.add_conditional_edges("input_preprocessor", _at_once(after_preprocessor))
     graph.add_edge("out_of_scope", "conversation_memory")
-    graph.add_conditional_edges("router", _at_once(after_router))
-    graph.add_conditional_edges("retrieval", _at_once(after_retrieval))
-    graph.add_conditional_edges("grade_documents", _at_once(after_grading))
     graph.add_edge("tool_executor", "router")
     graph.add_edge("clarify", "router")
-    graph.add_conditional_edges("planner", _at_once(after_planner))
-    graph.add_conditional_edges("human_check", _at_once(after_human_check))
     graph.add_edge("setup_executor", "executor_llm")
-    graph.add_conditional_edges("executor_llm", _at_once(after_executor))
     graph.add_edge("tool_node", "executor_llm")
     graph.add_edge("aggregate", "refinery")
-    graph.add_conditional_edges("refinery", _at_once(after_refinery))
     graph.add_edge("synthesis", "check_citations")
     graph.add_edge("check_citations", "conversation_memory")
     graph.add_edge("conversation_memory", END)
     return graph
 
 
-def _at_once(way: Callable[[AgentState], str]) -> Callable[[AgentState], Awaitable[str]]:
-    """Make a coroutine of a branch: the graph would have a thread run a plain function, which takes longer than it."""
+def _add(graph: Graph, node: Node[AgentState], way: Way | None = None) -> None:
+    """Add a node under its own name, with the branch that chooses where the turn goes from it."""
+    if way is None:
+        graph.add_node(node.__name__, node)
+    else:
+        graph.add_node(node.__name__, _going(node, way), destinations=get_args(get_type_hints(way)["return"]))
 
-    @wraps(way)
-    async def chosen(state: AgentState) -> str:
-        return way(state)
 
-    return chosen
+def _going(node: Node[AgentState], way: Way) -> Node[Command[str]]:
+    """Let a node say itself where the turn goes: a conditional edge reads the whole state a second time for that."""
+
+    @wraps(node)
+    async def go(state: AgentState, runtime: Runtime[Deps]) -> Command[str]:
+        changes = await node(state, runtime)
+        return Command(update=changes, goto=way({**state, **changes}))
+
+    return go
