@@ -85,15 +85,17 @@ class Agent:
         question = storable(question)
 
         async def begin() -> Run:
-            paused = await self._journal.paused(thread)
-            waiting = await self._turns.pending(thread) if paused is not None else None
-            if paused is None or waiting is None or not _is_reply(question, waiting):
+            run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
+            if run.status != "paused":
+                return run
+            waiting = await self._turns.pending(thread)
+            if waiting is None or not _is_reply(question, waiting):
                 return await self._journal.begin(name, thread=thread, repository=repository, question=question)
             return await self._journal.begin(
                 name,
                 thread=thread,
-                repository=paused.repository,
-                question=paused.question,
+                repository=run.repository,
+                question=run.question,
                 reply=question,
                 reply_to=waiting.id,
             )
@@ -216,19 +218,17 @@ class Agent:
             self._publish(run.id, "human_check_required", **reached.request)
             self._publish(run.id, "token", text=text)
             return unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
-        await self._tidied(self._saver.prune_thread(run.thread))
-        await self._tidied(self._evidence.drop(run.thread))
-        await self._tidied(self._journal.end(run.id, "completed"))
+        over = self._evidence.dropping(run.thread), self._journal.ending(run.id, "completed")
+        await self._tidied(self._saver.prune_thread(run.thread, *over))
         return settled(reached.state, code, seconds)
 
     async def _give_up(self, run_id: str, thread: str) -> None:
         await self._tidied(self._given_up(run_id, thread))
 
     async def _given_up(self, run_id: str, thread: str) -> None:
-        """One after the other: where the database is locked, the person is kept waiting for one failure, not three."""
+        """One after the other: where the database is locked, the person is kept waiting for one failure, not two."""
         await self._turns.abandon(thread, run_id)
-        await self._evidence.drop(thread)
-        await self._journal.end(run_id, "failed")
+        await self._saver.write_all([self._evidence.dropping(thread), self._journal.ending(run_id, "failed")])
 
     async def _tidied(self, work: Awaitable[None]) -> None:
         """Do what follows the answer; an answer is not lost because that fails."""

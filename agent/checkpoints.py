@@ -30,7 +30,7 @@ from agent.errors import (
     CheckpointUnwritable,
     CheckpointVersion,
 )
-from agent.evidence_store import EvidenceStore
+from agent.evidence_store import EvidenceStore, Statement
 from agent.journal import Journal
 
 SCHEMA_VERSION = 2
@@ -92,7 +92,7 @@ class SafeSaver(AsyncSqliteSaver):
         held.save = lambda db: _Tables(db, serde=self.serde).put(config, checkpoint, metadata, new_versions)
         if held.is_due:
             held.is_due = False
-            await self._whole(held.let_go())
+            await self.whole(held.let_go())
         return {
             "configurable": {
                 "thread_id": where["thread_id"],
@@ -118,11 +118,11 @@ class SafeSaver(AsyncSqliteSaver):
         held = self._held.get(config["configurable"]["thread_id"])
         # It stays held: the run must not lose a step because somebody could not read.
         save = held.save if held is not None else None
-        return await self._whole(_after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config)))
+        return await self.whole(_after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config)))
 
     async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""
-        return await self._whole(_after(held.let_go() if held is not None else _nothing, work))
+        return await self.whole(_after(held.let_go() if held is not None else _nothing, work))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread and everything in it."""
@@ -131,41 +131,40 @@ class SafeSaver(AsyncSqliteSaver):
             _Tables(db).delete_thread(thread_id)
             _release_pages(db)
 
-        await self._whole(delete)
+        await self.whole(delete)
 
-    async def prune_thread(self, thread_id: str) -> None:
-        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way."""
+    async def prune_thread(self, thread_id: str, *more: Statement) -> None:
+        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
+
+        What else is to be done when a run is over is done in the same transaction.
+        """
 
         def prune(db: sqlite3.Connection) -> None:
             _prune(db, thread_id)
+            _run_all(db, more)
             _release_pages(db)
 
-        await self._whole(prune)
+        await self.whole(prune)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
         await self.write_all([(sql, values)])
 
-    async def write_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    async def write_all(self, statements: Sequence[Statement]) -> None:
         """Run statements in one transaction: all of them, or none."""
-
-        def written(db: sqlite3.Connection) -> None:
-            for sql, values in statements:
-                db.execute(sql, values)
-
-        await self._whole(written)
+        await self.whole(lambda db: _run_all(db, statements))
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query on the tables beside the checkpoints."""
-        return await self._whole(lambda db: db.execute(sql, values).fetchall())
+        return await self.whole(lambda db: db.execute(sql, values).fetchall())
 
     async def shrink(self) -> None:
         """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
         ((free,),) = await self.rows("PRAGMA freelist_count")
         for _ in range(0, free, _SHRINK_STEP):
-            await self._whole(lambda db: _release_pages(db, _SHRINK_STEP))
+            await self.whole(lambda db: _release_pages(db, _SHRINK_STEP))
 
-    async def _whole(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def whole(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work in one transaction, to its end even when the caller is cancelled; raises `CheckpointError`."""
         try:
             return await self.conn.whole(work)
@@ -210,6 +209,11 @@ def _after(
         return work(db)
 
     return both
+
+
+def _run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    for sql, values in statements:
+        db.execute(sql, values)
 
 
 @contextmanager

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
 
 _TABLE = """CREATE TABLE IF NOT EXISTS evidence (
     thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
+
+
+Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
 
 class Statements(Protocol):
@@ -15,11 +21,14 @@ class Statements(Protocol):
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement to its end, whatever happens to the caller; raises `CheckpointError`."""
 
-    async def write_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    async def write_all(self, statements: Sequence[Statement]) -> None:
         """Run statements in one transaction: all of them, or none; raises `CheckpointError`."""
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
         """Run a query; raises `CheckpointError`."""
+
+    async def whole(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
 
 
 class EvidenceTexts(Protocol):
@@ -63,7 +72,11 @@ class EvidenceStore:
 
     async def drop(self, thread: str) -> None:
         """Forget the evidence of a conversation."""
-        await self._database.write("DELETE FROM evidence WHERE thread = ?", (thread,))
+        await self._database.write(*self.dropping(thread))
+
+    def dropping(self, thread: str) -> Statement:
+        """Return what forgets the evidence of a conversation, for a transaction with other things in it."""
+        return "DELETE FROM evidence WHERE thread = ?", (thread,)
 
 
 class ThreadEvidence:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal, cast
 
-from agent.evidence_store import Statements
+from agent.evidence_store import Statement, Statements
 
 RunStatus = Literal["running", "paused", "completed", "failed"]
 
@@ -23,6 +24,7 @@ _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, st
 class Run:
     """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
 
+    Its fields are the columns of the journal, in their order.
     `question` is empty once the run is over. Times are in seconds since the epoch.
     """
 
@@ -30,10 +32,10 @@ class Run:
     thread: str
     repository: str | None
     question: str
-    reply: str | None
-    reply_to: str | None
-    status: RunStatus
-    tries: int
+    reply: str | None = None
+    reply_to: str | None = None
+    status: RunStatus = "running"
+    tries: int = 1
     started_at: float
     updated_at: float
 
@@ -69,25 +71,15 @@ class Journal:
         now = self._clock()
         run = Run(
             id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
-            status="running", tries=1, started_at=now, updated_at=now,
+            started_at=now, updated_at=now,
         )  # fmt: skip
-        over = "'completed', 'failed'"
-        if reply is not None:  # the run that waited for it goes on under the new name
-            over += ", 'paused'"
-        await self._database.write_all(
-            [
-                (f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({over})", (thread,)),  # noqa: S608 - constants
-                (
-                    "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?",
-                    (thread,),
-                ),
-                (
-                    f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
-                    (run_id, thread, repository, question, reply, reply_to, "running", 1, now, now),
-                ),
-            ]
-        )
-        return run
+        return await self._database.whole(lambda db: _add(db, run))
+
+    async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> Run:
+        """Note a run as `begin` does, or return the one of the conversation that waits for a person, if one does."""
+        now = self._clock()
+        run = Run(id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now)
+        return await self._database.whole(lambda db: _paused(db, thread) or _add(db, run))
 
     async def try_again(self, run_id: str) -> None:
         """Note that a run goes on after a crash."""
@@ -111,9 +103,12 @@ class Journal:
             (self._clock(), run_id),
         )
 
-    async def end(self, run_id: str, status: Literal["completed", "failed"]) -> None:
-        """Note that a run is over, and forget what was asked: the conversation remembers it, with secrets masked."""
-        await self._database.write(
+    def ending(self, run_id: str, status: Literal["completed", "failed"]) -> Statement:
+        """Return what notes that a run is over, for a transaction with other things in it.
+
+        What was asked is forgotten here: the conversation remembers it, with secrets masked.
+        """
+        return (
             "UPDATE agent_executions SET status = ?, question = '', reply = NULL, updated_at = ? WHERE id = ?",
             (status, self._clock(), run_id),
         )
@@ -126,10 +121,6 @@ class Journal:
         """Return a run."""
         return next(iter(await self._runs("id = ?", run_id)), None)
 
-    async def paused(self, thread: str) -> Run | None:
-        """Return the run of a conversation that waits for a person."""
-        return next(iter(await self._runs("thread = ? AND status = 'paused'", thread)), None)
-
     async def unfinished(self) -> Sequence[Run]:
         """Return the runs that were broken off, or are under way, oldest first."""
         return await self._runs("status = ?", "running")
@@ -140,6 +131,24 @@ class Journal:
             values,
         )
         return [_run(row) for row in rows]
+
+
+def _paused(db: sqlite3.Connection, thread: str) -> Run | None:
+    sql = f"SELECT {_COLUMNS} FROM agent_executions WHERE thread = ? AND status = 'paused'"  # noqa: S608 - constants
+    row = db.execute(sql, (thread,)).fetchone()
+    return _run(row) if row is not None else None
+
+
+def _add(db: sqlite3.Connection, run: Run) -> Run:
+    over = "'completed', 'failed'"
+    if run.reply is not None:  # the run that waited for it goes on under the new name
+        over += ", 'paused'"
+    db.execute(f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({over})", (run.thread,))  # noqa: S608 - constants
+    db.execute(
+        "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (run.thread,)
+    )
+    db.execute(f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(run))  # noqa: S608 - constants
+    return run
 
 
 def _run(row: Sequence[Any]) -> Run:

@@ -30,7 +30,7 @@ import agent.graph
 from agent.agent import Agent
 from agent.checkpoints import SafeSaver, open_saver
 from agent.events import AgentEvent, AsyncEventBus
-from agent.journal import Journal
+from agent.journal import Journal, Run
 from agent.llm.chat import LangChainChat
 from agent.llm.providers import recipe
 from agent.models import DEFAULT_MODEL, Models
@@ -44,7 +44,12 @@ WHICH = "Do you mean orders or parcels?"
 WHAT = "the orders, please"
 NODES = tuple(agent.graph.build_graph().nodes)
 SPECIAL = {"__interrupt__": "asked+", "__resume__": "replied+"}  # what the graph writes beside the nodes
-NOTED = ("begin", "pause", "end")
+NOTED: tuple[tuple[type, str, str], ...] = (
+    (Journal, "begin", "begin"),
+    (Journal, "begin_unless_paused", "begin"),
+    (Journal, "pause", "pause"),
+    (SafeSaver, "prune_thread", "end"),
+)
 
 Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]
 
@@ -71,8 +76,8 @@ class Fuse:
             setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
         setattr(SafeSaver, "aput", self._stepping(SafeSaver.aput))  # noqa: B010 - mypy minds an assignment
         setattr(SafeSaver, "aput_writes", self._writing(SafeSaver.aput_writes))  # noqa: B010
-        for name in NOTED:
-            setattr(Journal, name, self._noting(getattr(Journal, name), name))
+        for owner, name, point in NOTED:
+            setattr(owner, name, self._noting(getattr(owner, name), point))
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
 
     def _node_with_points(self, node: Node, name: str) -> Node:
@@ -115,7 +120,8 @@ class Fuse:
         async def deadly(*arguments: Any, **options: Any) -> Any:
             self.burn(f"{name}<")
             noted = await note(*arguments, **options)
-            self.burn(f"{name}>")
+            if not (isinstance(noted, Run) and noted.status == "paused"):  # which was noted before
+                self.burn(f"{name}>")
             return noted
 
         return deadly
