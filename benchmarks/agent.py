@@ -33,6 +33,7 @@ from agent.checkpoints import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
+from indexer.redaction import Redaction
 from indexer.secrets import redact
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -205,7 +206,7 @@ class Bench:
     async def _agent(self, kind: Kind, delay: float = 0.0) -> AsyncGenerator[tuple[Agent, Model]]:
         model = Model(kind.route, delay)
         async with open_saver(self.folder / f"{kind.name}-{delay:g}.db") as saver:
-            yield Agent(Library(code=self.code), saver, redact, models=Models(model=model)), model
+            yield Agent(Library(code=self.code), saver, Redaction(redact), models=Models(model=model)), model
 
     async def alone(self, kind: Kind) -> dict[str, str]:
         """Turns one after the other, ten in a conversation, with a model that answers at once."""
@@ -252,7 +253,7 @@ class Bench:
         for kind in KINDS:
             questions = await self._questions(kind)
             async with open_saver(path) as saver:
-                agent = Agent(Library(code=self.code), saver, redact, models=Models(model=Model(kind.route)))
+                agent = Agent(Library(code=self.code), saver, Redaction(redact), models=Models(model=Model(kind.route)))
                 for text in questions[: 4 if kind is KINDS[0] else 3]:
                     await _seconds(agent, text, "growth")
         return {"database growth of 10 turns": f"{(path.stat().st_size - empty) / 1000:.0f} KB"}

@@ -228,6 +228,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
     from agent.agent import Agent
     from agent.checkpoints import open_saver
     from agent.searxng import SearxngSearch
+    from indexer.redaction import Redaction
     from indexer.secrets import redact
 
     async with AsyncExitStack() as stack:
@@ -236,7 +237,8 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
         web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
         if web is not None:
             stack.push_async_callback(web.aclose)
-        yield Agent(library, saver, redact=redact, models=models, web=web, approval_calls=settings.approval_calls)
+        redaction = Redaction(redact)
+        yield Agent(library, saver, redaction, models=models, web=web, approval_calls=settings.approval_calls)
 
 
 def masking(settings: Settings) -> Callable[[str], str]:

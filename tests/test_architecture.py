@@ -20,7 +20,14 @@ ALLOWED = {
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.
-JOINED_IN_APP = ("indexer.index", "indexer.secrets", "agent.agent", "agent.checkpoints", "agent.models")
+JOINED_IN_APP = (
+    "indexer.index",
+    "indexer.redaction",
+    "indexer.secrets",
+    "agent.agent",
+    "agent.checkpoints",
+    "agent.models",
+)
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
