@@ -22,6 +22,7 @@ _ASKS = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST_MESSAGE = 4
+_LONGEST_MESSAGE = 50  # words; of a longer one its beginning is looked for, as the work grows with the cube
 _LEAST_RUN = 0.6
 
 
@@ -92,7 +93,7 @@ def _message_line(code: str, text: str) -> int | None:
 
 @lru_cache(maxsize=64)
 def _runs(text: str) -> tuple[tuple[str, ...], ...]:
-    wanted = [word.lower() for word in _WORD.findall(text)]
+    wanted = [word.lower() for word in _WORD.findall(text)[:_LONGEST_MESSAGE]]
     size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
     return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))
 

@@ -114,6 +114,13 @@ def test_a_text_is_found_as_code_breaks_it(lines: list[str], text: str, is_messa
     assert Literal(text=text, is_message=is_message).first_line("\n".join(lines)) == line
 
 
+def test_a_very_long_message_is_found_by_how_it_begins() -> None:
+    said = [f"word{number}" for number in range(60)]
+    message = Literal(text=" ".join([*said, *"abcdefghijklmnopqrstuvwxyz" * 50]), is_message=True)
+    assert message.first_line(f"def fail():\n    raise Error('{' '.join(said)}')") == 1
+    assert message.first_line(" ".join(f"{word}x" for word in said)) is None
+
+
 def test_a_frame_knows_its_function_and_its_source() -> None:
     trace = 'Traceback:\n  File "/srv/a.py", line 3, in run\n    go(now)\nValueError: it broke'
     assert read_frames(trace) == (Frame(path="/srv/a.py", line=3, function="run", source="go(now)"),)
