@@ -49,8 +49,8 @@ def content_terms(question: str) -> frozenset[str]:
 def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()
-    # A stem begins as its word does: where no such beginning stands, there is nothing to split.
-    likely = frozenset(term for term in terms if term[:_KEPT] in lowered)
+    # A stem begins as its word does, but for a last "y": where no such beginning stands, there is nothing to split.
+    likely = frozenset(term for term in terms if term.removesuffix("y")[:_KEPT] in lowered)
     if not likely:
         return likely
     return likely.intersection(chain.from_iterable(map(_stems, set(_WORD.findall(text)))))

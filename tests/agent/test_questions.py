@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.questions.follow_ups import Antecedent, antecedent, points_back, resolve
 from agent.questions.forms import read_form
 from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
 from agent.questions.mentions import PathMention, find_mentions
-from agent.questions.terms import content_terms, stem, terms_in
+from agent.questions.terms import content_terms, stem, terms_in, words
 from agent.questions.traceback import Frame, error_name, read_frames
 from agent.state import Lookup, Turn
 
+_SAID = (
+    "tries",
+    "try",
+    "flies",
+    "butterfly",
+    "retries",
+    "parser",
+    "ParseDate",
+    "HTTPServer",
+    "İSTANBUL",
+    "straße",
+    "ΟΔΟΣ",
+)
 SEND = Antecedent(symbol="Session.send", kind="method", path="app/session.py")
 
 
@@ -196,3 +211,17 @@ def test_inflections_share_a_stem() -> None:
     assert stem("retries") == stem("retry")
     assert content_terms("Where are payment retries handled?") == {"payment", "retry"}
     assert terms_in("def maxRetry(payment_id)", {"payment", "retry", "bank"}) == {"payment", "retry"}
+
+
+@pytest.mark.parametrize("text", ["max_tries = 3", "when ties are broken", "maxTries"])
+def test_a_word_of_three_letters_is_known_by_its_plural(text: str) -> None:
+    terms = content_terms(text)
+    assert terms_in(text, terms) == terms
+
+
+@given(
+    st.lists(st.sampled_from(_SAID), max_size=9), st.lists(st.sampled_from(_SAID), max_size=9), st.sampled_from(" _")
+)
+def test_looking_at_beginnings_first_overlooks_no_word(asked: list[str], said: list[str], between: str) -> None:
+    terms, text = content_terms(" ".join(asked)), between.join(said)
+    assert terms_in(text, terms) == terms & {stem(word) for word in words(text)}
