@@ -227,8 +227,10 @@ class Agent:
 
     async def _given_up(self, run_id: str, thread: str) -> None:
         """One after the other: where the database is locked, the person is kept waiting for one failure, not two."""
-        await self._turns.abandon(thread, run_id)
-        await self._saver.write_all([self._evidence.dropping(thread), self._journal.ending(run_id, "failed")])
+        over = [self._journal.ending(run_id, "failed")]
+        if await self._turns.abandon(thread, run_id):  # else another turn may wait for a person, and need its evidence
+            over.append(self._evidence.dropping(thread))
+        await self._saver.write_all(over)
 
     async def _tidied(self, work: Awaitable[None]) -> None:
         """Do what follows the answer; an answer is not lost because that fails."""

@@ -62,13 +62,18 @@ class Turns:
             return Reached(state=cast("AgentState", snapshot.values), request=waiting.value)
         return await self._go(None if own else self._begun(run, deps.code), run.thread, deps)
 
-    async def abandon(self, thread: str, run_id: str) -> None:
-        """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with."""
+    async def abandon(self, thread: str, run_id: str) -> bool:
+        """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with.
+
+        Returns whether it was.
+        """
         config = _config(thread)
         snapshot = await self._graph.aget_state(config)
-        if _is_broken_off(snapshot) and snapshot.values.get("run_id") == run_id:
-            kept: AgentState = {**fresh_turn(), "user_query": "", "run_id": ""}
-            await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
+        if not _is_broken_off(snapshot) or snapshot.values.get("run_id") != run_id:
+            return False
+        kept: AgentState = {**fresh_turn(), "user_query": "", "run_id": ""}
+        await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
+        return True
 
     def _begun(self, run: Run, code: CodeSearch) -> AgentState:
         return {

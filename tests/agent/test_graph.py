@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -295,6 +296,28 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSaver) -> None
     assert "Search the web for: orders paid`" in paused.text
     assert (asked_before, web.asked) == ([], ["orders paid"])
     assert "See the web." in answer.text
+
+
+async def test_a_reply_that_could_not_be_taken_costs_what_waits_for_it_no_evidence(tmp_path: Path) -> None:
+    calls = [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]
+    script: Script = {
+        "router": [{"route": "use_tool", "calls": calls}, ASK_BACK, GENERATE],
+        "synthesis": ["It waits with `time.sleep` [E1]."],
+    }
+    async with open_saver(tmp_path / "c.db", busy_seconds=0.5) as saver:
+        agent, model = agent_with(saver, script)
+        await answer_to(agent, QUESTION)
+        other = sqlite3.connect(tmp_path / "c.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        async for event in agent.ask("orders, please", thread="t"):
+            if event.kind == "error":  # so that what is done about the failure can be written
+                other.execute("COMMIT")
+        other.close()
+        answer = await answer_to(agent, "orders, please")
+
+    assert event.payload["answer"].route == "failed"
+    assert "grep: " in str([messages for task, messages, _ in model.asked if task == "synthesis"])
+    assert [(one.path, one.start_line) for one in answer.citations] == [("shop/payments.py", 29)]
 
 
 # Ending a turn
