@@ -106,6 +106,7 @@ def test_nodes_come_one_after_the_other() -> None:
     ways = [
         *(start for start, _ in graph.edges),
         *(start for start, choices in graph.branches.items() for _ in choices),
+        *(name for name, node in graph.nodes.items() if node.ends),
     ]
     chosen = [get_type_hints(way)["return"] for name, way in vars(routing).items() if name.startswith("after_")]
     assert len(ways) == len(set(ways))
