@@ -69,7 +69,7 @@ async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     frames = read_frames(question)
     if not frames:
         return None
-    names = FileNames(await code.files())
+    names = FileNames(await code.files(), (frame.path for frame in frames))
     known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
     requests: dict[tuple[str, int], RetrievalRequest] = {}
     for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
@@ -132,7 +132,7 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     mentioned = find_mentions(question).paths
     if not mentioned:
         return None
-    names = FileNames(await code.files())
+    names = FileNames(await code.files(), (mention.path for mention in mentioned))
     known = [(entry, mention) for mention in mentioned if (entry := names.find(mention.path)) is not None]
     lines = [
         open_lines(

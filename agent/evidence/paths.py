@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from indexer.models import FileEntry
 
 
 class FileNames:
-    """The indexed files, found by any unmistakable end of their path."""
+    """The indexed files that any of the written paths may mean, found by any unmistakable end of their path."""
 
-    def __init__(self, files: Sequence[FileEntry]) -> None:
-        self._files = files
+    def __init__(self, files: Sequence[FileEntry], written: Iterable[str]) -> None:
+        # Of thousands of files a few end alike: to look at every end once costs less than to take every path apart.
+        ends = tuple({parts[-1] for parts in map(_parts, written) if parts})
+        self._files = [entry for entry in files if entry.path.endswith(ends)]
 
     def find(self, written: str) -> FileEntry | None:
         """Return the one file that the written path means; None when none or several fit equally well."""
         wanted = _parts(written)
         if not wanted:
             return None
-        # Of thousands of files a few end alike: to look at every end costs less than to take every path apart.
         alike = [entry for entry in self._files if entry.path.endswith(wanted[-1])]
         fits = [(_shared_end(wanted, _parts(entry.path)), entry) for entry in alike]
         good = [(shared, entry) for shared, entry in fits if _is_enough(shared, wanted, _parts(entry.path))]

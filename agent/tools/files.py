@@ -95,7 +95,7 @@ async def indexed_file(code: CodeSearch, written: str) -> FileEntry:
     path = written.strip().removeprefix("./")
     exact = next((entry for entry in entries if entry.path == path), None)
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
-    found = exact or (None if ".." in path.split("/") else FileNames(entries).find(path))
+    found = exact or (None if ".." in path.split("/") else FileNames(entries, [path]).find(path))
     if found is None:
         near = difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)
         hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from langgraph.runtime import Runtime
 
@@ -124,8 +126,25 @@ async def test_a_question_about_a_file_searches_within_it(code: FakeCode) -> Non
 def test_a_written_path_means_one_file_or_none(written: str, found: str | None) -> None:
     paths = ["shop/dates.py", "main.py", "a/util.py", "b/util.py"]
     files = [FileEntry(path=path, language="python", source_type="code", lines=9) for path in paths]
-    entry = FileNames(files).find(written)
+    entry = FileNames(files, [written]).find(written)
     assert (entry.path if entry else None) == found
+
+
+def test_every_path_is_looked_at_once_for_all_that_are_written() -> None:
+    looked_at: list[str] = []
+
+    class Path(str):
+        def endswith(self, *ends: Any) -> bool:
+            looked_at.append(self)
+            return super().endswith(*ends)
+
+    paths = ["shop/dates.py", "main.py", "a/util.py", "b/util.py"]
+    files = [FileEntry(path=Path(path), language="python", source_type="code", lines=9) for path in paths]
+    written = [f"/srv/shop/frame_{number}.py" for number in range(40)]
+    names = FileNames(files, written)
+
+    assert [names.find(each) for each in written] == [None] * 40
+    assert looked_at == paths
 
 
 async def test_retrieval_relaxes_its_filters_step_by_step(runtime: Runtime[Deps], code: FakeCode) -> None:
