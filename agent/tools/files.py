@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Sequence
 
@@ -97,7 +98,11 @@ async def indexed_file(code: CodeSearch, written: str) -> FileEntry:
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
     found = exact or (None if ".." in path.split("/") else FileNames(entries, [path]).find(path))
     if found is None:
-        near = difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)
+        near = await asyncio.to_thread(_similar, path, entries)  # it takes seconds where there are many files
         hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
         raise UnknownPath(f"There is no indexed file {path[:200]!r}.{hint}")
     return found
+
+
+def _similar(path: str, entries: Sequence[FileEntry]) -> list[str]:
+    return difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)

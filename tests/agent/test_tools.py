@@ -319,3 +319,15 @@ def test_no_arguments_make_a_call_raise(name: str, args: dict[str, Any]) -> None
     outcome = asyncio.run(deps.tools.call(name, args, deps))
 
     assert len(outcome.text) <= MAX_CHARACTERS
+
+
+async def test_others_go_on_while_similar_paths_are_sought(deps: Deps) -> None:
+    many = FakeCode({f"shop/part_{number}/orders_{number}.py": "" for number in range(2000)})
+    reading = asyncio.create_task(call(replace(deps, code=many), "read_file", file_path="shop/part_7/order_77.py"))
+    turns = 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert "Similar: shop/part_77/orders_77.py" in (await reading).text
+    assert turns > 50
