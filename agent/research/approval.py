@@ -7,6 +7,7 @@ import re
 _YES = frozenset("yes y ok okay approve approved go continue proceed sure ja oui si".split())
 _NO = frozenset("no n abort aborted stop cancel cancelled don't dont nein non never".split())
 _WORD = re.compile(r"[\w']+")
+_ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|did|wer|wo|wie|warum|welche\w*)\b")
 
 
 def is_approval(reply: object) -> bool:
@@ -15,10 +16,10 @@ def is_approval(reply: object) -> bool:
 
 
 def decision_in(reply: object) -> str:
-    """Return `approve`, `abort`, or an empty string where the reply is about something else."""
-    said = reply.get("decision", "") if isinstance(reply, dict) else reply
-    words = _WORD.findall(str(said).lower()[:200])
-    if not words or len(words) > 6:
+    """Return `approve`, `abort`, or an empty string where the reply is about something else, such as a question."""
+    said = str(reply.get("decision", "") if isinstance(reply, dict) else reply).lower()[:200]
+    words = _WORD.findall(said)
+    if not words or len(words) > 6 or _ASKS.search(said):
         return ""
     if any(word in _NO for word in words):
         return "abort"

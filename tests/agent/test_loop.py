@@ -354,7 +354,8 @@ def test_after_an_abort_nothing_more_is_done() -> None:
         ("approve", "approve"), ("Yes, please!", "approve"), ({"decision": "approve"}, "approve"), ("ok", "approve"),
         ("abort", "abort"), ("no", "abort"), ("ok, don't", "abort"), ({"decision": "abort"}, "abort"),
         ("", ""), (None, ""), ("where is parse_date?", ""), ("yes " * 100, ""), ({"x": 1}, ""),
-        ("the file said approved", ""),
+        ("the file said approved", ""), ("how does cancel work?", ""), ("ok, where is Order defined", ""),
+        ("yes, that is fine", "approve"), ("please stop", "abort"),
     ],
 )  # fmt: skip
 def test_only_a_plain_yes_approves(reply: object, decision: str) -> None:
