@@ -77,6 +77,10 @@ async def write_tests(draft: Draft, material: Material) -> Subject:
 async def write_files(draft: Draft, material: Material) -> Subject:
     """Write what the files define, or how they begin."""
     for head in material.of("file"):
+        source = await quote(material.deps, where(head))
+        if not any(source.lines):
+            draft.say(f"{LABEL} {code_span(head['path'])} holds nothing.")
+            continue
         symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
         outline = _worth_listing(symbols)
         about = f" defines {_plural(len(symbols), 'name')} at the top level:" if outline else " begins like this:"
@@ -85,7 +89,6 @@ async def write_files(draft: Draft, material: Material) -> Subject:
             items = [outline_line(draft, ref) for ref in outline[:MAX_LISTED]]
             draft.say("\n".join([*items, *_and_more(len(outline) - len(items))]))
         else:
-            source = await quote(material.deps, where(head))
             draft.say(fenced(source.lines[:20], source.language))
     return Subject()
 

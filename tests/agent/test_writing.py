@@ -181,3 +181,10 @@ async def test_a_name_is_asked_for_in_other_languages(saver: SafeSaver, question
 async def test_a_name_beside_a_text_that_is_nowhere_leads(saver: SafeSaver) -> None:
     answer = await ask(saver, "what does 'all plans are gone now' or add_plan do?")
     assert "`App.add_plan` is defined in `src/app.py` [1]" in answer.text
+
+
+async def test_an_empty_file_is_said_to_hold_nothing(saver: SafeSaver) -> None:
+    answer = await ask(saver, "what is in src/__init__.py?", files={**BLUEPRINTS, "src/__init__.py": ""})
+    assert "`src/__init__.py` holds nothing." in answer.text
+    assert "```" not in answer.text
+    assert answer.citations == ()
