@@ -21,10 +21,11 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     Reads pause_reason, plan, router_output, approved. Writes approved, pause_reason, and final_answer on an abort.
     """
     reason = state.get("pause_reason", "") or WEB_SEARCH
-    if reason == WEB_SEARCH and runtime.context.web is None:
+    request = _request(reason, state, runtime.context)
+    if reason == WEB_SEARCH and (runtime.context.web is None or not request["steps"]):
         return {"pause_reason": ""}  # there is nothing to approve; the call will say so
     # Once resumed this node runs again from its first line, so what is asked comes from the state alone.
-    reply = interrupt(_request(reason, state, runtime.context))
+    reply = interrupt(request)
     if is_approval(reply):
         return {"approved": [*state.get("approved", []), reason], "pause_reason": ""}
     return {"final_answer": ABORTED, "is_aborted": True, "pause_reason": ""}
@@ -38,5 +39,5 @@ def _request(reason: str, state: AgentState, deps: Deps) -> dict[str, object]:
         calls = decision["calls"] if decision is not None else []
         queries = [str(call["args"].get("query", "")) for call in calls if deps.tools.needs_approval(call["tool"])]
         sent = [outgoing(query, deps.redact(deps.asked)) for query in queries]
-        return {"kind": reason, "steps": [f"Search the web for: {query}" for query in sent], "model_calls": 0}
+        return {"kind": reason, "steps": [f"Search the web for: {query}" for query in sent if query], "model_calls": 0}
     return {"kind": reason, "steps": list(steps), "model_calls": plan_cost(steps)}

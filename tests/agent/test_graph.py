@@ -299,6 +299,17 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSaver) -> None
     assert "See the web." in answer.text
 
 
+async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SafeSaver) -> None:
+    web = FakeWeb()
+    calls = [{"tool": "web_search", "arguments": '{"query": "PaymentSession"}'}]
+    script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["See the code."]}
+    agent, _ = agent_with(saver, script, web=web)
+    answer = await answer_to(agent, QUESTION)
+
+    assert "See the code." in answer.text
+    assert web.asked == []
+
+
 async def test_a_reply_that_could_not_be_taken_costs_what_waits_for_it_no_evidence(tmp_path: Path) -> None:
     calls = [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]
     script: Script = {
