@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -107,6 +107,10 @@ class Conversations:
             return "duplicate"
         self._begin(entry)
         return "new"
+
+    async def known_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
+        """Return where something was asked lately, the last one first: something may have been said there unheard."""
+        return await self._desk.inbox.channels(platform, workspace, most=most)
 
     async def edited(self, message: IncomingMessage) -> None:
         """Answer an edited question again, in the same reply; what was no question before may be one now."""

@@ -109,6 +109,15 @@ class Inbox:
         row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _values(key))
         return _entry(row) if row else None
 
+    async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
+        """Return where something was asked lately, the last one first."""
+        rows = await self._database.rows(
+            "SELECT channel FROM inbox WHERE platform = ? AND workspace = ? "
+            "GROUP BY channel ORDER BY max(received_at) DESC LIMIT ?",
+            (platform, workspace, most),
+        )
+        return [str(channel) for (channel,) in rows]
+
     async def replied_with(self, handle: MessageHandle) -> Entry | None:
         """Find the message that one of citebot's own is the reply to, or a part of it."""
         row = await self._database.row(

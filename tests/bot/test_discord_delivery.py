@@ -113,6 +113,20 @@ async def test_a_mention_while_citebot_was_not_running_is_answered_once(world: D
     await settled(world, "where is send?", "where is receive?", "who calls it?")
 
 
+async def test_what_is_written_directly_while_citebot_was_not_running_is_answered_once(world: DiscordWorld) -> None:
+    await world.direct("where is send?")
+    await settled(world, "where is send?")
+    await world.end()
+    await world.direct("and who calls it?")
+    for _ in range(2):
+        await world.begin()
+        await settled(world, "where is send?", "who calls it?")
+        await world.end()
+    await world.begin()
+    await world.direct("and why?")
+    await settled(world, "where is send?", "who calls it?", "and why?")
+
+
 async def test_a_mention_of_long_ago_is_left(world: DiscordWorld) -> None:
     await world.end()
     await world.mention("where is send?")

@@ -14,7 +14,7 @@ from bot.adapters.discord.hearing import Conversations, heard
 from bot.adapters.discord.members import Members
 from bot.adapters.discord.missed import missed, newer
 from bot.adapters.discord.recent import Recent
-from bot.adapters.discord.rooms import PLATFORM, Room, Rooms
+from bot.adapters.discord.rooms import DIRECT, PLATFORM, Room, Rooms
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.writings import asked, roles_of
 from bot.clock import Clock
@@ -74,9 +74,16 @@ class Front:
         self._newest = max(self._newest, self._ago(0.0))
 
     async def direct_open(self) -> None:
-        """Look for what was said in direct conversations before the session began."""
+        """Look for what was said in direct conversations before the session began: after a restart, in known ones."""
         if self._since:
             await self._look(list(self._direct), self._since)
+            return
+
+        async def look() -> None:
+            known = await self._conversations.known_channels(PLATFORM, DIRECT, most=MOST_DIRECT)
+            await self._look([int(channel) for channel in known], self._ago(LOOKS_BACK))
+
+        await heard(look, self._clock)
 
     async def open_in(self, guild: discord.Guild) -> None:
         """Look for what was said in a server before it was there for the session: after a restart, for mentions alone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from bot.clock import Clock
@@ -20,6 +20,9 @@ class Conversations(Protocol):
 
     async def receive(self, message: IncomingMessage) -> object:
         """Store a message and begin to answer it."""
+
+    async def known_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
+        """Return where something was asked lately, the last one first."""
 
     async def edited(self, message: IncomingMessage) -> None:
         """Answer an edited question again."""
