@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 _KEEP_RETIRED = 3  # generations; other processes may still be reading the last ones
 _KEEP_SECONDS = 600.0
+_SWEPT_BESIDE = 500  # files that a refresh sweeps; the next push waits for it
 _DAMAGED = "The index was damaged and is built again."
 _REBUILT = "The vector store was damaged and has been built again."
 
@@ -196,7 +197,7 @@ class CodeIndex:
                 raise
             finally:
                 self._made.clear()
-            self._sweep()
+            self._sweep(most=_SWEPT_BESIDE)
         return report
 
     def _take(self, generation: int, snapshot: Snapshot) -> None:
@@ -277,15 +278,15 @@ class CodeIndex:
             self._sweep()
             self._catalog.shrink()
 
-    def _sweep(self) -> None:
+    def _sweep(self, *, most: int = -1) -> None:
         """Drop generations that nobody reads: not held here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
         retired = self._catalog.retired()
         recent = {each for each, since in retired[-_KEEP_RETIRED:] if time.time() - since < _KEEP_SECONDS}
         gone = [each for each, _ in retired if each not in held and each not in recent]
-        if gone:
-            with self._catalog.writing() as writer:
-                unused = writer.sweep(gone)
+        with self._catalog.writing() as writer:
+            unused = writer.sweep(gone, most=most)
+        if unused:
             self._open_store().remove(sorted(unused))
         current = self._catalog.current()
         kept = {str(each) for each, _ in retired if each not in gone} | ({str(current.id)} if current else set())

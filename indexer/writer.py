@@ -94,14 +94,18 @@ class Writer:
         )  # fmt: skip
         return ids
 
-    def sweep(self, generations: Sequence[int]) -> set[str]:
-        """Delete generations and what no other one holds; the content keys that nothing uses any more are returned."""
+    def sweep(self, generations: Sequence[int], *, most: int = -1) -> set[str]:
+        """Delete generations and what no other one holds; the content keys that nothing uses any more are returned.
+
+        Of more files than `most`, the others are left for the next time; -1 leaves none.
+        """
         self._db.executemany("DELETE FROM generations WHERE id = ?", [(each,) for each in generations])
         dead = {
             row["id"]: row["blob"]
             for row in self._db.execute(
                 f"SELECT id, blob FROM files WHERE removed < {FOREVER} AND NOT EXISTS (SELECT 1 FROM generations AS g"
-                " WHERE files.added <= g.id AND files.removed > g.id)"
+                " WHERE files.added <= g.id AND files.removed > g.id) LIMIT ?",
+                (most,),
             )
         }
         keys: set[str] = set()

@@ -112,6 +112,25 @@ def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog
     assert catalog.retired() == []
 
 
+def test_what_one_sweep_leaves_the_next_one_takes(catalog: Catalog) -> None:
+    with catalog.writing() as writer:
+        old = begin(writer)
+        keys = {"a", "b", "c"}
+        files = [add(writer, old, f"{key}.py", blob=f"b{key}", key=key) for key in keys]
+        files.append(add(writer, old, "d.py", blob="bd", key="a"))
+    with catalog.writing() as writer:
+        new = begin(writer)
+        writer.remove_files(new, files)
+    swept = []
+    for _ in range(4):
+        with catalog.writing() as writer:
+            swept.append(writer.sweep([old], most=1))
+
+    assert sorted(map(len, swept)) == [0, 1, 1, 1]
+    assert set().union(*swept) == keys
+    assert {catalog.text(f"b{key}") for key in "abcd"} == {""}
+
+
 def omitted(catalog: Catalog, *omissions: tuple[str, str], at: tuple[str, ...] | None) -> dict[str, int]:
     """Write a generation that leaves out these paths, for these reasons; what is counted then."""
     with catalog.writing() as writer:

@@ -17,6 +17,7 @@ from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
 from indexer.paths import traits
 from indexer.reader import IndexReader
+from indexer.schema import FOREVER
 from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from tests.fakes.repositories import GitRepo
@@ -429,6 +430,30 @@ async def test_what_a_killed_refresh_left_is_swept_without_another(repository: G
     async with opened(repository, tmp_path / "home") as index:
         await index.sweep()
         assert set(DataFolder(root).snapshots()) == {"1"}
+        assert await (await index.pin()).search("RetryPolicy")
+
+
+async def test_what_a_whole_index_leaves_behind_is_swept_bit_by_bit(
+    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.index._KEEP_SECONDS", 0.0)
+    monkeypatch.setattr("indexer.index._SWEPT_BESIDE", 1)
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        (root,) = (tmp_path / "home" / "repositories").iterdir()
+
+        def dead() -> int:
+            with closing(sqlite3.connect(DataFolder(root).catalog)) as db:
+                (count,) = db.execute("SELECT count(*) FROM files WHERE removed < ?", (FOREVER,)).fetchone()
+            return int(count)
+
+        await index.refresh(full=True)
+        first = dead()
+        await index.refresh()
+        second = dead()
+        await index.sweep()
+
+        assert (second, dead()) == (first - 1, 0)
         assert await (await index.pin()).search("RetryPolicy")
 
 
