@@ -13,14 +13,14 @@ Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "ne
 VerdictName = Literal["allow", "watch", "block"]
 Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
 Grade = Literal["enough", "rewrite", "give_up"]
-Lookup = Literal["search", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
+Lookup = Literal["search", "message", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
 LoopDecision = Literal["CONTINUE", "FINISH"]
 PauseReason = Literal["", "clarify", "plan", "web_search"]
 Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
 
 
 class RetrievalRequest(TypedDict):
-    """One thing to fetch. `query` is a search text, or the name that a lookup is about.
+    """One thing to fetch. `query` is a search text, a message as somebody saw it, or the name that a lookup is about.
 
     `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise.
     """

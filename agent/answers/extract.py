@@ -23,7 +23,7 @@ from agent.answers.material import Material, Subject
 from agent.answers.sites import write_calls, write_files, write_tests
 from agent.answers.statements import dedented
 from agent.evidence.order import code_first, is_aside
-from agent.questions.literals import literal_of
+from agent.evidence.requests import literal_in
 from agent.questions.terms import content_terms, stem, words
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, where
 
@@ -176,7 +176,8 @@ def _opening(material: Material, hits: Sequence[EvidenceRef], near: Sequence[Evi
     if _is_unfound(material):
         return f"{missing}{_quoted(material)} does not stand in the code; the closest places, without a language model:"
     if totals.get("said"):
-        return f"{LABEL} {_quoted(material)} stands here."
+        stands = "is put together here: some of its words are filled in" if totals.get("filled") else "stands here"
+        return f"{LABEL} {_quoted(material)} {stands}."
     if totals.get("quoted") and not missing:
         missing = "What the question quotes does not stand in the code like that. "
     return f"{missing}{LABEL} {'this place fits' if len(_leading(hits)) == 1 else 'these places fit'} best."
@@ -196,14 +197,14 @@ async def _unsaid(material: Material, hits: Sequence[EvidenceRef]) -> list[str]:
 
 
 def _quoted(material: Material) -> str:
-    literals = (literal_of(request["query"]) for request in material.decision["requests"])
+    literals = map(literal_in, material.decision["requests"])
     return code_span(next((literal.text for literal in literals if literal is not None), material.name))
 
 
 def _is_unfound(material: Material) -> bool:
     """Whether the question is about one exact text, a number or an option, that was found nowhere."""
     totals, requests = material.metadata["totals"], material.decision["requests"]
-    literal = literal_of(requests[0]["query"]) if requests else None
+    literal = literal_in(requests[0]) if requests else None
     return literal is not None and not literal.is_message and not totals.get("said") and bool(totals.get("quoted"))
 
 
@@ -302,6 +303,7 @@ def _near_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str
 
 _FORMS: Mapping[Lookup, Callable[[Draft, Material], Awaitable[Subject]]] = {
     "search": _passages,
+    "message": _passages,
     "definition": _definitions,
     "usages": write_calls,
     "callers": write_calls,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.answers.excerpts import Emphasis
+from agent.evidence.requests import literal_in
 from agent.ports import Deps
-from agent.questions.literals import find_literals, literal_of
+from agent.questions.literals import find_literals
 from agent.state import EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision
 
 
@@ -42,7 +43,7 @@ class Material:
     @property
     def emphasis(self) -> Emphasis:
         """The words and the quoted texts that an excerpt should show."""
-        searched = [literal_of(one["query"]) for one in self.decision["requests"] if one["lookup"] == "search"]
+        searched = map(literal_in, self.decision["requests"])
         literals = [*(literal for literal in searched if literal is not None), *find_literals(self.question)]
         return Emphasis(terms=self.terms, literals=tuple(dict.fromkeys(literals)))
 

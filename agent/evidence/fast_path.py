@@ -79,7 +79,7 @@ async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     if chosen and (error := error_name(question)) and await code.definitions(error):
         chosen.append(look_up("definition", error, reasoning="the error of the stack trace"))
     if message := error_message(question):
-        chosen.append(search_for(message, reasoning="what the error says"))
+        chosen.append(look_up("message", message, reasoning="what the error says"))
     return decision(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
 
 
@@ -112,7 +112,7 @@ async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | No
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
         return None
-    said = [search_for(query_for(one), reasoning="a text that the question quotes") for one in literals]
+    said = [_quoted(one, reasoning="a text that the question quotes") for one in literals]
     quoted = " ".join(one.text for one in literals)
     unknown = [one.text for one in literals if not one.is_message and find_mentions(f"`{one.text}`").names]
     outside = _outside(question, literals)
@@ -120,6 +120,12 @@ async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | No
     if content_terms(outside) - content_terms(quoted):
         said.append(search_for(question, reasoning="what the question says around it"))
     return decision([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
+
+
+def _quoted(literal: Literal, *, reasoning: str) -> RetrievalRequest:
+    if literal.is_message:
+        return look_up("message", literal.text, reasoning=reasoning)
+    return search_for(query_for(literal), reasoning=reasoning)
 
 
 def _outside(question: str, literals: Sequence[Literal]) -> str:

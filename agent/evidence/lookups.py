@@ -9,14 +9,16 @@ from functools import cache, partial
 from pathlib import PurePosixPath
 
 from agent.evidence.members import members
+from agent.evidence.messages import spelling
 from agent.evidence.near_names import near_definitions
 from agent.evidence.order import code_first, is_aside, preferred
 from agent.evidence.quoted import holding
 from agent.evidence.refs import call_ref, definition_ref, hit_ref, lines_ref
+from agent.evidence.requests import literal_in
 from agent.evidence.search import search
 from agent.evidence.subjects import subject_of
 from agent.ports import CodeSearch
-from agent.questions.literals import find_literals, literal_of
+from agent.questions.literals import Literal, find_literals, literal_of
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import content_terms, terms_in
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, where
@@ -53,9 +55,27 @@ async def _search(code: CodeSearch, request: RetrievalRequest) -> Found:
     literal = literal_of(request["query"])
     result = await search(code, request, limit=_LITERAL_DEPTH if literal else 10)
     hits, said = await holding(code, result.hits, literal) if literal else (list(result.hits), 0)
+    refs, around = await _described(code, request["query"], hits, literal)
+    near = await _near(code, request["query"], hits) if literal and not said else []
+    totals = {"said": said, "quoted": 1} if literal else {}
+    return Found(refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+
+
+async def _message(code: CodeSearch, request: RetrievalRequest) -> Found:
+    result = await search(code, request, limit=_LITERAL_DEPTH)
+    spelt = await spelling(code, result.hits, request["query"])
+    refs, around = await _described(code, request["query"], spelt.hits, literal_in(request))
+    totals = {"said": spelt.said, "quoted": 1, "filled": int(0 < spelt.share < 1)}
+    return Found(refs=refs, around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+
+
+async def _described(
+    code: CodeSearch, query: str, hits: Sequence[Hit], literal: Literal | None
+) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
+    """Refer to the best hits by what they are about, and to the definitions that they lie in."""
     # Hits lie side by side in a class or a file, whose texts would be read again for each.
-    said_in = cache(partial(terms_in, terms=content_terms(request["query"])))
-    literals = (literal,) if literal else find_literals(request["query"])
+    said_in = cache(partial(terms_in, terms=content_terms(query)))
+    literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
     for hit in hits[:10]:
@@ -66,9 +86,7 @@ async def _search(code: CodeSearch, request: RetrievalRequest) -> Found:
             if about:
                 ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]
         refs.append(ref)
-    near = await _near(code, request["query"], hits) if literal and not said else []
-    totals = {"said": said, "quoted": 1} if literal else {}
-    return Found(refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+    return refs, around
 
 
 async def _near(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[EvidenceRef]:
@@ -222,6 +240,7 @@ def _escaped(path: str) -> str:
 
 _LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Found]]] = {
     "search": _search,
+    "message": _message,
     "definition": _definition,
     "usages": _usages,
     "callers": _callers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.questions.literals import Literal, literal_of
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.models import SourceType
 
@@ -30,6 +31,13 @@ def search_for(
 def look_up(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
     """Ask for what is known of a name."""
     return {**search_for(name, reasoning=reasoning), "lookup": lookup}
+
+
+def literal_in(request: RetrievalRequest) -> Literal | None:
+    """Return the text that a request looks for as it stands; None where it is about something else."""
+    if request["lookup"] == "message":
+        return Literal(text=request["query"], is_message=True)
+    return literal_of(request["query"]) if request["lookup"] == "search" else None
 
 
 def open_file(path: str, *, reasoning: str) -> RetrievalRequest:

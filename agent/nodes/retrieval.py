@@ -17,6 +17,7 @@ from indexer.errors import IndexerError
 
 _STAGES: dict[Lookup, str] = {
     "search": "Searching {target}",
+    "message": "Searching {target}",
     "definition": "Looking up {target}",
     "usages": "Looking up uses of {target}",
     "callers": "Looking up callers of {target}",

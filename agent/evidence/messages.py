@@ -1,0 +1,117 @@
+"""Finds where a message that somebody saw is written, by its own words, in all files and not the best ranked alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from agent.evidence.order import is_aside
+from agent.ports import CodeSearch
+from agent.questions.messages import RUN, line_patterns, spelt_share
+from indexer.models import Hit, Location, Match, SourceType
+
+MAX_PLACES = 5
+LEAST_SHARE = 0.4  # of the words; what spells less is about something else
+_NEARLY_BEST = 0.8
+_MOST_LINES = 300
+_MOST_READ = 60
+_GAP = 3  # lines between two of one message
+_LINES_AFTER = 12
+_UNSPELT = 0.3  # what a hit that does not spell it keeps of its score
+_ASIDE = 0.5  # what a test or a page that spells it keeps beside the code itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spelling:
+    """Hits by how much of a message they spell; `said` counts those that spell it best, `share` is how much that is."""
+
+    hits: Sequence[Hit]
+    said: int = 0
+    share: float = 0.0
+
+
+async def spelling(code: CodeSearch, hits: Sequence[Hit], message: str) -> Spelling:
+    """Order what a ranking found for a message by how much of it is spelt, and add the places that it did not find."""
+    weighed = [(spelt_share(message, hit.text), hit) for hit in hits]
+    if not any(share == 1.0 and not is_aside(hit.location.path) for share, hit in weighed):
+        places = await _places(code, message)
+        weighed = places + [(share, hit) for share, hit in weighed if not any(_holds(hit, at) for _, at in places)]
+    top = max((share for share, _ in weighed), default=0.0)
+    if top < LEAST_SHARE:
+        return Spelling(hits=hits)
+    most = max(hit.score for _, hit in weighed)
+    scored = [replace(hit, score=_score(hit, share, top, most)) for share, hit in weighed]
+    return Spelling(
+        hits=sorted(scored, key=lambda hit: -hit.score),
+        said=sum(share >= _NEARLY_BEST * top for share, _ in weighed),
+        share=top,
+    )
+
+
+def _score(hit: Hit, share: float, top: float, most: float) -> float:
+    if share < _NEARLY_BEST * top:
+        return hit.score * _UNSPELT
+    return most * share * (_ASIDE if is_aside(hit.location.path) else 1.0)
+
+
+def _holds(hit: Hit, place: Hit) -> bool:
+    outer, inner = hit.location, place.location
+    return outer.path == inner.path and outer.start_line <= inner.start_line <= outer.end_line
+
+
+async def _places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
+    """Find the places in all files that spell most of a message; by shorter runs where longer ones are filled in."""
+    found: list[tuple[float, Location]] = []
+    for run in (RUN, RUN - 1):
+        lines = await _lines(code, message, run)
+        found = [(await _weight(code, place, message, run), place) for place in _together(lines)[:_MOST_READ]]
+        if max((share for share, _ in found), default=0.0) >= LEAST_SHARE:
+            break
+    top = max((share for share, _ in found), default=0.0)
+    best = [(share, place) for share, place in found if share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
+    best = sorted(best, key=lambda one: (is_aside(one[1].path), -one[0]))[:MAX_PLACES]
+    types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
+    return [(share, await _hit(code, place, types[place.path])) for share, place in best]
+
+
+async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
+    """Find the lines that say a part of a message; only of its longest parts, where too many say the others."""
+    found: Sequence[Match] = ()
+    for pattern in line_patterns(message, run=run):
+        matches = await code.grep(pattern, limit=_MOST_LINES)
+        found = matches.lines
+        if matches.complete:
+            break
+    return found
+
+
+def _together(lines: Sequence[Match]) -> list[Location]:
+    """Put lines that belong together into one place; the code itself first, and what has most of them."""
+    places: list[tuple[int, Location]] = []
+    for line in lines:
+        at = line.location
+        count, last = places[-1] if places else (0, at)
+        if count and last.path == at.path and at.start_line - last.end_line <= _GAP:
+            places[-1] = (count + 1, replace(last, end_line=at.end_line))
+        else:
+            places.append((1, at))
+    return [place for _, place in sorted(places, key=lambda one: (is_aside(one[1].path), -one[0]))]
+
+
+async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> float:
+    said = await code.read(place.path, place.start_line, place.end_line + _GAP)
+    return spelt_share(message, said.text, run=run)
+
+
+async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
+    shown = await code.read(place.path, place.start_line, place.end_line + _LINES_AFTER)
+    around = await code.enclosing(replace(place, end_line=place.start_line))
+    return Hit(
+        location=shown.location,
+        text=shown.text,
+        score=1.0,
+        language=shown.language,
+        source_type=source_type,
+        scope=around[-1].symbol.qualified_name if around else "",
+        symbols=(),
+    )
