@@ -24,7 +24,8 @@ class Grammar:
     `package` is the wheel that carries the parser, `entry` its function. `leading` are node types that belong to the
     definition below them, as comments do. `separator` joins the parts of an imported path; where `names_imports` is
     off, a path names a module as a whole. `joins_clauses` makes one symbol of neighbours that share a name, and
-    `has_docstrings` reads documentation from the start of a body.
+    `has_docstrings` reads documentation from the start of a body. `is_narrow` says that the parser looks characters up
+    in a table of Latin letters and ends the process over some that are beyond it: it is shown ASCII in their place.
     """
 
     package: str
@@ -35,6 +36,7 @@ class Grammar:
     names_imports: bool = True
     joins_clauses: bool = False
     has_docstrings: bool = False
+    is_narrow: bool = False
 
 
 _CAPTURE = re.compile(r"@([a-z]\w*)")
@@ -43,6 +45,8 @@ _PARSE_SECONDS = 3.0
 _DEEPEST = 500
 _MOST_STATEMENTS = 30_000
 _DECORATOR = frozenset({"decorator"})
+_READ_AT_ONCE = 2_048  # bytes; predicates copy all that they are given for every node that they look at
+_ASCII = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
 
 GRAMMARS: dict[str, Grammar] = {
     "python": Grammar(package="tree_sitter_python", query=scripts.PYTHON, has_docstrings=True),
@@ -65,7 +69,7 @@ GRAMMARS: dict[str, Grammar] = {
     "swift": Grammar(package="tree_sitter_swift", query=managed.SWIFT, names_imports=False),
     "scala": Grammar(package="tree_sitter_scala", query=managed.SCALA),
     "lua": Grammar(package="tree_sitter_lua", query=scripts.LUA),
-    "bash": Grammar(package="tree_sitter_bash", query=scripts.BASH),
+    "bash": Grammar(package="tree_sitter_bash", query=scripts.BASH, is_narrow=True),
     "elixir": Grammar(
         package="tree_sitter_elixir",
         query=functional.ELIXIR,
@@ -81,6 +85,19 @@ GRAMMARS: dict[str, Grammar] = {
     ),
     "zig": Grammar(package="tree_sitter_zig", query=systems.ZIG),
 }
+
+
+class _Reading:
+    """A text as the parser reads it. What was read last is kept: tree-sitter looks at it after having let go of it."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._last = b""
+
+    def __call__(self, offset: int, _point: object) -> bytes:
+        """Read on from an offset."""
+        self._last = self._text[offset : offset + _READ_AT_ONCE]
+        return self._last
 
 
 @cache
@@ -105,7 +122,7 @@ def parse(grammar: Grammar, source: bytes) -> Node | None:
     parser = Parser(_language(grammar))
     try:
         tree = parser.parse(
-            lambda offset, _point: source[offset:],
+            _Reading(source.translate(_ASCII) if grammar.is_narrow else source),
             progress_callback=lambda _offset, _has_error: time.thread_time() > deadline,
         )
     except ValueError:  # what a cancelled parse raises

@@ -273,3 +273,13 @@ def test_bash_definitions_uses_and_imports_are_found() -> None:
         (2, "./lib.sh", "", ""),
     ]
     assert docs(parsed) == ["run: Does it."]
+
+
+def test_names_in_a_shell_script_are_of_any_alphabet() -> None:
+    """The parser itself ends the process over some letters that are beyond its table."""
+    script = "# 🚀\ngrüße_世界() { echo {🎉} {\U0010ffff} ${x:-é}; sag_welt; }\nsag_welt() { grüße_世界; }\n"
+    parsed = parse_file("a.sh", script)
+
+    assert symbols(parsed) == ["2-2 function grüße_世界", "3-3 function sag_welt"]
+    assert calls(parsed) == ["2 grüße_世界:  echo", "2 grüße_世界:  sag_welt", "3 sag_welt:  grüße_世界"]
+    assert "".join(chunk.text for chunk in parsed.chunks) == script.strip("\n")
