@@ -33,18 +33,18 @@ _MINIFIED_AVERAGE = 250
 _MINIFIED_LINE = 5000
 
 
-def parse_file(path: str, text: str) -> ParsedFile:
+def parse_file(path: str, text: str, *, plainly: bool = False) -> ParsedFile:
     r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
 
     A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
     cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
     in a language without a grammar, minified files, trees that are mostly errors and files that take too long to
-    parse are cut by size.
+    parse are cut by size, and so is one that is to be read `plainly`.
     """
     language = language_of(path, text)
     lines = Lines(text)
     grammar = GRAMMARS.get(language)
-    if grammar is not None and not _is_minified(lines, text):
+    if grammar is not None and not plainly and not _is_minified(lines, text):
         source = text.encode("utf-8", "replace")
         root = grammars.parse(grammar, source)
         if root is not None:

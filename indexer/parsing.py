@@ -8,12 +8,13 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing.connection import wait
+from typing import Protocol
 
 from indexer.assembly import bags_of
 from indexer.chunker import parse_file
@@ -54,47 +55,85 @@ Source = tuple[TreeEntry, bytes]
 Outcome = tuple[TreeEntry, Contents | Unfit]
 
 
-def parse_source(source: Source) -> Outcome:
-    """Decide on, decode, mask and parse one file."""
+Waiting = deque[tuple[Sequence[Source], Future[list[Outcome]]]]
+
+
+class Parse(Protocol):
+    """Decides on, decodes, masks and parses one file; `plainly` without its grammar."""
+
+    def __call__(self, source: Source, *, plainly: bool = False) -> Outcome:
+        """Parse a file."""
+
+
+def parse_source(source: Source, *, plainly: bool = False) -> Outcome:
+    """Decide on, decode, mask and parse one file; `plainly` as a text of no language in particular."""
     entry, data = source
     reason = content_verdict(entry.path, data, entry.marks)
     text = decode(data) if reason is None else None
     if text is None:
         return entry, Unfit(reason=reason or "binary")
     text = redact(text)
-    parsed = parse_file(entry.path, text)
+    parsed = parse_file(entry.path, text, plainly=plainly)
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     return entry, Contents(packed=pack(text), lines=lines, parsed=parsed, bags=bags_of(entry.path, parsed))
 
 
-def parse_sources(sources: Iterable[Source], *, count: int, processes: int | None = None) -> Iterator[Outcome]:
+def parse_sources(
+    sources: Iterable[Source], *, count: int, processes: int | None = None, parse: Parse = parse_source
+) -> Iterator[Outcome]:
     """Parse `count` files in order, beside this process where they are many and there is a core to spare."""
     spare = min((os.cpu_count() or 1) - 1, _MOST_PROCESSES) if processes is None else processes
     if count < WORTH_PROCESSES or spare < 1:
-        return map(parse_source, sources)
-    return _in_processes(sources, spare)
+        return map(parse, sources)
+    return _in_processes(sources, spare, parse)
 
 
-def _in_processes(sources: Iterable[Source], processes: int) -> Iterator[Outcome]:
+def _in_processes(sources: Iterable[Source], processes: int, parse: Parse) -> Iterator[Outcome]:
     batches = _batches(iter(sources))
-    waiting: deque[tuple[Sequence[Source], Future[list[Outcome]]]] = deque()
-    # A forked process would inherit the locks of threads that it does not have.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin) as pool:
+    while lost := (yield from _until_one_ends(batches, processes, parse)):
+        log.warning("A parsing process ended by itself; the files that it had are parsed one by one.")
+        yield from _one_by_one(lost, parse)
+
+
+def _until_one_ends(
+    batches: Iterator[Sequence[Source]], processes: int, parse: Parse
+) -> Generator[Outcome, None, list[Source]]:
+    """Parse until nothing is left, or a process ends by itself; return what was handed over and did not come back."""
+    waiting: Waiting = deque()
+    with _pool(processes) as pool:
         try:
             for batch in batches:
-                waiting.append((batch, pool.submit(_parse_batch, batch)))
+                waiting.append((batch, pool.submit(_parse_batch, parse, batch)))
                 if len(waiting) > processes * _AHEAD:
                     yield from _first(waiting)
             while waiting:
                 yield from _first(waiting)
         except BrokenProcessPool:
-            log.warning("A parsing process ended by itself; going on in this one.")
-            left = chain.from_iterable(batch for batch, _ in waiting)
-            yield from map(parse_source, chain(left, chain.from_iterable(batches)))
+            return [source for batch, _ in waiting for source in batch]
+    return []
 
 
-def _first(waiting: deque[tuple[Sequence[Source], Future[list[Outcome]]]]) -> list[Outcome]:
+def _one_by_one(sources: Iterable[Source], parse: Parse) -> Iterator[Outcome]:
+    """Parse beside this process, which a file must not end; the one that ends another is not parsed, but kept."""
+    left = deque(sources)
+    while left:
+        with _pool(1) as pool:
+            try:
+                while left:
+                    yield pool.submit(parse, left[0]).result()
+                    left.popleft()
+            except BrokenProcessPool:
+                source = left.popleft()
+                log.warning("The parser crashed over %s; it is searched as plain text.", source[0].path)
+                yield parse(source, plainly=True)
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    # A forked process would inherit the locks of threads that it does not have.
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+
+
+def _first(waiting: Waiting) -> list[Outcome]:
     """The outcome of the oldest batch, which waits on until there is one."""
     outcomes = waiting[0][1].result()
     waiting.popleft()
@@ -106,8 +145,8 @@ def _batches(sources: Iterator[Source]) -> Iterator[Sequence[Source]]:
         yield batch
 
 
-def _parse_batch(batch: Sequence[Source]) -> list[Outcome]:
-    return [parse_source(source) for source in batch]
+def _parse_batch(parse: Parse, batch: Sequence[Source]) -> list[Outcome]:
+    return [parse(source) for source in batch]
 
 
 def _begin() -> None:

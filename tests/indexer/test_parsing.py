@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from indexer import parsing
 from indexer.attributes import UNMARKED
 from indexer.packing import unpack
-from indexer.parsing import Contents, Source, Unfit, parse_source, parse_sources
+from indexer.parsing import Contents, Outcome, Source, Unfit, parse_source, parse_sources
 from indexer.tree import TreeEntry
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
@@ -65,6 +66,28 @@ def test_a_process_that_dies_costs_no_file() -> None:
             child.kill()
     found += outcomes
     assert [entry.path for entry, _ in found] == [entry.path for entry, _ in sources]
+
+
+def deadly(source: Source, *, plainly: bool = False) -> Outcome:
+    """Parse as ever, but for the files that no parser survives."""
+    if "deadly" in source[0].path and not plainly:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return parse_source(source, plainly=plainly)
+
+
+@pytest.mark.usefixtures("processes_for_few")
+def test_a_file_that_crashes_the_parser_is_kept_as_plain_text(caplog: pytest.LogCaptureFixture) -> None:
+    sources = many(150)
+    for number in (3, 4, 120):
+        sources[number] = source(f"deadly_{number}.py", b"def function():\n    return 1\n")
+    found = list(parse_sources(sources, count=150, processes=1, parse=deadly))
+
+    assert [entry.path for entry, _ in found] == [entry.path for entry, _ in sources]
+    named = [entry.path for entry, contents in found if isinstance(contents, Contents) and not contents.parsed.symbols]
+    assert named == ["deadly_3.py", "deadly_4.py", "deadly_120.py"]
+    assert [record.getMessage() for record in caplog.records if "crashed over" in record.getMessage()] == [
+        f"The parser crashed over {path}; it is searched as plain text." for path in named
+    ]
 
 
 def test_parsing_processes_end_when_their_parent_is_killed() -> None:
