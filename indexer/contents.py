@@ -14,8 +14,8 @@ from indexer.catalog import Catalog, FileRow
 from indexer.models import FileEntry, Symbol
 from indexer.recent import Recent
 
-MAX_CHARACTERS = 8_000_000  # of texts
-MAX_SYMBOLS = 20_000  # of outlines; each takes some 500 bytes
+MAX_CHARACTERS = 4_000_000  # of texts
+MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
 
 
 def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:

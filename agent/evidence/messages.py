@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from agent.evidence.order import is_aside
 from agent.ports import CodeSearch
-from agent.questions.messages import RUN, line_patterns, spelt_share
+from agent.questions.messages import RUN, is_surely_spelt, line_patterns, spelt_share
 from indexer.models import Hit, Location, Match, SourceType
 
 MAX_PLACES = 5
 LEAST_SHARE = 0.4  # of the words; what spells less is about something else
 _NEARLY_BEST = 0.8
 _MOST_LINES = 300
-_MOST_READ = 60
+_MOST_READ = 30
 _GAP = 3  # lines between two of one message
 _LINES_AFTER = 12
 _UNSPELT = 0.3  # what a hit that does not spell it keeps of its score
@@ -23,7 +24,7 @@ _ASIDE = 0.5  # what a test or a page that spells it keeps beside the code itsel
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spelling:
-    """Hits by how much of a message they spell; `said` counts those that spell it best, `share` is how much that is."""
+    """Hits by how much of a message they spell; `said` counts those where it surely is, `share` is the most."""
 
     hits: Sequence[Hit]
     said: int = 0
@@ -35,17 +36,15 @@ async def spelling(code: CodeSearch, hits: Sequence[Hit], message: str) -> Spell
     weighed = [(spelt_share(message, hit.text), hit) for hit in hits]
     if not any(share == 1.0 and not is_aside(hit.location.path) for share, hit in weighed):
         places = await _places(code, message)
-        weighed = places + [(share, hit) for share, hit in weighed if not any(_holds(hit, at) for _, at in places)]
+        weighed = places + [(share, hit) for share, hit in weighed if not any(_overlap(hit, at) for _, at in places)]
     top = max((share for share, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
         return Spelling(hits=hits)
     most = max(hit.score for _, hit in weighed)
     scored = [replace(hit, score=_score(hit, share, top, most)) for share, hit in weighed]
-    return Spelling(
-        hits=sorted(scored, key=lambda hit: -hit.score),
-        said=sum(share >= _NEARLY_BEST * top for share, _ in weighed),
-        share=top,
-    )
+    best = sum(share >= _NEARLY_BEST * top for share, _ in weighed)
+    said = best if is_surely_spelt(message, top) else 0
+    return Spelling(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
 
 
 def _score(hit: Hit, share: float, top: float, most: float) -> float:
@@ -54,17 +53,17 @@ def _score(hit: Hit, share: float, top: float, most: float) -> float:
     return most * share * (_ASIDE if is_aside(hit.location.path) else 1.0)
 
 
-def _holds(hit: Hit, place: Hit) -> bool:
-    outer, inner = hit.location, place.location
-    return outer.path == inner.path and outer.start_line <= inner.start_line <= outer.end_line
+def _overlap(hit: Hit, place: Hit) -> bool:
+    one, other = hit.location, place.location
+    return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
 async def _places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
     """Find the places in all files that spell most of a message; by shorter runs where longer ones are filled in."""
     found: list[tuple[float, Location]] = []
     for run in (RUN, RUN - 1):
-        lines = await _lines(code, message, run)
-        found = [(await _weight(code, place, message, run), place) for place in _together(lines)[:_MOST_READ]]
+        places = _together(await _lines(code, message, run), message, run)
+        found = [(await _weight(code, place, message, run), place) for place in places[:_MOST_READ]]
         if max((share for share, _ in found), default=0.0) >= LEAST_SHARE:
             break
     top = max((share for share, _ in found), default=0.0)
@@ -85,17 +84,18 @@ async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
     return found
 
 
-def _together(lines: Sequence[Match]) -> list[Location]:
-    """Put lines that belong together into one place; the code itself first, and what has most of them."""
-    places: list[tuple[int, Location]] = []
+def _together(lines: Sequence[Match], message: str, run: int) -> list[Location]:
+    """Put lines that belong together into one place; what spells most comes first, the code itself before the rest."""
+    places: list[tuple[Location, str]] = []
     for line in lines:
         at = line.location
-        count, last = places[-1] if places else (0, at)
-        if count and last.path == at.path and at.start_line - last.end_line <= _GAP:
-            places[-1] = (count + 1, replace(last, end_line=at.end_line))
+        last, text = places[-1] if places else (at, "")
+        if text and last.path == at.path and at.start_line - last.end_line <= _GAP:
+            places[-1] = (replace(last, end_line=at.end_line), f"{text}\n{line.text}")
         else:
-            places.append((1, at))
-    return [place for _, place in sorted(places, key=lambda one: (is_aside(one[1].path), -one[0]))]
+            places.append((at, line.text))
+    weighed = [(is_aside(at.path), -spelt_share(message, text, run=run), at) for at, text in places]
+    return [at for *_, at in sorted(weighed, key=itemgetter(1, 0))]
 
 
 async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> float:
@@ -104,8 +104,9 @@ async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> 
 
 
 async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
-    shown = await code.read(place.path, place.start_line, place.end_line + _LINES_AFTER)
     around = await code.enclosing(replace(place, end_line=place.start_line))
+    top = around[-1].symbol.start_line if around else 1
+    shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + _LINES_AFTER)
     return Hit(
         location=shown.location,
         text=shown.text,

@@ -17,6 +17,7 @@ from agent.prompts import preprocess_messages
 from agent.questions.choices import chosen
 from agent.questions.follow_ups import antecedent, points_back, resolve
 from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
+from agent.questions.literals import quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import content_terms
 from agent.questions.traceback import read_frames
@@ -74,7 +75,7 @@ def _intent(question: str, history: Sequence[Turn]) -> Intent:
         return "follow_up"
     if small_talk(question) is not None:
         return "out_of_scope"
-    if find_mentions(question).anything or read_frames(question) or not points_back(question):
+    if _names_something(question) or not points_back(question):
         return "new_question"
     # A question that points at something is no question when nothing has been said.
     return "follow_up_with_retrieval" if antecedent(history) is not None else "out_of_scope"
@@ -82,9 +83,14 @@ def _intent(question: str, history: Sequence[Turn]) -> Intent:
 
 def _may_lean(question: str, history: Sequence[Turn]) -> bool:
     """Whether a question that looks new may still be about what was said before."""
-    if not history or find_mentions(question).anything or read_frames(question):
+    if not history or _names_something(question):
         return False
     return _LEANING.search(question) is not None or len(content_terms(question)) <= _FEW_TERMS
+
+
+def _names_something(question: str) -> bool:
+    """Whether a question says itself what it is about: by a name, by a stack trace, or by the message it quotes."""
+    return bool(find_mentions(question).anything or read_frames(question) or quoted_messages(question))
 
 
 async def _read_by_model(question: str, history: Sequence[Turn], deps: Deps) -> tuple[Intent, str]:

@@ -40,15 +40,20 @@ class Literal:
 
 def find_literals(question: str) -> tuple[Literal, ...]:
     """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
-    spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
-    spans += [found["ticked"] for found in _TICKED.finditer(question)]
-    messages = [span.strip() for span in spans if len(_WORD.findall(span)) >= 2 and " " in span.strip()]
+    messages = quoted_messages(question)
     exact = _exact_texts(question)
     if not messages and is_message(question):
         messages = [" ".join(question.split())]
     found = [Literal(text=text, is_message=True) for text in messages]
     found += [Literal(text=text, is_message=False) for text in exact]
     return tuple(dict.fromkeys(found))[:MAX_LITERALS]
+
+
+def quoted_messages(question: str) -> list[str]:
+    """Find the messages that stand in quotation marks or backticks."""
+    spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
+    spans += [found["ticked"] for found in _TICKED.finditer(question)]
+    return [span.strip() for span in spans if len(_WORD.findall(span)) >= 2 and " " in span.strip()]
 
 
 def is_message(text: str) -> bool:

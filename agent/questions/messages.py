@@ -12,22 +12,30 @@ RUN = 3  # words that follow each other and are told from the same words elsewhe
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPED = re.compile(r"\\[nrt]")
 _LONGEST = 80  # words that are looked at
+_SURE, _HALF = 0.7, 0.5
+_SENTENCE = 6  # words
+_LETTERS = 3  # of each word of a run, on average
 
 
 def spelt_share(message: str, code: str, *, run: int = RUN) -> float:
     """Return the share of the message's words, 0 to 1, that stand in the code in runs: what is filled in does not."""
     wanted = _words(message)
     said = f" {' '.join(_words_of(code))} "
-    covered: set[int] = set()
-    for at, words in enumerate(_runs(wanted, run)):
-        if f" {' '.join(words)} " in said:
-            covered.update(range(at, at + len(words)))
-    return len(covered) / len(wanted) if wanted else 0.0
+    covered = {
+        at for first, words in _runs(wanted, run) if f" {' '.join(words)} " in said for at in range(first, first + run)
+    }
+    return min(1.0, len(covered) / len(wanted)) if wanted else 0.0
+
+
+def is_surely_spelt(message: str, share: float) -> bool:
+    """Whether so much of a message is no chance: most of it, or half of it and a whole sentence."""
+    return share >= _SURE or (share >= _HALF and share * len(_words(message)) >= _SENTENCE)
 
 
 def line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
-    """Write patterns in RE2's syntax for lines that say one of the message's runs, then one of fewer and longer ones."""
-    longest_first = sorted(dict.fromkeys(_runs(_words(message), run)), key=lambda words: -sum(map(len, words)))
+    """Write patterns in RE2's syntax for lines that say one of a message's runs, each for fewer and longer ones."""
+    runs = dict.fromkeys(words for _, words in _runs(_words(message), run))
+    longest_first = sorted(runs, key=lambda words: -sum(map(len, words)))
     while longest_first:
         yield _any_of(longest_first)
         longest_first = longest_first[: len(longest_first) // 2]
@@ -45,9 +53,19 @@ def _any_of(runs: Sequence[tuple[str, ...]]) -> str:
     return f"(?i)(?:{'|'.join(written)})"
 
 
-def _runs(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+@lru_cache(maxsize=64)
+def _runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """The runs of so many words with their places, all words together where they are fewer.
+
+    One that means nothing by itself, like "of the file", stands everywhere, and tells nothing.
+    """
     size = min(size, len(words))
-    return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)] if size else []
+    runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))
+    return tuple((at, run) for at, run in runs if _tells(run))
+
+
+def _tells(run: tuple[str, ...]) -> bool:
+    return sum(map(len, run)) >= _LETTERS * len(run)
 
 
 @lru_cache(maxsize=64)

@@ -66,6 +66,14 @@ async def test_the_preprocessor_tells_intents_apart(
     assert (changes["intent"], changes["cleaned_query"]) == (intent, cleaned)
 
 
+@pytest.mark.parametrize("before", [0, 1])
+async def test_a_question_that_quotes_a_message_points_at_that(before: int, runtime: Runtime[Deps]) -> None:
+    asked = 'where does this come from: "Cannot resolve keyword"'
+    history = [turn(symbol="parse_date")] * before
+    changes = await input_preprocessor({"user_query": asked, "conversation_history": history}, runtime)
+    assert (changes["intent"], changes["cleaned_query"]) == ("new_question", asked)
+
+
 async def test_a_pointer_without_history_is_out_of_scope(runtime: Runtime[Deps]) -> None:
     assert (await input_preprocessor({"user_query": "who calls it?"}, runtime))["intent"] == "out_of_scope"
 
@@ -92,7 +100,7 @@ async def test_the_router_looks_up_a_known_name(runtime: Runtime[Deps]) -> None:
         ("what does 0xDEADBEEF mean?", [("search", "0xDEADBEEF"), ("search", "what does 0xDEADBEEF mean?")], True),
         ("where is no_such_name?", [("search", "no_such_name")], False),
         ("how does Order pay?", [("definition", "Order"), ("search", "how does Order pay?")], True),
-        ("at f (/srv/shop/other.js:1:1)", [("search", "at f (/srv/shop/other.js:1:1)")], False),
+        ("at f (/srv/shop/other.js:1:1)", [("message", "at f (/srv/shop/other.js:1:1)")], False),
     ],
 )
 async def test_the_fast_path_chooses_exact_requests(
