@@ -44,8 +44,17 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     chosen = await decide(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
     if chosen is None or not (chosen["fast_path"] or chosen["unknown"]):
         tree = tree or (await _tree(deps) if deps.models.small is not None else "")
-        chosen = await _asked(state, deps, tree) or chosen or _without_model(state)
+        asked = await _asked(state, deps, tree)
+        chosen = _with_messages(asked, chosen) if asked is not None else chosen or _without_model(state)
     return {"router_output": chosen, "iteration_count": min(count + 1, MAX_ITERATIONS), "codebase_tree": tree}
+
+
+def _with_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
+    """Look for the messages that the question quotes beside what the model searches for: it cannot do that by words."""
+    if chosen is None or asked["route"] != "retrieve":
+        return asked
+    quoted = [request for request in chosen["requests"] if request["lookup"] == "message"]
+    return {**asked, "requests": [*quoted, *asked["requests"]]}
 
 
 def _is_fresh(state: AgentState) -> bool:

@@ -73,6 +73,19 @@ async def test_a_question_that_names_its_target_asks_no_model(gemini: FakeGemini
     assert gemini.received == []
 
 
+async def test_a_quoted_message_is_looked_for_whatever_the_model_searches(gemini: FakeGemini, models: Models) -> None:
+    gemini.replies.append(fills({"route": "retrieve", "requests": [{"query": "bank errors"}]}))
+
+    changes = await router({"cleaned_query": 'why "The bank said no to 17 orders"?'}, runtime(models))
+
+    chosen = changes["router_output"]
+    assert chosen is not None
+    assert [(one["lookup"], one["query"]) for one in chosen["requests"]] == [
+        ("message", "The bank said no to 17 orders"),
+        ("search", "bank errors"),
+    ]
+
+
 async def test_the_model_chooses_searches_with_filters(gemini: FakeGemini, models: Models) -> None:
     wanted = {"query": "ship parcel", "source_types": ["code"], "folders": ["/shop/"], "patterns": ["*.py"]}
     gemini.replies.append(fills({"route": "retrieve", "requests": [wanted, {"query": " "}], "reasoning": "names"}))
