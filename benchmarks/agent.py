@@ -1,8 +1,9 @@
 """Measures what a turn costs beside its model: `python -m benchmarks.agent`.
 
 A model of our own answers at once, so that the time of a turn is the agent's: gateway, router, search, checkpoints,
-citations. Then fifty conversations ask at once a model that takes its time to the first token. The repository is the
-standard library of the Python that runs it, or `--source`; `--home` keeps the index for the next time.
+citations. Then fifty conversations ask at once a model that takes its time to the first token, of the agent and of a
+graph whose nodes do nothing, which is what there is left to win. The repository is the standard library of the Python
+that runs it, or `--source`; `--home` keeps the index for the next time.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 
 from agent.agent import Agent
 from agent.budget import Budget
 from agent.checkpoints import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
+from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
 from indexer.redaction import Redaction
@@ -188,6 +192,7 @@ async def measure(source: Path, home: Path) -> dict[str, str]:
             figures |= await bench.alone(kind)
         for kind in KINDS[:2]:
             figures |= await bench.at_once(kind)
+        figures |= await bench.bare()
         figures |= await bench.growth()
     finally:
         await index.aclose()
@@ -244,6 +249,26 @@ class Bench:
             f"{kind.name}: {AT_ONCE} at once, first token p95": f"{_ms(p95)}, {p95 / ideal:.1f} x ideal ({_ms(ideal)})",
         }
 
+    async def bare(self) -> dict[str, str]:
+        """The same for a graph of as many nodes as a lookup goes through, which do nothing but wait for the model."""
+        rounds: list[list[float]] = []
+        async with open_saver(self.folder / "bare.db") as saver:
+            graph = _bare_graph().compile(checkpointer=saver)
+
+            async def first_token(thread: str) -> float:
+                config: RunnableConfig = {"configurable": {"thread_id": thread}}
+                began = time.perf_counter()
+                async with saver.holding(thread):
+                    steps = graph.astream({"user_query": "?"}, config, durability="sync", stream_mode="updates")
+                    told = [changes async for changes in steps]
+                return float(next(one["waiting"]["asked_at"] for one in told if "waiting" in one)) - began
+
+            for number in range(ROUNDS + 1):
+                asked = (first_token(f"{number}-{at}") for at in range(AT_ONCE))
+                rounds.append(sorted(await asyncio.gather(*asked)))
+        p95 = statistics.median(round_[int(0.95 * AT_ONCE)] for round_ in rounds[1:])
+        return {f"empty graph: {AT_ONCE} at once, first token p95": f"{_ms(p95)}, {p95 / FIRST_TOKEN:.1f} x ideal"}
+
     async def growth(self) -> dict[str, str]:
         """What ten turns of all kinds leave in the database."""
         path = self.folder / "growth.db"
@@ -266,6 +291,23 @@ class Bench:
         else:
             words = [" and ".join(pair) for pair in itertools.permutations(SUBJECTS, 2)]
         return [kind.question.format(word) for word in words[:TURNS]]
+
+
+def _bare_graph() -> StateGraph[AgentState]:
+    async def nothing(state: AgentState) -> AgentState:  # noqa: ARG001 - the graph's
+        return {"intent": "new_question"}
+
+    async def waiting(state: AgentState) -> AgentState:  # noqa: ARG001 - the graph's
+        await asyncio.sleep(FIRST_TOKEN)
+        return {"asked_at": time.perf_counter()}
+
+    graph = StateGraph(AgentState)
+    names = ["gateway", "preprocessor", "router", "retrieval", "waiting", "citations", "memory"]
+    for name in names:
+        graph.add_node(name, waiting if name == "waiting" else nothing)
+    for start, end in itertools.pairwise([START, *names, END]):
+        graph.add_edge(start, end)
+    return graph
 
 
 async def _seconds(agent: Agent, question: str, thread: str) -> float:
