@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 Result = TypeVar("Result")
+Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
 _TABLE = """CREATE TABLE IF NOT EXISTS evidence (
     thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
-
-
-Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
 
 class Statements(Protocol):

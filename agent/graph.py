@@ -44,8 +44,6 @@ from agent.state import AgentState
 
 Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
 Way = Callable[[AgentState], str]
-
-
 Changes_co = TypeVar("Changes_co", covariant=True)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from agent.evidence.order import is_aside
+from agent.evidence.quoted import ASIDE_SHARE, LINES_AROUND, UNSAID_SHARE
 from agent.ports import CodeSearch
 from agent.questions.messages import RUN, is_surely_spelt, line_patterns, spelt_share
 from indexer.models import Hit, Location, Match, SourceType
@@ -17,9 +18,6 @@ _NEARLY_BEST = 0.8
 _MOST_LINES = 300
 _MOST_READ = 30
 _GAP = 3  # lines between two of one message
-_LINES_AFTER = 12
-_UNSPELT = 0.3  # what a hit that does not spell it keeps of its score
-_ASIDE = 0.5  # what a test or a page that spells it keeps beside the code itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +47,8 @@ async def spelling(code: CodeSearch, hits: Sequence[Hit], message: str) -> Spell
 
 def _score(hit: Hit, share: float, top: float, most: float) -> float:
     if share < _NEARLY_BEST * top:
-        return hit.score * _UNSPELT
-    return most * share * (_ASIDE if is_aside(hit.location.path) else 1.0)
+        return hit.score * UNSAID_SHARE
+    return most * share * (ASIDE_SHARE if is_aside(hit.location.path) else 1.0)
 
 
 def _overlap(hit: Hit, place: Hit) -> bool:
@@ -79,7 +77,7 @@ async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
     for pattern in line_patterns(message, run=run):
         matches = await code.grep(pattern, limit=_MOST_LINES)
         found = matches.lines
-        if matches.complete:
+        if matches.complete or len(found) < _MOST_LINES:  # a repository that takes too long takes no less the next time
             break
     return found
 
@@ -106,7 +104,7 @@ async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> 
 async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
     around = await code.enclosing(replace(place, end_line=place.start_line))
     top = around[-1].symbol.start_line if around else 1
-    shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + _LINES_AFTER)
+    shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + LINES_AROUND)
     return Hit(
         location=shown.location,
         text=shown.text,

@@ -12,9 +12,9 @@ from indexer.errors import UnknownPath
 from indexer.models import Hit, Location
 
 MAX_FILES_READ = 8
-_LINES_AROUND = 12
-_UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
-_ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
+LINES_AROUND = 12
+UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
+ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
 
 
 async def holding(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
@@ -29,8 +29,8 @@ async def holding(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tu
     if not said:
         return list(hits), 0
     best = max(hit.score for hit in hits)
-    first = [replace(hit, score=best * (_ASIDE_SHARE if is_aside(hit.location.path) else 1.0)) for hit in said]
-    rest = [replace(hit, score=hit.score * _UNSAID_SHARE) for hit in hits if hit not in said]
+    first = [replace(hit, score=best * (ASIDE_SHARE if is_aside(hit.location.path) else 1.0)) for hit in said]
+    rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in said]
     return sorted([*first, *rest], key=lambda hit: -hit.score), len(said)
 
 
@@ -52,7 +52,7 @@ async def _in_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
     if at is None:
         return None
     lines = text.split("\n")
-    end = min(at + _LINES_AROUND, len(lines))
+    end = min(at + LINES_AROUND, len(lines))
     location = Location(path=path, start_line=at + 1, end_line=end)
     around = await code.enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
     scope = around[-1].symbol.qualified_name if around else ""

@@ -10,6 +10,7 @@ from agent.evidence.lookups import fetch
 from agent.evidence.requests import look_up
 from agent.questions.messages import MAX_PATTERN, line_patterns, spelt_share
 from indexer.grep import grep
+from indexer.models import Matches
 from tests.fakes.code import FakeCode
 
 RAISING = """\
@@ -76,3 +77,16 @@ def test_any_message_makes_patterns_that_can_be_searched_for(message: str, code:
         assert len(pattern) <= MAX_PATTERN + 10
         grep([("a.py", code)], pattern, limit=5)
     assert 0 <= spelt_share(message, code) <= 1
+
+
+async def test_a_search_that_takes_too_long_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, searched = project(), []
+
+    async def slow(pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        searched.append(pattern)
+        return Matches(lines=(), files_searched=1, complete=False)
+
+    monkeypatch.setattr(code, "grep", slow)
+    await fetch(code, look_up("message", "nothing of all this was ever written anywhere", reasoning="a test"))
+
+    assert len(searched) == 2  # once for runs of three words, and once for two
