@@ -1,16 +1,25 @@
 # citebot as a container: `docker build -t citebot .`; the README (Containers and services) tells how it is run.
-# Packages come from the index that pip is configured for; nothing is downloaded when it runs.
+# Packages come from the index that pip is configured for, each checked against its checksum in requirements/; nothing
+# is downloaded when it runs. A tag may change what it stands for: docs/supply-chain.md tells how to name the digest of
+# the base image.
 
-FROM python:3.12-slim AS build
+ARG BASE_IMAGE=python:3.12-slim
+
+FROM ${BASE_IMAGE} AS build
 WORKDIR /src
-RUN python -m venv /opt/citebot
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+RUN python -m venv /opt/citebot && python -m venv /opt/build
+COPY requirements requirements
+RUN /opt/citebot/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes --requirement requirements/container.txt \
+    && /opt/build/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes --requirement requirements/build.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY agent agent
 COPY bot bot
 COPY indexer indexer
-RUN /opt/citebot/bin/pip install --no-cache-dir --constraint constraints.txt .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir wheels . \
+    && /opt/citebot/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
+    && /opt/citebot/bin/pip check
 
-FROM python:3.12-slim
+FROM ${BASE_IMAGE}
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git openssh-client \
     && rm -rf /var/lib/apt/lists/*
@@ -20,14 +29,13 @@ RUN useradd --uid 10001 --user-group --create-home citebot \
     && install --directory --owner=citebot --group=citebot --mode=0700 /data \
     && install --directory /config
 COPY --from=build /opt/citebot /opt/citebot
-ENV PATH=/opt/citebot/bin:$PATH CITEBOT_HOME=/data
+ENV PATH=/opt/citebot/bin:$PATH CITEBOT_HOME=/data CITEBOT_CONFIG=/config
 USER 10001:10001
-# citebot.toml is looked for where citebot is started.
 WORKDIR /config
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import http.client, os, sys; probe = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('CITEBOT_WEB_PORT') or 8080), timeout=4); probe.request('GET', '/healthz'); sys.exit(probe.getresponse().status != 200)"]
+    CMD ["python", "-I", "-c", "import http.client, os, sys; probe = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('CITEBOT_WEB_PORT') or 8080), timeout=4); probe.request('GET', '/healthz'); sys.exit(probe.getresponse().status != 200)"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["citebot"]
 CMD ["serve"]

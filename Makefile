@@ -3,36 +3,48 @@
 # make serve [REPO=PATH]               answer a team in Slack and Discord
 # make install | test | lint           set up; run the tests; ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
+# make audit | pins | sbom             look for known vulnerabilities; pin what the container is built from; list it
+# make fuzz [SECONDS=600]               put outside text through its parsers for that long
 #
 # Each installs what it needs into .venv first. Works with GNU make 3.81 and any POSIX shell.
 
 SHELL := /bin/sh
-VENV := .venv
+# This folder, or nothing where it is the current one: `make -f` elsewhere must take nothing from there.
+HERE := $(filter-out ./,$(dir $(lastword $(MAKEFILE_LIST))))
+VENV := $(HERE).venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_AUDIT := $(VENV)/.installed-audit
 
 # Text of the person at the keyboard: taken as it is, `$` and all, and handed on in the environment,
 # so that neither make nor the shell ever executes it.
 override Q := $(value Q)
 override REPO := $(value REPO)
 export Q REPO
+override SECONDS := $(if $(value SECONDS),$(value SECONDS),600)
+export FUZZ_SECONDS := $(SECONDS)
 
-# Beside this file a .env is ours; elsewhere citebot reads none that it was not told of.
-CITEBOT_ENV_FILE ?= $(wildcard .env)
+# Beside this file a .env and a citebot.toml are ours; elsewhere citebot trusts none of a repository that it was not
+# told of.
+CITEBOT_ENV_FILE ?= $(wildcard $(HERE).env)
 export CITEBOT_ENV_FILE
+ifneq ($(wildcard $(HERE)citebot.toml),)
+CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
+export CITEBOT_CONFIG
+endif
 
-.PHONY: run serve ask install test lint bench clean
+.PHONY: run serve ask install test lint bench audit pins sbom fuzz clean
 
 run: $(INSTALLED)
-	@exec $(BIN)/python -m bot chat $${REPO:+--repo "$$REPO"}
+	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
 
 serve: $(INSTALLED)
-	@exec $(BIN)/python -m bot serve $${REPO:+--repo "$$REPO"}
+	@exec $(BIN)/python -P -m bot serve $${REPO:+--repo "$$REPO"}
 
 ask: $(INSTALLED)
 	@if [ -z "$$Q" ]; then echo 'Usage: make ask Q="where are event retries handled?" [REPO=PATH]' >&2; exit 2; fi
-	@exec $(BIN)/python -m bot ask $${REPO:+--repo "$$REPO"} -- "$$Q"
+	@exec $(BIN)/python -P -m bot ask $${REPO:+--repo "$$REPO"} -- "$$Q"
 
 install: $(INSTALLED)
 	@echo "citebot is installed: $(BIN)/citebot"
@@ -50,12 +62,30 @@ bench: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.agent
 	$(if $(SOURCE),$(BIN)/python -m benchmarks.index --source "$(SOURCE)",@echo 'For indexing: make bench SOURCE=FOLDER-OR-TAR.GZ' >&2)
 
-$(INSTALLED): pyproject.toml constraints.txt
-	@sh scripts/setup.sh $(VENV) .
+# Round after round, each with other texts, until the time is over or one is found that breaks a promise.
+fuzz: $(INSTALLED_DEV)
+	@case "$$FUZZ_SECONDS" in *[!0-9]*) echo 'Usage: make fuzz [SECONDS=600]' >&2; exit 2;; esac; \
+	end=$$(($$(date +%s) + $$FUZZ_SECONDS)) && while [ "$$(date +%s)" -lt "$$end" ]; do \
+		CITEBOT_FUZZ_EXAMPLES=2000 $(BIN)/python -m pytest --numprocesses=auto --timeout=3600 tests/fuzz || exit 1; \
+	done
+
+audit: $(INSTALLED_AUDIT)
+	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip --requirement requirements/container.txt
+	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip --requirement requirements/build.txt
+
+pins sbom: $(INSTALLED_AUDIT)
+	$(BIN)/python scripts/pin_container.py $@
+
+$(INSTALLED): $(HERE)pyproject.toml $(HERE)constraints.txt
+	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv .
 	@touch $@
 
-$(INSTALLED_DEV): pyproject.toml constraints.txt
-	@sh scripts/setup.sh $(VENV) ".[dev]"
+$(INSTALLED_DEV): $(HERE)pyproject.toml $(HERE)constraints.txt
+	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv ".[dev]"
+	@touch $(INSTALLED) $@
+
+$(INSTALLED_AUDIT): $(HERE)pyproject.toml $(HERE)constraints.txt
+	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv ".[audit]"
 	@touch $(INSTALLED) $@
 
 clean:
