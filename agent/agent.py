@@ -17,16 +17,29 @@ from agent.checkpoints import SafeSaver
 from agent.errors import AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.evidence_store import EvidenceStore
+from agent.guard.masked import MaskedValues
 from agent.journal import Journal, Run
 from agent.limits import APPROVAL_CALLS
 from agent.outcomes import STOPPED, asking, exchange, settled, unanswered
-from agent.ports import Answer, CodeLibrary, CodeSearch, Deps, Exchange, ModelSource, Redactor, ToolMenu, WebSearch
+from agent.ports import (
+    Answer,
+    Classifier,
+    CodeLibrary,
+    CodeSearch,
+    Deps,
+    Exchange,
+    ModelSource,
+    Redactor,
+    ToolMenu,
+    WebSearch,
+)
 from agent.research.approval import decision_in
 from agent.tools.standard import standard_tools
 from agent.turns import Reached, Turns, storable
 from indexer.errors import IndexerError
 
-MAX_TRIES = 3
+MAX_TRIES = 10  # orderly ends and deaths together; whoever asks may set less, as the inbox does for deaths
+LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
 STOP_SECONDS = 2.0
 TOO_OFTEN = "I was interrupted again and again while answering this. Ask me to try again."
 
@@ -51,6 +64,7 @@ class Agent:
         models: ModelSource | None = None,
         tools: ToolMenu | None = None,
         web: WebSearch | None = None,
+        classifier: Classifier | None = None,
         approval_calls: int = APPROVAL_CALLS,
         events: AsyncEventBus | None = None,
         clock: Callable[[], float] = time.time,
@@ -62,6 +76,7 @@ class Agent:
         self._models = models
         self._tools = tools if tools is not None else standard_tools()
         self._web = web
+        self._classifier = classifier
         self._approval_calls = approval_calls
         self._clock = clock
         self._journal = Journal(saver, clock)
@@ -82,7 +97,7 @@ class Agent:
         iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
         """
         name = run_id or uuid.uuid4().hex
-        question = storable(question)
+        question = self._take_in(question)
 
         async def begin() -> Run:
             run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
@@ -118,7 +133,7 @@ class Agent:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
             waiting = await self._turns.pending(found.thread) if reply is not None else None
             if reply is not None and waiting is not None:
-                await self._journal.reply(run_id, storable(reply), to=waiting.id)
+                await self._journal.reply(run_id, self._take_in(reply), to=waiting.id)
             elif found.status == "running":
                 await self._journal.try_again(run_id)
             return await self._journal.find(run_id) or found
@@ -246,13 +261,16 @@ class Agent:
                 self._saver.keep(run.thread)
             self._publish(run.id, kind, iteration, **payload)
 
+        masked = MaskedValues()
         made = Deps(
             code=code,
-            redact=self._redact,
+            redact=masked.watch(self._redact),
+            masked=masked,
             emit=emit,
             tools=self._tools,
             evidence=self._evidence.of(run.thread),
             web=self._web,
+            classifier=self._classifier,
             asked=" ".join(filter(None, (run.question, run.reply))),
             approval_calls=self._approval_calls,
         )
@@ -265,6 +283,10 @@ class Agent:
         self.events.publish(
             AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
         )
+
+    def _take_in(self, text: str) -> str:
+        """Return what may be stored of what a person wrote: no secret is, in no table and no checkpoint."""
+        return storable(self._redact(text[:LONGEST_READ]))
 
     def _lock(self, thread: str) -> asyncio.Lock:
         """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -32,8 +33,8 @@ from agent.errors import (
 )
 from agent.evidence_store import EvidenceStore, Statement
 from agent.journal import Journal
+from agent.layout import SCHEMA_VERSION
 
-SCHEMA_VERSION = 2
 _SHRINK_STEP = 500  # pages
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,9 @@ class SafeSaver(AsyncSqliteSaver):
     conn: Connection
 
     def __init__(self, conn: Connection, path: Path) -> None:
-        super().__init__(conn)
+        # Nothing but plain values and messages is ever made of what is read: a database may come from a backup, and
+        # LangGraph would by default call whatever a checkpoint names.
+        super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self._path = path
         self._held: dict[str, _Held] = {}
 
@@ -262,9 +265,15 @@ async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[
 
 
 def _try_opening(path: Path) -> None:
-    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about."""
+    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about.
+
+    A damaged one is refused and left as it is: to write to it would make that worse.
+    """
     try:
-        sqlite3.connect(path).close()
+        with closing(sqlite3.connect(path)) as db:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(" ".join(verdict.split()))
     except sqlite3.Error as error:
         raise _explain(error, path) from error
 
@@ -333,5 +342,6 @@ def _explain(error: sqlite3.Error, path: Path) -> CheckpointError:
             f"The conversation database {path} was not laid out by this version of citebot. Move the file away."
         )
     return CheckpointDamaged(
-        f"The conversation database {path} is damaged ({error}). Move the file away to start with no conversations."
+        f"The conversation database {path} is damaged ({error}). Move the file away to start with no conversations, or "
+        "bring back what was saved: citebot restore FILE --force."
     )

@@ -12,9 +12,11 @@ AgentError
 │   ├── AnswerBlocked            the provider withheld the answer
 │   ├── AnswerEmpty              an answer without content
 │   ├── AnswerMalformed          an answer that does not have the form asked for
+│   ├── AnswerLeaked             the answer held what must not leave: instructions, or a masked value
 │   ├── AnswerCut                the answer ended at the model's limit; what came before it is good
 │   └── BudgetSpent              a ceiling of the turn is reached
 ├── WebSearchError           the web cannot be searched
+├── ClassifierUnusable       the operator's classifier of injections cannot be loaded
 ├── UnknownRun               there is no unfinished run of that id
 ├── TurnTooLong              the graph went round without coming to an end
 └── CheckpointError          the conversation database
@@ -97,6 +99,12 @@ class AnswerEmpty(ModelError):
     retryable = True
 
 
+class AnswerLeaked(ModelError):
+    """The answer held what must not leave: the model's instructions, or a masked value in disguise."""
+
+    reason = "the language model's answer held what must not leave here"
+
+
 class AnswerMalformed(ModelError):
     """The answer does not have the form that was asked for."""
 
@@ -118,6 +126,10 @@ class BudgetSpent(ModelError):
 
 class WebSearchError(AgentError):
     """The search engine does not answer, or refuses."""
+
+
+class ClassifierUnusable(AgentError):
+    """The operator's classifier of injections cannot be loaded; questions are judged without it."""
 
 
 class UnknownRun(AgentError):

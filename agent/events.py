@@ -11,11 +11,13 @@ from typing import Any, Literal
 
 EventKind = Literal[
     "step_start",
+    "classified",
     "tool_start",
     "tool_end",
     "token",
     "reset",
     "evidence",
+    "flagged",
     "goal_check",
     "human_check_required",
     "iteration_complete",
@@ -35,10 +37,11 @@ class AgentEvent:
     """One thing that happened in a run; `ts` is in seconds since the epoch.
 
     Payloads: step_start `node`, `stage`; step_end `node`, `changes` (what the node wrote to the state);
-    tool_start `tool`, `args`; tool_end `tool`, `ok`, `found`; evidence `locations` (a list of `Location`);
-    token `text`; reset `text` (takes the place of all text so far); model_end `model`, `task`, `input_tokens`,
-    `output_tokens`, `seconds`, `error` (empty when it went well), one for every try; error `message`, `error` (the
-    class name); answer `answer` (an `Answer`); run_end `status`.
+    classified `result` (a `Classified`); tool_start `tool`, `args`; tool_end `tool`, `ok`, `found`; evidence
+    `locations` (a list of `Location`); flagged `source`, `count`, `rules` (passages of the evidence that give orders
+    to a model); token `text`; reset `text` (takes the place of all text so far); model_end `model`, `task`,
+    `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went well), one for every try; error `message`,
+    `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
     """
 
     kind: EventKind

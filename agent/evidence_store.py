@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 Result = TypeVar("Result")
 Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
-_TABLE = """CREATE TABLE IF NOT EXISTS evidence (
+TABLE = """CREATE TABLE IF NOT EXISTS evidence (
     thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
 
 
@@ -62,7 +62,7 @@ class EvidenceStore:
 
     async def open(self) -> None:
         """Make the table where it is missing."""
-        await self._database.write(_TABLE)
+        await self._database.write(TABLE)
 
     def of(self, thread: str) -> ThreadEvidence:
         """Return the evidence of one conversation."""

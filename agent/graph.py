@@ -10,6 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from agent.guard.hardening import harden
 from agent.nodes.aggregate import aggregate
 from agent.nodes.check_citations import check_citations
 from agent.nodes.clarify import clarify
@@ -40,7 +41,7 @@ from agent.routing import (
     after_retrieval,
     after_router,
 )
-from agent.state import AgentState
+from agent.state import AgentState, is_hardened
 
 Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
 Way = Callable[[AgentState], str]
@@ -94,10 +95,22 @@ def build_graph() -> Graph:
 
 def _add(graph: Graph, node: Node[AgentState], way: Way | None = None) -> None:
     """Add a node under its own name, with the branch that chooses where the turn goes from it."""
+    guarded = _guarded(node)
     if way is None:
-        graph.add_node(node.__name__, node)
+        graph.add_node(node.__name__, guarded)
     else:
-        graph.add_node(node.__name__, _going(node, way), destinations=get_args(get_type_hints(way)["return"]))
+        graph.add_node(node.__name__, _going(guarded, way), destinations=get_args(get_type_hints(way)["return"]))
+
+
+def _guarded(node: Node[AgentState]) -> Node[AgentState]:
+    """Give a node of a watched turn less to work with, so that none can forget to."""
+
+    @wraps(node)
+    async def run(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+        watched = runtime.override(context=harden(runtime.context)) if is_hardened(state) else runtime
+        return await node(state, watched)
+
+    return run
 
 
 def _going(node: Node[AgentState], way: Way) -> Node[Command[str]]:

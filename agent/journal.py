@@ -12,11 +12,13 @@ from agent.evidence_store import Statement, Statements
 
 RunStatus = Literal["running", "paused", "completed", "failed"]
 
-_TABLE = """CREATE TABLE IF NOT EXISTS agent_executions (
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS agent_executions (
     id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT, reply_to TEXT,
     status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'completed', 'failed')),
-    tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)"""
-_INDEX = "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)"
+    tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)",
+)
 _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at"
 
 
@@ -54,8 +56,8 @@ class Journal:
 
     async def open(self) -> None:
         """Make the table where it is missing."""
-        await self._database.write(_TABLE)
-        await self._database.write(_INDEX)
+        for statement in TABLES:
+            await self._database.write(statement)
 
     async def begin(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from agent.budget import Budget
 from agent.events import EventKind
 from agent.evidence_store import EvidenceTexts, MemoryEvidence
+from agent.guard.masked import MaskedValues
 from agent.limits import APPROVAL_CALLS
 from indexer.models import (
     CallSite,
@@ -97,6 +98,16 @@ class Redactor(Protocol):
         """Return the text with every known form of secret replaced by a placeholder, lines kept."""
 
 
+Classified = Literal["clean", "suspect", "loading", "unusable", "busy", "slow", "failed", "resting"]
+
+
+class Classifier(Protocol):
+    """Tells by a trained model whether a question is an attack; it only ever adds to what the rules say."""
+
+    async def classify(self, text: str) -> Classified:
+        """Say `clean` or `suspect`, or why neither can be said; never raises, and keeps nobody waiting for long."""
+
+
 class ToolMenu(Protocol):
     """The tools of a turn: what is offered to a model, and calls of them."""
 
@@ -106,6 +117,9 @@ class ToolMenu(Protocol):
     def needs_approval(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
 
+    def only_reads(self, name: str) -> bool:
+        """Whether the tool of that name does nothing but read the repository."""
+
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
@@ -114,11 +128,15 @@ class ToolMenu(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolOutcome:
-    """What a call brought: text with secrets masked, and references to the lines in it. Not `ok`: the text says why."""
+    """What a call brought: text with secrets masked, and references to the lines in it. Not `ok`: the text says why.
+
+    `flags` name the families of orders to a model that were found in the text, and are marked there.
+    """
 
     text: str
     refs: tuple[EvidenceRef, ...] = ()
     ok: bool = True
+    flags: tuple[str, ...] = ()
 
 
 class NoTools:
@@ -130,6 +148,10 @@ class NoTools:
 
     def needs_approval(self, name: str) -> bool:  # noqa: ARG002
         """Ask nobody."""
+        return False
+
+    def only_reads(self, name: str) -> bool:  # noqa: ARG002
+        """Know of none that does."""
         return False
 
     async def call(
@@ -222,8 +244,11 @@ class Deps:
     tools: ToolMenu = field(default_factory=NoTools)
     evidence: EvidenceTexts = field(default_factory=MemoryEvidence)
     web: WebSearch | None = None
+    classifier: Classifier | None = None
     asked: str = ""  # what the person wrote in this turn: the only words that may leave the house
     approval_calls: int = APPROVAL_CALLS
+    masked: MaskedValues = field(default_factory=MaskedValues)
+    is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.hardening`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

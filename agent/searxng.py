@@ -65,8 +65,12 @@ class SearxngSearch:
     async def _ask(self, query: str) -> bytes:
         async with self._open().stream("GET", self._url, params={"q": query, "format": "json"}) as response:
             response.raise_for_status()
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise WebSearchError(
+                    "The web cannot be searched: the server compresses its answer, which it was not asked to do."
+                )
             body = bytearray()
-            async for piece in response.aiter_bytes():
+            async for piece in response.aiter_raw():
                 body += piece
                 if len(body) > _LARGEST:
                     raise WebSearchError("The web cannot be searched: the server's answer is too long.")
@@ -76,5 +80,7 @@ class SearxngSearch:
         if self._client is None:
             from httpx import AsyncClient
 
-            self._client = AsyncClient(timeout=_SECONDS, follow_redirects=False)
+            # What is packed may unpack to anything.
+            plain = {"Accept-Encoding": "identity"}
+            self._client = AsyncClient(timeout=_SECONDS, follow_redirects=False, headers=plain)
         return self._client

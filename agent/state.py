@@ -148,6 +148,8 @@ class AgentState(TypedDict, total=False):
     gateway_reason: str
     gateway_verdict: VerdictName
     is_blocked: bool
+    # Where the evidence gives orders to a model; from the first of them on the turn is as one that is watched.
+    flagged: Annotated[list[str], newest]
 
     cleaned_query: str
     intent: Intent
@@ -202,6 +204,7 @@ def fresh_turn() -> AgentState:
         "gateway_reason": "",
         "gateway_verdict": "block",
         "is_blocked": False,
+        "flagged": [],
         "cleaned_query": "",
         "intent": "new_question",
         "is_follow_up": False,
@@ -246,6 +249,11 @@ def fresh_research() -> AgentState:
 def no_messages() -> RemoveMessage:
     """Return the change that empties `messages`."""
     return RemoveMessage(id=REMOVE_ALL_MESSAGES)
+
+
+def is_hardened(state: AgentState) -> bool:
+    """Whether the turn is to make do with less: its question is watched, or its evidence gives orders."""
+    return state.get("gateway_verdict") == "watch" or bool(state.get("flagged"))
 
 
 def where(ref: EvidenceRef | CitationRef) -> Location:

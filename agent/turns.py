@@ -14,9 +14,9 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from agent.checkpoints import SafeSaver
 from agent.errors import TurnTooLong
 from agent.graph import build_graph
+from agent.guard.size import clip, fit
 from agent.journal import Run
 from agent.limits import RECURSION_LIMIT
-from agent.nodes.security_gateway import MAX_QUESTION
 from agent.ports import CodeSearch, Deps
 from agent.state import AgentState, fresh_turn
 
@@ -142,4 +142,5 @@ def _config(thread: str) -> RunnableConfig:
 
 def storable(question: str) -> str:
     """Cut to just beyond what the gateway accepts, and drop halves of surrogate pairs, which no store takes."""
-    return question[: MAX_QUESTION + 1].encode("utf-8", "replace").decode("utf-8")
+    fitting = fit(question)
+    return (clip(question) if fitting is None else fitting).encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,10 @@
-"""Lets `python -m bot` do what `citebot` does."""
+"""Lets `python -m bot` do what `citebot` does, and import nothing from the folder that it is started in."""
+
+import sys
+
+if not sys.flags.safe_path:  # then Python put that folder first, and it may be the repository that is asked about
+    del sys.path[0]
+    sys.path.append(__file__.rsplit("/", 2)[0])
 
 from bot.cli import main
 

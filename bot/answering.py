@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +12,7 @@ from typing import cast
 from weakref import WeakValueDictionary
 
 from agent.errors import AgentError
+from agent.guard.size import MAX_QUESTION, TOO_LONG
 from agent.ports import Answer
 from agent.research.approval import decision_in
 from bot.access import AccessPolicy
@@ -21,9 +22,9 @@ from bot.commands import Commands
 from bot.descriptions import indexing, read_at
 from bot.errors import BotError, ChatError, Flooded, Refused, Unreachable, unexpected
 from bot.following import Following, runs_of, sections_for
-from bot.inbox import Inbox
+from bot.inbox import Entry, Inbox
 from bot.markdown.safety import safe
-from bot.messages import Content, IncomingMessage
+from bot.messages import Content, IncomingMessage, ThreadMessage
 from bot.observing import Observer, Outcome, Unobserved
 from bot.ports import Answerer, ChatPlatform, Repositories
 from bot.routing.asking import asking
@@ -32,20 +33,25 @@ from bot.routing.routes import Route, Unclear
 from bot.sections import Sections
 from bot.slots import Slots
 from bot.surroundings import MOST_MESSAGES, with_thread
+from bot.suspects import MAX_DEATHS
 from bot.turn_records import TurnRecords, together
 from bot.turns import Break, Turn
 from bot.usage import Usage
-from indexer.errors import IndexerError, NotIndexed
+from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.models import Progress
 
 MAX_TRIES = 3
 LATE_SECONDS = 3_600.0
 PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
-LONGEST_QUESTION = 3_900  # characters, the thread around it included; the agent takes 4,000
+LONGEST_QUESTION = MAX_QUESTION - 100  # characters, the thread around it included
 STOPPED = "Stopped, as you asked."
+SET_ASIDE = (
+    "I could not finish this one: I broke down twice while I was at it, so I have put it aside. "
+    "Ask again in other words, or leave out what was pasted."
+)
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 NOT_YOURS = "Only who asked can do that."
-TOO_LONG = "This took too long, so I stopped. Ask for something narrower, or try again."
+TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 # The routes of answers that are none.
 _OUTCOMES: Mapping[str, Outcome] = {"paused": "paused", "blocked": "blocked", "failed": "failed", "stopped": "stopped"}
 
@@ -67,7 +73,7 @@ class Desk:
     clock: Clock
     hosts: Collection[str]
     deadline: float = 150.0
-    mask: Callable[[str], str] = str  # takes secrets out of what is said about errors
+    mask: Callable[[str], str] = str  # takes secrets out of what people write, and of what is said about errors
     observer: Observer = field(default_factory=Unobserved)
 
 
@@ -94,7 +100,7 @@ class Answering:
                 raise
             cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
             turn.outcome = "stopped" if turn.reason == "stopped" else "late"
-            return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LONG)
+            return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LATE)
         except ChatError as error:
             await self._unsaid(turn, error)
             return None
@@ -113,9 +119,13 @@ class Answering:
 
     async def _content(self, turn: Turn, platform: ChatPlatform) -> Content | None:
         entry, message = turn.entry, turn.entry.message
+        if entry.deaths >= MAX_DEATHS:
+            return self._set_aside(turn)
         if entry.tries > MAX_TRIES or self._desk.clock.now() - entry.received_at > LATE_SECONDS:
             turn.gives_up, turn.outcome = True, "given_up"
             return self._sentence(INTERRUPTED)
+        if message.oversize:
+            return await self._refuse_size(turn)
         command = self.command_in(message)
         if command is not None:
             turn.outcome = "command"
@@ -126,6 +136,21 @@ class Answering:
         if command is not None:
             return self._sentence(await self._done(turn, command))
         return await self._answer(turn, platform)
+
+    def _set_aside(self, turn: Turn) -> Content:
+        """Say that a message is not tried again; nobody looks into it any more."""
+        turn.gives_up, turn.outcome, entry = True, "set_aside", turn.entry
+        log.error("%s is set aside: citebot died %d times while at it", entry.message.key, entry.deaths)
+        return self._sentence(SET_ASIDE)
+
+    async def _refuse_size(self, turn: Turn) -> Content:
+        """Say that a message is too long, to whom anything may be said at all; it counts as a question."""
+        turn.outcome, message = "refused", turn.entry.message
+        if turn.entry.tries == 1:
+            await self._desk.usage.count(message)
+        self._desk.routing.check(message)
+        log.warning("a message of %d characters is too long, and was not read", message.oversize)
+        return self._sentence(TOO_LONG)
 
     async def _count(self, command: Invocation | Misspelt, turn: Turn) -> None:
         """Count a command, but for those that make citebot do less."""
@@ -178,15 +203,19 @@ class Answering:
         return sections
 
     async def _have_indexed(self, turn: Turn, name: str) -> None:
-        """Have a repository indexed that never was. This may take longer than an answer, and shows how far it is."""
+        """Have a repository indexed that never was, or whose index is damaged.
+
+        This may take longer than an answer, and shows how far it is.
+        """
         growing, repositories = turn.draft.growing(), self._desk.repositories
-
-        def show(progress: Progress) -> None:
-            turn.reply.show(replace(growing, status=safe(indexing(name, progress), self._desk.hosts)))
-
         try:
             await repositories.peek(name)
-        except NotIndexed:
+        except NotIndexed as reason:
+            why = f"{reason} " if isinstance(reason, IndexDamaged) else ""
+
+            def show(progress: Progress) -> None:
+                turn.reply.show(replace(growing, status=safe(why + indexing(name, progress), self._desk.hosts)))
+
             await repositories.refresh(name, progress=show)
 
     async def _check_reply(self, turn: Turn) -> None:
@@ -211,8 +240,12 @@ class Answering:
         except ChatError as error:
             log.warning("a thread was not read: %s", error)
             return message.text
-        people = [each for each in thread if not each.own]
-        return with_thread(message.text, people, room=LONGEST_QUESTION)
+        return await asyncio.to_thread(self._add_thread, message.text, [each for each in thread if not each.own])
+
+    def _add_thread(self, question: str, people: Sequence[ThreadMessage]) -> str:
+        mask = self._desk.mask
+        masked = [replace(each, text=mask(each.text), author=mask(each.author)) for each in people]
+        return with_thread(question, masked, room=LONGEST_QUESTION)
 
     @asynccontextmanager
     async def _deadline(self, turn: Turn) -> AsyncIterator[None]:
@@ -243,7 +276,7 @@ class Answering:
         if not sections.is_begun:
             return self._sentence(INTERRUPTED)
         if turn.reason == "late" and (len(turn.runs) == 1 or not sections.answers):
-            return self._sentence(TOO_LONG)
+            return self._sentence(TOO_LATE)
         if turn.reason == "stopped" and len(turn.runs) > 1:
             return self._sentence(STOPPED)
         if sections.records:
@@ -292,8 +325,14 @@ class Answering:
         else:
             await self._desk.inbox.settle(turn.entry, "closed")
 
+    def is_command(self, entry: Entry) -> bool:
+        """Whether a message is a command; what has been set aside is not looked into."""
+        return entry.deaths < MAX_DEATHS and self.command_in(entry.message) is not None
+
     def command_in(self, message: IncomingMessage) -> Invocation | Misspelt | None:
-        """Read the command that a message is; None for a question."""
+        """Read the command that a message is; None for a question, and for what is too long to be read."""
+        if message.oversize:
+            return None
         names = self._desk.access.visible(message, self._desk.repositories.names())
         return parse(message.text, slash=message.kind == "command", repositories=names)
 

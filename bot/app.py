@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from agent.events import AsyncEventBus
-from agent.ports import CodeLibrary, CodeSearch, ModelSource
+from agent.ports import Classifier, CodeLibrary, CodeSearch, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.freshness import Display
@@ -21,12 +21,14 @@ from bot.occupancy import occupy
 from bot.ports import Answerer, Assistant, Index
 from bot.repository_states import RepositoryState, look
 from bot.routing.signs import Sign
-from bot.settings import RepositoryTable, Settings
+from bot.settings import GuardTable, RepositoryTable, Settings
 from indexer.models import IndexStatus
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.guard.onnx_model import OnnxModel
     from indexer.index import CodeIndex
+    from indexer.parsers.pool import ParserPool
     from indexer.remotes.clone import Clone
     from indexer.remotes.configured import RemoteRepository
     from indexer.watcher import Watcher
@@ -87,6 +89,7 @@ class Team:
 async def open_stock(settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Stock]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
     from indexer.local_heads import LocalHead
+    from indexer.parsers.pool import ParserPool
     from indexer.remotes.clone import open_clones
     from indexer.watcher import Pace, Watcher
 
@@ -95,11 +98,13 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
         stack.enter_context(await asyncio.to_thread(occupy, settings.home))
+        pool = ParserPool()
+        stack.push_async_callback(asyncio.to_thread, pool.close)
         indexes: list[CodeIndex] = []
         heads: list[LocalHead] = []
         for table in tables:
             clone = next(waiting) if table.url is not None else None
-            index = await _open_index(settings, table, stack, clone)
+            index = await _open_index(settings, table, stack, clone, pool)
             indexes.append(index)
             if clone is None:
                 heads.append(LocalHead(index.name, _path(table), branch=table.branch))
@@ -117,7 +122,8 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
 
 async def every_status(settings: Settings) -> Sequence[RepositoryState]:
     """Tell how each repository of the settings is doing; one that cannot be opened keeps none from being told."""
-    return [await _status_of(settings, table) for table in settings.repositories]
+    with await asyncio.to_thread(occupy, settings.home):
+        return [await _status_of(settings, table) for table in settings.repositories]
 
 
 async def _status_of(settings: Settings, table: RepositoryTable) -> RepositoryState:
@@ -180,7 +186,11 @@ def _path(table: RepositoryTable) -> Path:
 
 
 async def _open_index(
-    settings: Settings, table: RepositoryTable, stack: AsyncExitStack, clone: Clone | None = None
+    settings: Settings,
+    table: RepositoryTable,
+    stack: AsyncExitStack,
+    clone: Clone | None = None,
+    pool: ParserPool | None = None,
 ) -> CodeIndex:
     """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
     # `--help` and a wrong option must not wait for numpy.
@@ -202,6 +212,7 @@ async def _open_index(
         ref=(table.branch or "HEAD") if clone is None else "HEAD",
         name=table.name if clone is None else clone.name,
         web_url=table.web_url if clone is None else clone.remote.page,
+        parser_pool=pool,
     )
     stack.push_async_callback(index.aclose)
     return index
@@ -229,7 +240,6 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
     from agent.checkpoints import open_saver
     from agent.searxng import SearxngSearch
     from indexer.redaction import Redaction
-    from indexer.secrets import redact
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(open_models(settings))
@@ -237,8 +247,41 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
         web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
         if web is not None:
             stack.push_async_callback(web.aclose)
-        redaction = Redaction(redact)
-        yield Agent(library, saver, redaction, models=models, web=web, approval_calls=settings.approval_calls)
+        classifier = await stack.enter_async_context(_open_classifier(settings))
+        yield Agent(
+            library,
+            saver,
+            Redaction(masking(settings)),
+            models=models,
+            web=web,
+            classifier=classifier,
+            approval_calls=settings.approval_calls,
+        )
+
+
+@asynccontextmanager
+async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | None]:
+    """Open the operator's classifier, which goes on loading in the background; None where there is none."""
+    if settings.guard.classifier is None:
+        yield None
+        return
+    from agent.guard.classifier import BackgroundClassifier
+
+    async with BackgroundClassifier.open(
+        partial(load_classifier, settings.guard),
+        threshold=settings.guard.classifier_threshold,
+        deadline=settings.guard.classifier_ms / 1000,
+    ) as classifier:
+        yield classifier
+
+
+def load_classifier(guard: GuardTable) -> OnnxModel:
+    """Load the model of the operator's folder, which takes seconds; raises `ClassifierUnusable`."""
+    from agent.guard.onnx_model import OnnxModel
+
+    if guard.classifier is None:
+        raise AssertionError("only a classifier that is named is loaded")
+    return OnnxModel.open(guard.classifier, guard.classifier_sha256)
 
 
 def masking(settings: Settings) -> Callable[[str], str]:

@@ -5,31 +5,46 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from agent.errors import ClassifierUnusable
 from agent.ports import ChatModel, ModelSource
 from bot.database import open_database
 from bot.descriptions import freshness
 from bot.doctor import Finding, note, ok, problem, warning
 from bot.markdown.showing import one_line
+from bot.permissions import find_exposures
 from bot.ports import Repositories
 from indexer.errors import IndexerError
 from indexer.models import IndexStatus
+from indexer.processes import start_git_async
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
+_UNREAD = "Name it as shown, or move your settings to your own citebot.toml; docs/configuration.md says where that is."
+_EXPOSED = (
+    "Others could read or change what people asked. citebot itself closes the folder to them whenever it opens it; "
+    "its owner and the rights of the folders above it only you can change, with chown and chmod."
+)
+_QUESTION = "Where is the signature of a webhook checked, and what happens when the secret was rotated meanwhile?"
 _NO_MODEL = (
     "For written answers set GOOGLE_API_KEY, or CITEBOT_MODEL to provider:model and the key variable of that provider."
 )
 
 
+async def configuration(remark: str) -> Sequence[Finding]:
+    """Whether there is a citebot.toml that is not read; `remark` says so."""
+    return [warning(remark, _UNREAD)] if remark else []
+
+
 async def git() -> Sequence[Finding]:
     """Whether git can be run."""
     try:
-        process = await asyncio.create_subprocess_exec("git", "--version", stdout=asyncio.subprocess.PIPE)
+        process = await start_git_async(["--version"])
     except OSError as error:
         return [problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
     told, _ = await process.communicate()
@@ -39,19 +54,20 @@ async def git() -> Sequence[Finding]:
 
 
 async def data_folder(home: Path) -> Sequence[Finding]:
-    """Whether there is room for indexes and conversations, and whether they can be written."""
+    """Whether there is room for indexes and conversations, whether they can be written, and by whom else."""
     return await asyncio.to_thread(_data_folder, home)
 
 
 def _data_folder(home: Path) -> Sequence[Finding]:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        exposed = find_exposures(home)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home):
             free = shutil.disk_usage(home).free
     except OSError as error:
         what = f"The data folder {home} cannot be written ({error.strerror or error})."
         return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
-    return [room(home, free)]
+    return [room(home, free), *(warning(each, _EXPOSED) for each in exposed)]
 
 
 def room(home: Path, free: int) -> Finding:
@@ -98,6 +114,33 @@ async def _called(model: ChatModel) -> Finding:
             "Check its key and CITEBOT_MODEL; --debug shows the reason.",
         )
     return ok(f"The language model {wanted} answers.")
+
+
+class Scoring(Protocol):
+    """A classifier that is loaded; its calls block."""
+
+    def score(self, text: str) -> float:
+        """Return how likely a text is an attack."""
+
+
+async def classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[Finding]:
+    """Whether the operator's classifier can be loaded, and answers in time."""
+    try:
+        model = await asyncio.to_thread(load)
+    except ClassifierUnusable as error:
+        return [Finding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
+    took = await asyncio.to_thread(_time, model)
+    told = f"The classifier in {folder} is the pinned one, and takes {took:,.0f} ms for a question"
+    if took > milliseconds:
+        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
+        return [warning(f"{told}; it has {milliseconds}.", advice)]
+    return [ok(f"{told}.")]
+
+
+def _time(model: Scoring) -> float:
+    began = time.perf_counter()
+    model.score(_QUESTION)
+    return 1000 * (time.perf_counter() - began)
 
 
 async def indexes(repositories: Repositories, now: float) -> Sequence[Finding]:

@@ -21,6 +21,7 @@ from agent.errors import AgentError
 from bot.data_commands import backup, restore, sweep
 from bot.errors import BotError, unexpected
 from bot.invocation import Invocation, OpenApp, Repository, complain, json_option, repo_option
+from bot.permissions import restrict_umask
 from bot.signals import Ended
 from indexer.errors import IndexerError
 
@@ -350,4 +351,5 @@ def _reason(error: Exception) -> str:
 
 def main() -> None:
     """Run as a program."""
+    restrict_umask()
     sys.exit(run(sys.argv[1:]))

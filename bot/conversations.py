@@ -16,7 +16,7 @@ from bot.answering import NOT_YOURS, Answering, Desk
 from bot.drafts import Draft
 from bot.errors import BotError, ChatError, InboxError
 from bot.inbox import Entry
-from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press
+from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press, fit_message
 from bot.observing import Load, Stages
 from bot.owners import is_gone
 from bot.ports import ChatPlatform
@@ -24,6 +24,7 @@ from bot.replies import Reply
 from bot.routing.asking import number_in
 from bot.sharing import Sharing
 from bot.slots import Slots
+from bot.suspects import Suspects
 from bot.threads import Threads
 from bot.turns import Break, Turn, still_under_way
 from bot.ways import Ways
@@ -56,6 +57,7 @@ class Conversations:
         self._answering = Answering(desk, self._slots)
         self._turns: dict[int, Turn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
+        self._suspects = Suspects()
         self._sharing = Sharing(desk.access)
         self._group: asyncio.TaskGroup | None = None
 
@@ -93,13 +95,16 @@ class Conversations:
     async def receive(self, message: IncomingMessage) -> Receipt:
         """Store a message, and begin to answer it; a message that is not for citebot is left alone.
 
-        Where nothing may be answered, only who names citebot is told so.
+        Where nothing may be answered, only who names citebot is told so. Of a message that is too long no more is known
+        from here on than that it is.
         """
+        message = fit_message(message)
         refused = message.kind == "follow_up" and not self._desk.access.is_open(message)
         if not await self._threads.concerns(message) or refused:
             return "ignored"
         if await self._desk.inbox.find(message.key) is not None:
             return "duplicate"
+        message = self._mask(message)
         conversation = await self._threads.enter(message)
         message = await self._desk.routing.completed(message, conversation)
         entry = await self._desk.inbox.store(message, conversation)
@@ -114,6 +119,7 @@ class Conversations:
 
     async def edited(self, message: IncomingMessage) -> None:
         """Answer an edited question again, in the same reply; what was no question before may be one now."""
+        message = fit_message(message)
         entry = await self._desk.inbox.find(message.key)
         if entry is None:
             if message.kind != "follow_up":
@@ -121,7 +127,7 @@ class Conversations:
             return
         await self._supersede(entry.id)
         await self._desk.routing.close(entry.run_id)
-        revised = await self._desk.inbox.revise(message)
+        revised = await self._desk.inbox.revise(self._mask(message))
         if revised is not None:
             self._begin(revised)
 
@@ -167,6 +173,11 @@ class Conversations:
         await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))
         return ""
 
+    def _mask(self, message: IncomingMessage) -> IncomingMessage:
+        """Take secrets out of a message before anything of it is stored: people paste keys."""
+        mask = self._desk.mask
+        return replace(message, text=mask(message.text), author_name=mask(message.author_name))
+
     async def stop(self, conversation: str) -> bool:
         """End the answers under way in a conversation, in this process and in others; False if there are none."""
         here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.asks]
@@ -209,20 +220,28 @@ class Conversations:
         for starting in list(self._starting.values()):
             await starting.wait()
         turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
-        for turn in await still_under_way(turns, self._desk.clock, seconds):
-            await self._break(turn, "handed over")
+        excuse = partial(self._desk.inbox.excuse, [turn.entry.run_id for turn in turns])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._patiently(excuse))
+            for turn in await still_under_way(turns, self._desk.clock, seconds):
+                await self._break(turn, "handed over")
 
     def _begin(self, entry: Entry) -> None:
         if self._group is None:
             raise BotError("The conversations are not open. Use `async with conversations.open():`.")
         begins = entry.message.place.platform in self._begins_on
-        if begins and entry.id not in self._starting and entry.id not in self._turns:
+        if begins and entry.id not in self._starting and entry.id not in self._turns and self._may_begin(entry):
             self._starting[entry.id] = asyncio.Event()
             self._group.create_task(self._take(entry))
 
+    def _may_begin(self, entry: Entry) -> bool:
+        """Whether it is time for a message; one that has to wait is found again by the next sweep."""
+        busy = bool(self._starting or self._turns)
+        return self._suspects.may_begin(entry, busy=busy) or (not entry.deaths and self._answering.is_command(entry))
+
     async def _take(self, entry: Entry) -> None:
         """Claim a message and answer it."""
-        beside = self._answering.command_in(entry.message) is not None
+        beside, claimed = self._answering.is_command(entry), None
         try:
             claimed = await self._desk.inbox.claim(entry.id, beside=beside)
             if claimed is not None:
@@ -231,6 +250,8 @@ class Conversations:
             log.warning("a message waits for the database: %s", error)
         finally:
             self._started(entry.id)
+        if self._suspects.clear(entry.id) and claimed is not None:
+            await self._patiently(self._sweep)
 
     def _started(self, entry_id: int) -> None:
         starting = self._starting.pop(entry_id, None)
@@ -331,8 +352,14 @@ class Conversations:
         for owner in await self._desk.inbox.owners():
             if is_gone(owner, self._desk.inbox.owner):
                 await self._desk.inbox.take_from(owner)
-        for entry in await self._desk.inbox.unfinished():
+        await self._desk.inbox.take_expired()
+        waiting = [each for each in await self._desk.inbox.unfinished() if self._is_here(each)]
+        self._suspects.note(waiting)
+        for entry in waiting:
             self._begin(entry)
+
+    def _is_here(self, entry: Entry) -> bool:
+        return entry.message.place.platform in self._begins_on
 
 
 def _reply_of(question: IncomingMessage, press: Press, now: float) -> IncomingMessage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,19 @@ class Database:
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
 
+    async def add_column(self, table: str, column: str, kind: str) -> None:
+        """Add a column to a table that an earlier version made."""
+        if not await self._has_column(table, column):
+            try:
+                await self.write(write_addition(table, column, kind))
+            except InboxError:
+                if not await self._has_column(table, column):  # else another process was faster
+                    raise
+
+    async def _has_column(self, table: str, column: str) -> bool:
+        found = await self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
+        return bool(found)
+
     async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a query and return its first row."""
         return next(iter(await self.rows(sql, values)), None)
@@ -74,10 +87,16 @@ async def open_database(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterat
 
 
 def _try_opening(path: Path) -> None:
-    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about."""
+    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about.
+
+    A damaged one is refused and left as it is: to write to it would make that worse.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        sqlite3.connect(path).close()
+        with closing(sqlite3.connect(path)) as db:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {verdict}")
     except OSError as error:
         raise InboxError(f"The folder of the message database {path} cannot be made: {error.strerror}.") from error
     except sqlite3.Error as error:
@@ -104,6 +123,11 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
         )
 
 
+def write_addition(table: str, column: str, kind: str) -> str:
+    """Write the statement that adds a column to a table."""
+    return f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
+
+
 def explained(error: sqlite3.Error, path: Path) -> InboxError:
     """Turn an error of SQLite into a sentence that says what to do."""
     said = str(error).lower()
@@ -114,5 +138,8 @@ def explained(error: sqlite3.Error, path: Path) -> InboxError:
     if "readonly" in said or "unable to open" in said:
         return InboxError(f"The message database {path} cannot be written. Check the permissions of its folder.")
     if "malformed" in said or "not a database" in said:
-        return InboxError(f"The message database {path} is damaged. Move it away; citebot begins a new one.")
+        return InboxError(
+            f"The message database {path} is damaged. Move it away, and citebot begins a new one; or bring back what "
+            "was saved: citebot restore FILE --force."
+        )
     return InboxError(f"The message database {path} failed: {error}.")

@@ -7,6 +7,7 @@ BotError
 ├── Refused          somebody may not do what they asked for
 │   └── Flooded          they have been told so again and again: nothing is said any more
 ├── InboxError       the database of messages cannot be used
+├── FolderError      the data folder belongs to somebody else
 ├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
 └── ChatError        a platform did not do what it was asked to
     ├── RateLimited      too many calls; says when to come back
@@ -46,6 +47,10 @@ class Flooded(Refused):
 
 class InboxError(BotError):
     """The database of messages cannot be read or written; what was not stored must not be acknowledged."""
+
+
+class FolderError(BotError):
+    """The data folder belongs to another user, and cannot be trusted."""
 
 
 class BackupError(BotError):

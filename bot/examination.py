@@ -14,14 +14,14 @@ from bot.adapters.discord.workspace import Discord
 from bot.adapters.slack import checkup
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal import Terminal
-from bot.app import App, open_models, open_stock
+from bot.app import App, load_classifier, open_models, open_stock
 from bot.chat import FILE
 from bot.clock import Clock, SystemClock
 from bot.doctor import Finding
 from bot.errors import SettingsError
 from bot.invocation import OpenApp
 from bot.library import Library
-from bot.settings import Settings
+from bot.settings import GuardTable, Settings
 from bot.workplaces import discord_options
 
 
@@ -41,11 +41,13 @@ async def examine(
 
     return await doctor.examined(
         [
+            partial(checks.configuration, settings.remark),
             checks.git,
             partial(checks.data_folder, settings.home),
             partial(checks.message_database, settings.home / FILE),
             indexes,
             partial(checks.language_model, partial(open_models, settings), call=call_model),
+            partial(_classifier, settings.guard),
             partial(checkup.findings, slack_credentials(settings), clock),
             partial(_discord, settings, clock),
         ],
@@ -68,6 +70,13 @@ def slack_credentials(settings: Settings) -> checkup.Credentials:
         mode=settings.slack_mode,
         api_url=settings.slack_api_base_url or API_URL,
     )
+
+
+async def _classifier(guard: GuardTable) -> Sequence[Finding]:
+    """Whether the classifier can be used, where there is one."""
+    if guard.classifier is None:
+        return []
+    return await checks.classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
 
 
 async def _discord(settings: Settings, clock: Clock) -> Sequence[Finding]:

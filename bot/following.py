@@ -58,9 +58,9 @@ def sections_for(runs: Sequence[Run], entry: Entry, route: Route, hosts: Collect
 
 
 class Following:
-    """Lets sections follow their runs; `show` is called with what there is to be seen whenever that changes."""
+    """Lets sections follow their runs; `show` is told what makes the content whenever that would be another one."""
 
-    def __init__(self, agent: Answerer, sections: Sections, show: Callable[[Content], None]) -> None:
+    def __init__(self, agent: Answerer, sections: Sections, show: Callable[[Callable[[], Content]], None]) -> None:
         self._agent = agent
         self._sections = sections
         self._show = show
@@ -81,13 +81,13 @@ class Following:
         except (AgentError, IndexerError) as error:
             log.info("%s was not answered about: %s", run.repository, error)
             section.failure = str(error)
-        self._show(self._sections.growing())
+        self._show(self._sections.growing)
 
     async def _follow(self, run: Run, section: Section, *, recovered: bool) -> None:
         async with aclosing(self._events(run, recovered=recovered)) as events:
             async for event in events:
                 if section.take(event) and event.kind != "answer":
-                    self._show(self._sections.growing())
+                    self._show(self._sections.growing)
 
     async def _events(self, run: Run, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
         """Take the run up again where an earlier process left it; where it had not begun, begin it."""

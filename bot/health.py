@@ -26,6 +26,7 @@ class Readiness:
 
     reasons: tuple[str, ...]
     platforms: Mapping[str, str]
+    remarks: Mapping[str, str]
     store: str
     repositories: Sequence[RepositoryState]
 
@@ -39,7 +40,10 @@ class Readiness:
         return {
             "ready": self.ready,
             "reasons": list(self.reasons),
-            "platforms": {name: {"ready": not why, "sentence": why} for name, why in self.platforms.items()},
+            "platforms": {
+                name: {"ready": not why, "sentence": why or self.remarks.get(name, "")}
+                for name, why in self.platforms.items()
+            },
             "store": {"ready": not self.store, "sentence": self.store},
             "repositories": [each.record(now) for each in self.repositories],
         }
@@ -58,6 +62,7 @@ class Health:
         clock: Clock,
         watched: Callable[[], Mapping[str, Watched]] = dict,
     ) -> None:
+        self._remarks: dict[str, Callable[[], str]] = {}
         self._platforms: dict[str, Unready | str] = {name: f"{name} is not reached yet." for name in platforms}
         self._repositories = repositories
         self._watched = watched
@@ -70,9 +75,10 @@ class Health:
         """Take note of why a platform is not there yet."""
         self._platforms[platform] = reason
 
-    def hears(self, platform: str, unready: Unready) -> None:
+    def hears(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
         """Ask a platform from now on, which is listened to."""
         self._platforms[platform] = unready
+        self._remarks[platform] = remark
 
     def stores(self, check: Check | None) -> None:
         """Check the message store in this way from now on, or no more; the check raises `InboxError`."""
@@ -111,7 +117,11 @@ class Health:
         if self._ending:
             reasons.insert(0, "citebot is ending: it finishes what it answers and takes in nothing more.")
         return Readiness(
-            reasons=tuple(filter(None, reasons)), platforms=platforms, store=store, repositories=repositories
+            reasons=tuple(filter(None, reasons)),
+            platforms=platforms,
+            remarks={name: remark() for name, remark in self._remarks.items()},
+            store=store,
+            repositories=repositories,
         )
 
     async def _looked(self, name: str, watched: Mapping[str, Watched]) -> RepositoryState:

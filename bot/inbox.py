@@ -18,7 +18,7 @@ Ended = Literal["done", "closed", "withdrawn"]
 
 LEASE_SECONDS = 30.0
 
-_TABLES = (
+TABLES = (
     """CREATE TABLE IF NOT EXISTS inbox (
     id INTEGER PRIMARY KEY, platform TEXT NOT NULL, workspace TEXT NOT NULL, channel TEXT NOT NULL,
     message TEXT NOT NULL, conversation TEXT NOT NULL, body TEXT NOT NULL,
@@ -31,7 +31,10 @@ _TABLES = (
     "CREATE INDEX IF NOT EXISTS inbox_by_state ON inbox (state, conversation)",
     "CREATE TABLE IF NOT EXISTS pulse (id INTEGER PRIMARY KEY, at REAL NOT NULL)",
 )
-_COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, received_at"
+# How many processes died while a message was under way in them, and whether it is: an orderly end takes that back.
+LATER_COLUMNS = ("deaths", "under_way")
+COUNT = "INTEGER NOT NULL DEFAULT 0"
+_COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at"
 _KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
 _FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
@@ -39,13 +42,16 @@ _FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_un
         WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
         AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now))"""
 
+_BURY = "UPDATE inbox SET owner = '', deaths = deaths + under_way, under_way = 0 WHERE state = 'running'"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
     `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
-    its end, or was for what the message said before it was edited. An entry that is over keeps no text.
+    its end, or was for what the message said before it was edited. `deaths` is in how many processes it was under way
+    when they died. An entry that is over keeps no text.
     """
 
     id: int
@@ -56,6 +62,7 @@ class Entry:
     handles: tuple[MessageHandle, ...]
     tries: int
     claims: int
+    deaths: int
     received_at: float
 
 
@@ -69,8 +76,10 @@ class Inbox:
 
     async def open(self) -> None:
         """Make the table where it is missing."""
-        for statement in _TABLES:
+        for statement in TABLES:
             await self._database.write(statement)
+        for column in LATER_COLUMNS:
+            await self._database.add_column("inbox", column, COUNT)
 
     async def store(self, message: IncomingMessage, conversation: str) -> Entry | None:
         """Store a message; None where it was delivered before."""
@@ -91,7 +100,7 @@ class Inbox:
         """
         row = await self._database.row(
             "UPDATE inbox SET body = ?, state = 'received', run_id = substr(run_id, 1, 20) || ?, tries = 0, "
-            "owner = '', stop = 0, received_at = ?, updated_at = ? "
+            "deaths = 0, under_way = 0, owner = '', stop = 0, received_at = ?, updated_at = ? "
             f"WHERE {_KEY} AND state <> 'withdrawn' AND ? IN ('', run_id) RETURNING {_COLUMNS}",
             (
                 _body(message),
@@ -135,7 +144,8 @@ class Inbox:
         now = self._clock.now()
         row = await self._named(
             "UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, "
-            f"claims = claims + 1, stop = 0, updated_at = :now WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
+            "claims = claims + 1, under_way = 1, stop = 0, updated_at = :now "
+            f"WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
             owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id, beside=beside,
         )  # fmt: skip
         return _entry(row[0]) if row else None
@@ -155,7 +165,20 @@ class Inbox:
 
     async def take_from(self, owner: str) -> None:
         """Free everything that a process held, once it is known to have ended."""
-        await self._database.write("UPDATE inbox SET owner = '' WHERE state = 'running' AND owner = ?", (owner,))
+        await self._database.write(f"{_BURY} AND owner = ?", (owner,))
+
+    async def take_expired(self) -> None:
+        """Free what other processes held whose leases have run out: they have died, or do nothing any more."""
+        await self._database.write(
+            f"{_BURY} AND owner NOT IN ('', ?) AND lease_until < ?", (self.owner, self._clock.now())
+        )
+
+    async def excuse(self, runs: Collection[str]) -> None:
+        """Note that this process ends by itself: if it is killed over that, these messages have not done it."""
+        await self._database.write(
+            "UPDATE inbox SET under_way = 0 WHERE owner = ? AND run_id IN (SELECT value FROM json_each(?))",
+            (self.owner, json.dumps(list(runs))),
+        )
 
     async def note_handles(self, entry: Entry, handles: Sequence[MessageHandle]) -> None:
         """Keep of which messages the reply consists."""
@@ -185,14 +208,15 @@ class Inbox:
     async def release(self, entry: Entry) -> None:
         """Hand a message over to whichever process comes next; this was no try."""
         await self._database.write(
-            "UPDATE inbox SET owner = '', tries = max(0, tries - 1) WHERE id = ? AND run_id = ? AND owner = ?",
+            "UPDATE inbox SET owner = '', under_way = 0, tries = max(0, tries - 1) "
+            "WHERE id = ? AND run_id = ? AND owner = ?",
             (entry.id, entry.run_id, self.owner),
         )
 
     async def postpone(self, entry: Entry, seconds: float) -> None:
         """Let a message be tried again after a while."""
         await self._database.write(
-            "UPDATE inbox SET lease_until = ? WHERE id = ? AND run_id = ? AND owner = ?",
+            "UPDATE inbox SET under_way = 0, lease_until = ? WHERE id = ? AND run_id = ? AND owner = ?",
             (self._clock.now() + seconds, entry.id, entry.run_id, self.owner),
         )
 
@@ -240,7 +264,7 @@ def _body(message: IncomingMessage) -> str:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    entry_id, conversation, body, state, run_id, handles, tries, claims, received_at = row
+    entry_id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at = row
     fields = json.loads(body)
     several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}
     message = IncomingMessage(**fields | several | {"place": Place(**fields["place"])})
@@ -253,5 +277,6 @@ def _entry(row: Sequence[Any]) -> Entry:
         handles=tuple(MessageHandle(**handle) for handle in json.loads(handles)),
         tries=tries,
         claims=claims,
+        deaths=deaths,
         received_at=received_at,
     )

@@ -48,18 +48,22 @@ class Invocation:
     def serve(self, repo: Path | None) -> None:
         """Serve the platforms until the process is told to end."""
         from bot import service
+        from bot.watchdog import WatchedLoop
 
         settings = self.settings()
-        asyncio.run(until_ended(service.serve(settings, self.repository(repo, settings), complain)))
+        with asyncio.Runner(loop_factory=WatchedLoop) as runner:
+            runner.run(until_ended(service.serve(settings, self.repository(repo, settings), complain)))
 
     def settings(self) -> Settings:
-        """Read the settings, and log as they say."""
+        """Read the settings, log as they say, and tell of a citebot.toml that is not read."""
         from bot.app import masking
         from bot.logs import log_to_stderr
         from bot.settings import Settings
 
         settings = Settings.load()
         log_to_stderr("debug" if self.debug else settings.log_level, settings.log_format, masking(settings))
+        if settings.remark:
+            complain(settings.remark, logging.WARNING)
         return settings
 
     def repository(self, repo: Path | None, settings: Settings) -> Path:

@@ -13,7 +13,7 @@ from agent.ports import CodeSearch
 from bot.freshness import Display
 from bot.freshness import refresh as refreshed
 from bot.ports import Index
-from indexer.errors import IndexerError, NotIndexed, StorageLocked
+from indexer.errors import EmptyRepository, IndexerError, NotIndexed, RepositoryError, StorageLocked
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,9 @@ class Clone(Protocol):
     async def newest(self) -> object:
         """Fetch the newest commit; `IndexerError` says why that cannot be done."""
 
+    async def renew(self) -> object:
+        """Fetch everything again."""
+
 
 class Library:
     """Indexes by the names of their repositories; the first is the one meant where none is named.
@@ -80,6 +83,7 @@ class Library:
         self._display = display
         self._clones = clones or {}
         self._work: dict[str, _Work] = {}
+        self._renewed: set[str] = set()  # clones that were fetched again, and not indexed since
 
     def names(self) -> Sequence[str]:
         """Name all repositories."""
@@ -166,10 +170,25 @@ class Library:
         work = self._work.get(name)
         if work is None:
             told = _Told(self._display)
-            task = asyncio.create_task(refreshed(self._indexes[name], told, full=full))
+            task = asyncio.create_task(self._take_in(name, told, full=full))
             work = self._work[name] = _Work(task=task, told=told, full=full)
             task.add_done_callback(lambda done: self._ended(name, done))
         return work
+
+    async def _take_in(self, name: str, told: _Told, *, full: bool) -> RefreshReport:
+        """Index what is here; a clone that turns out damaged is fetched again first, but once."""
+        try:
+            report = await refreshed(self._indexes[name], told, full=full)
+        except RepositoryError as error:
+            is_empty = isinstance(error, EmptyRepository)
+            if is_empty or name not in self._clones or name in self._renewed:
+                raise
+            log.warning("%s: its clone is damaged and is fetched again: %s", name, error)
+            self._renewed.add(name)
+            await self._clones[name].renew()
+            report = await refreshed(self._indexes[name], told, full=full)
+        self._renewed.discard(name)
+        return report
 
     def _ended(self, name: str, done: asyncio.Task[RefreshReport]) -> None:
         del self._work[name]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import quote
 
+from agent.guard.size import fit
+
 MessageKind = Literal["mention", "follow_up", "direct", "command"]
 ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose"]
+LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +50,8 @@ class IncomingMessage:
     reply (a DM, an ephemeral answer). `in_thread` says that there was a thread before the message. `external` says that
     people of other organisations read the channel, or that the author is one; `mentions_others` that somebody else is
     addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the epoch. `about` are the
-    repositories that the author chose when asked which ones are meant.
+    repositories that the author chose when asked which ones are meant. `oversize` is how many characters a message had
+    that is too long to be read: nothing of its text is kept.
     """
 
     place: Place
@@ -63,12 +67,21 @@ class IncomingMessage:
     external: bool = False
     mentions_others: bool = False
     about: tuple[str, ...] = ()
+    oversize: int = 0
 
     @property
     def key(self) -> MessageKey:
         """What tells this message from all others."""
         place = self.place
         return MessageKey(platform=place.platform, workspace=place.workspace, channel=place.channel, message=self.id)
+
+
+def fit_message(message: IncomingMessage) -> IncomingMessage:
+    """Return a message whose text may be read, or that has none because it is too long."""
+    text = fit(message.text)
+    if text is None:
+        return replace(message, text="", oversize=len(message.text))
+    return message if text == message.text else replace(message, text=text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,10 +9,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from bot.messages import SendMethod
-from bot.observing import Load, Outcome, Stage
+from bot.observing import Load, Loss, Outcome, Stage
 from bot.repository_states import RepositoryState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+STALLS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 
 
@@ -33,11 +34,22 @@ class Metrics:
         self._limited = Counter(
             "citebot_rate_limited", "Times that a platform asked to wait.", ["platform", "method"], registry=registry
         )
+        self._lost = Counter(
+            "citebot_events_lost", "Events of platforms that were lost, by reason.", ["platform", "reason"],
+            registry=registry,
+        )  # fmt: skip
         self._requests = Counter(
             "citebot_web_requests", "HTTP requests, by the path that was meant.", ["path", "status"], registry=registry
         )
+        self._closed = Counter(
+            "citebot_web_connections_closed", "Connections closed by citebot, by reason.", ["reason"], registry=registry
+        )
         self._under_way = Gauge("citebot_answers_under_way", "Questions that are being answered.", registry=registry)
         self._waiting = Gauge("citebot_questions_waiting", "Questions that wait for others.", registry=registry)
+        self._stalls = Histogram(
+            "citebot_loop_stall_seconds", "Processor seconds for which the event loop was held too long.",
+            buckets=STALLS, registry=registry,
+        )  # fmt: skip
         self._indexes = _Indexes(registry)
         release = Gauge("citebot_info", "The release that runs.", ["version"], registry=registry)
         release.labels(_release()).set(1)
@@ -57,9 +69,21 @@ class Metrics:
         """Count that a platform asked to wait."""
         self._limited.labels(platform, method).inc()
 
+    def count_loss(self, platform: str, reason: Loss) -> None:
+        """Count that something a platform had to tell was not heard."""
+        self._lost.labels(platform, reason).inc()
+
     def requested(self, path: str, status: int) -> None:
         """Count an HTTP request; the path is that of the route, so that there are only so many."""
         self._requests.labels(path, str(status)).inc()
+
+    def count_closed(self, reason: str) -> None:
+        """Count a connection that was closed before it had brought a request."""
+        self._closed.labels(reason).inc()
+
+    def measure_stall(self, seconds: float) -> None:
+        """Measure for how long the event loop was held."""
+        self._stalls.observe(seconds)
 
     def text(self, load: Load, repositories: Iterable[RepositoryState], now: float) -> bytes:
         """Write everything in the text format, with the load and the indexes as they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -11,12 +12,20 @@ from bot.messages import Content, SendMethod
 # The first message of the reply is there; it shows text of the answer; it is final.
 Stage = Literal["sign_of_life", "first_text", "settled"]
 
-# `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `superseded`: edited, deleted or
-# taken by another process; `handed_over`: the next process goes on with it.
+# `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `set_aside`: under way in processes
+# that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process goes on with it.
 Outcome = Literal[
-    "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "unsaid", "superseded",
-    "handed_over", "command",
+    "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "set_aside", "unsaid",
+    "superseded", "handed_over", "command",
 ]  # fmt: skip
+
+# Why something that a platform had to tell was not heard: it could not be read; the platform held it back.
+Loss = Literal["malformed", "rate_limited"]
+CountLoss = Callable[[Loss], None]
+
+
+def ignore_loss(_: Loss) -> None:
+    """Count nothing."""
 
 
 class Observer(Protocol):

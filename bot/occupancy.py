@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import BackupError
+from bot.permissions import secure_folder
 
 LOCK = "in_use.lock"
 
 
 def occupy(home: Path) -> AbstractContextManager[object]:
-    """Use a data folder until the context is closed; `BackupError` while a backup is being restored into it.
+    """Use a data folder until the context is closed, for its owner alone.
 
-    Where no lock can be had, as in a folder that is read-only, the folder is used without one.
+    `BackupError` while a backup is being restored into it, `FolderError` where it is somebody else's. Where no lock
+    can be had, as in a folder that is read-only, the folder is used without one.
     """
     try:
         file = _opened(home)
@@ -47,5 +49,5 @@ def take_alone(home: Path) -> AbstractContextManager[object]:
 
 
 def _opened(home: Path) -> IO[bytes]:
-    home.mkdir(parents=True, exist_ok=True)
+    secure_folder(home)
     return (home / LOCK).open("ab")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from bot.app import Team, masking
 from bot.clock import Clock
+from bot.connections import Connections
 from bot.errors import SettingsError
 from bot.health import Health
 from bot.metrics import Metrics
@@ -18,18 +19,25 @@ from bot.run_metrics import RunMetrics
 from bot.settings import Settings
 from bot.web import Doors, application, served
 
+LOOPBACK = "127.0.0.1"
+MOST_LOCAL = 32  # connections of those who look after the process
+
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operations:
-    """What the platforms report to, and the doors that they hear through; no `address` where nothing listens."""
+    """What the platforms report to, and the doors that they hear through; an address is empty where nothing listens.
+
+    `metrics_address` is reached from this machine alone.
+    """
 
     metrics: Metrics
     health: Health
     probes: Probes
     doors: Doors
     address: str
+    metrics_address: str
 
 
 @asynccontextmanager
@@ -45,23 +53,41 @@ async def open_operations(
     health = Health(
         platforms, team.stock.library, clock, watched=lambda: {each.repository: each for each in watcher.status()}
     )
-    probes = Probes(health=health, metrics=metrics, clock=clock, mask=masking(settings))
+    token = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
+    probes = Probes(health=health, metrics=metrics, clock=clock, mask=masking(settings), token=token)
     entrance = Doors()
-    server = application()
+    server, local = application(), application()
     probes.join(server)
+    probes.join_local(local)
     for path in doors:
         server.router.add_post(path, entrance.receive)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(_following(team, RunMetrics(metrics.registry, settings.prices)))
-        try:
-            listening = served(server, host=settings.web_host, port=settings.web_port)
-            address = await stack.enter_async_context(listening)
-        except SettingsError as error:
-            if doors:
-                raise
-            address = ""
-            log.warning("%s Until then /healthz, /readyz and /metrics are missing; questions are answered.", error)
-        yield Operations(metrics=metrics, health=health, probes=probes, doors=entrance, address=address)
+        connections = Connections(count_closed=metrics.count_closed)
+        listening = served(server, host=settings.web_host, port=settings.web_port, connections=connections)
+        address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors))
+        listening = served(
+            local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
+            advice="Set CITEBOT_METRICS_PORT (0 takes any port that is free).",
+        )  # fmt: skip
+        metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
+        yield Operations(
+            metrics=metrics, health=health, probes=probes, doors=entrance,
+            address=address, metrics_address=metrics_address,
+        )  # fmt: skip
+
+
+async def _enter(
+    stack: AsyncExitStack, listening: AbstractAsyncContextManager[str], missing: str, *, needed: bool
+) -> str:
+    """Begin to listen, and return where; nowhere, with a warning, where that fails and is not needed."""
+    try:
+        return await stack.enter_async_context(listening)
+    except SettingsError as error:
+        if needed:
+            raise
+        log.warning("%s Until then %s are missing; questions are answered.", error, missing)
+        return ""
 
 
 @asynccontextmanager

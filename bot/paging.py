@@ -5,6 +5,8 @@ add to a stream, which takes nothing back.
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +15,7 @@ from bot.markdown.splitting import LEAST, split, units
 from bot.messages import Attachment, Content
 
 FRAME = 16  # units that a platform may put around status and footer
+_SIGN = re.compile(r"[ `\[\]<>]")
 _FULL = "The whole answer is too long for messages; it is in the file."
 
 
@@ -53,13 +56,12 @@ def stable(text: str) -> str:
     line_start = text.rfind("\n") + 1
     if fence_at(text, line_start) is not None:
         return text[:line_start]
-    end = len(text)
-    while end > line_start:
-        end = max(line_start, text.rfind(" ", line_start, end) + 1)
-        line = text[line_start:end]
-        if line.count("`") % 2 == 0 and line.count("[") == line.count("]") and line.count("<") == line.count(">"):
-            break
-        end -= 1
+    end = line_start
+    seen = Counter[str]()
+    for found in _SIGN.finditer(text, line_start):
+        seen[found[0]] += 1
+        if found[0] == " " and seen["`"] % 2 == 0 and seen["["] == seen["]"] and seen["<"] == seen[">"]:
+            end = found.end()
     return text[:end]
 
 

@@ -63,9 +63,9 @@ class Presence:
         """Open a platform, take up what was left there, and hear people."""
         place = await self._reached(name, partial(opening.open, self._clock), stack)
         await stack.enter_async_context(self._ear.conversations.on(name, place.platform))
-        self._health.hears(name, place.unready)  # which can tell already what it waits for
+        self._health.hears(name, place.unready, place.remark)  # which can tell already what it waits for
         await self._reached(name, partial(place.hear, self._ear), stack)
-        self._health.hears(name, place.unready)
+        self._health.hears(name, place.unready, place.remark)
         self._tried.add(name)
         self._say(f"In {place.where}.{self._greeting}")
         self._greeting = ""

@@ -14,7 +14,7 @@ from bot import records
 from bot.adapters.console import ConsoleChat, Lines, PipedLines, PromptedLines
 from bot.adapters.terminal import Terminal
 from bot.adapters.trace import Trace
-from bot.app import App
+from bot.app import App, masking
 from bot.freshness import keep_current
 from bot.lookups import Outcome
 from bot.ports import Assistant
@@ -62,7 +62,7 @@ async def converse(app: App, terminal: Terminal, stream: TextIO, *, interactive:
         terminal.write(
             f"citebot {version('citebot')} on {found.repository} at {(found.commit or '')[:7]}. /help helps."
         )
-        lines = PromptedLines(app.settings.home / "console_history", terminal.note)
+        lines = PromptedLines(app.settings.home / "console_history", terminal.note, masking(app.settings))
     async with app.open_assistant() as assistant:
         chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive)
         good = await chat.run()

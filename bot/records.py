@@ -13,6 +13,9 @@ from agent.ports import Answer
 from bot.markdown import one_line, place
 from bot.repository_states import RepositoryState
 from indexer.models import CallSite, Definition, Hit, IndexStatus, RefreshReport
+from indexer.parsers.plain_files import WHY
+
+_MOST_PLAIN = 10  # files that are named
 
 
 def to_json(record: Mapping[str, Any]) -> str:
@@ -131,6 +134,7 @@ def status_lines(status: IndexStatus) -> str:
     rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
     if status.skipped:
         rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
+    rows += [("plain text", text) for text in _list_plain_files(status)]
     rows += [("warning", one_line(warning)) for warning in status.warnings]
     return "\n".join(f"{name:<12}{value}" for name, value in rows)
 
@@ -164,6 +168,12 @@ def _indexed(status: IndexStatus) -> str:
     if status.commits_behind:
         text += f", {status.commits_behind:,} commit{'s' * (status.commits_behind != 1)} behind HEAD"
     return text
+
+
+def _list_plain_files(status: IndexStatus) -> list[str]:
+    told = [f"{one_line(each.path)}: {WHY[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
+    more = len(status.plain_files) - len(told)
+    return [*told, f"and {more:,} more"] if more else told
 
 
 def _contents(status: IndexStatus) -> str:

@@ -7,7 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from bot.errors import (
     ChatError,
@@ -30,6 +31,7 @@ Note = Callable[[Sequence[MessageHandle]], Awaitable[None]]
 Taken = Callable[[MessageHandle], Awaitable[bool]]
 TRIES = 4  # of a finished reply, where calls get no answer
 _TINY = 1e-3
+LONG = 4_000  # characters, from which on a text is cut beside what else there is to do
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
 
 log = logging.getLogger(__name__)
@@ -83,7 +85,7 @@ class Reply:
         self._stream: LiveStream | None = None
         self._streamed = ""
         self._limit = ways.platform.capabilities.max_units
-        self._newest = Content()
+        self._newest: Content | Callable[[], Content] = Content()
         self._changed = asyncio.Event()
         self._sending = asyncio.Lock()
         self._closing = False
@@ -103,8 +105,11 @@ class Reply:
                 await self._deliver(content, final=False, patient=True)
             self._on_shown(content)
 
-    def show(self, content: Content) -> None:
-        """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes."""
+    def show(self, content: Content | Callable[[], Content]) -> None:
+        """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
+
+        What makes a content is called when it is sent: an answer grows far more often than people are shown it.
+        """
         self._newest = content
         self._changed.set()
 
@@ -173,7 +178,7 @@ class Reply:
                 return
             self._prepaid = paid
             self._changed.clear()
-            content = self._newest
+            content = self._newest() if callable(self._newest) else self._newest
             try:
                 await self._deliver(content, final=False, patient=False)
             except RateLimited:
@@ -232,7 +237,7 @@ class Reply:
     async def _by_stream(self, stream: LiveStream, content: Content, *, final: bool) -> bool:
         """Add what is new to the stream; False where that does not make it show the content."""
         text = content.text if final else stable(content.text)
-        laid = pages(content, self._limit, utf16=self._platform.capabilities.utf16)
+        laid = await self._lay_out(content)
         if len(laid) > 1 or not text.startswith(self._streamed):
             return False
         new = text[len(self._streamed) :]
@@ -264,7 +269,7 @@ class Reply:
         able = self._platform.capabilities
         if not able.edits and not final:
             return
-        wanted = pages(content, self._limit, utf16=able.utf16, fixed=self._fixed_text, most=able.max_parts, final=final)
+        wanted = await self._lay_out(content, fixed=self._fixed_text, most=able.max_parts, final=final)
         for number, page in enumerate(wanted):
             if number >= len(self._parts) and not await self._recovered():
                 await self._post(page)
@@ -273,6 +278,11 @@ class Reply:
                 return
         self._source = content.text
         await self._drop_parts(len(wanted))
+
+    async def _lay_out(self, content: Content, **how: Any) -> Sequence[Page]:
+        """Lay a content out as messages; while that takes a while, others are heard."""
+        lay_out = partial(pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
+        return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
     async def _change(self, number: int, page: Page) -> bool:
         """Change a message; False where it could not be changed, and has been deleted or given up."""

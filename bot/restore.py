@@ -14,6 +14,7 @@ from bot.errors import BackupError
 from bot.manifest import DATABASES, Manifest, Unfit
 from bot.occupancy import LOCK, take_alone
 from bot.packed import Packed
+from bot.restored_databases import check_databases
 from indexer.folders import REPOSITORIES
 
 DRAFT = ".restoring"  # on the disk of the data folder, so that moving is nothing but renaming
@@ -53,6 +54,7 @@ def _unpacked(backup: Packed, home: Path, draft: Path) -> None:
     new.mkdir(parents=True)
     old.mkdir()
     backup.unpack(new)
+    check_databases(new)
     leaving = [home / name for name in _replaced(backup.manifest) if (home / name).exists()]
     _move([(path, old / path.name) for path in leaving] + [(path, home / path.name) for path in new.iterdir()])
 

@@ -1,4 +1,4 @@
-"""What is counted of the agent's runs: nodes, routes, guard verdicts, tools, models and what they cost."""
+"""What is counted of the agent's runs: nodes, routes, guard verdicts, flags, tools, models and what they cost."""
 
 from __future__ import annotations
 
@@ -60,6 +60,15 @@ class RunMetrics:
         self._verdicts = Counter(
             "citebot_guard_verdicts", "What the guard thought of questions.", ["verdict"], registry=registry
         )
+        self._classified = Counter(
+            "citebot_guard_classifications", "What the classifier said of questions.", ["result"], registry=registry
+        )
+        self._flags = Counter(
+            "citebot_evidence_flags",
+            "Passages of what was read that give orders to a model.",
+            ["source"],
+            registry=registry,
+        )
         self._answers = Counter(
             "citebot_runs", "Runs that came to an answer, by their route.", ["route"], registry=registry
         )
@@ -91,7 +100,9 @@ class RunMetrics:
         taking: Mapping[EventKind, Callable[[AgentEvent], None]] = {
             "step_start": self._started,
             "step_end": self._stepped,
+            "classified": self._count_classification,
             "tool_end": self._called,
+            "flagged": self._flagged,
             "model_end": self._asked,
             "answer": self._answered,
             "run_end": self._ended,
@@ -112,6 +123,9 @@ class RunMetrics:
         elif node == "security_gateway":
             self._verdicts.labels(_verdict(changes)).inc()
 
+    def _count_classification(self, event: AgentEvent) -> None:
+        self._classified.labels(str(event.payload["result"])).inc()
+
     def _routed(self, decision: Mapping[str, Any]) -> None:
         fast = "yes" if decision.get("fast_path") else "no"
         self._routes.labels(self._route(decision.get("route")), fast).inc()
@@ -121,6 +135,9 @@ class RunMetrics:
         self._tools.labels(tool).inc()
         if not event.payload["ok"]:
             self._tool_errors.labels(tool).inc()
+
+    def _flagged(self, event: AgentEvent) -> None:
+        self._flags.labels(str(event.payload["source"])).inc(int(event.payload["count"]))
 
     def _asked(self, event: AgentEvent) -> None:
         told = event.payload

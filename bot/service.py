@@ -18,6 +18,7 @@ from bot.presence import Presence, Say
 from bot.retention import Retention, swept_daily
 from bot.settings import Settings
 from bot.usage import Limits
+from bot.watchdog import watch_loop
 from bot.watched import WatchedRepositories
 from bot.webhooks.endpoint import push_webhook
 from bot.workplaces import Ear, Opening, openings
@@ -53,11 +54,13 @@ async def serve(settings: Settings, repository: Path, say: Say) -> None:
         swept_daily(retention(settings, team).sweep, clock),
     ):
         listening = f" Listening at {operations.address}." if operations.address else ""
-        greeting = f"{listening} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it."
+        metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
+        greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it."
         presence = Presence(opening, ear, operations.health, clock, say=say, greeting=greeting)
         _spare_the_collector()
-        async with beside(presence.run()):
-            await _until_ended(operations)
+        with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
+            async with beside(presence.run()):
+                await _until_ended(operations)
 
 
 def _spare_the_collector() -> None:
@@ -109,7 +112,13 @@ async def _answering(settings: Settings, team: Team, operations: Operations, clo
         operations.health.stores(core.check_store)
         operations.probes.load = lambda: core.load
         try:
-            yield Ear(conversations=core, repositories=repositories, access=settings.access, server=operations.doors)
+            yield Ear(
+                conversations=core,
+                repositories=repositories,
+                access=settings.access,
+                server=operations.doors,
+                count_loss=metrics.count_loss,
+            )
         finally:
             operations.health.stores(None)
 

@@ -33,18 +33,17 @@ from pydantic_settings import (
 )
 
 from bot.access import AccessPolicy
+from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
 from bot.errors import SettingsError
 
 PREFIX = "CITEBOT_"
-FILE_NAME = "citebot.toml"
-# These say where settings are read from, so they are not settings themselves.
-CONFIG_VARIABLE = "CITEBOT_CONFIG"
+# Like `CONFIG_VARIABLE`, it says where settings are read from, so it is no setting itself.
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
-TABLES = ("access", "prices", "repositories")
-# Values of the variables that tables name.
-_RESOLVED = ("tokens",)
+TABLES = ("access", "guard", "prices", "repositories")
+# Not settings: values of the variables that tables name, and what is to be said of a file that is not read.
+_RESOLVED = ("tokens", "remark")
 
 NO_MODEL = "none"
 _MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
@@ -97,10 +96,12 @@ Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 Channels = tuple[Annotated[str, Field(pattern=r"^[^\s*]+$")], ...]
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
+SHA256 = r"^[0-9A-Fa-f]{64}$"
 Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
     HTTP: "This is no address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is no address. It has to begin with ws:// or wss://, followed by a host",
+    SHA256: "This is no SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
 }
 
 
@@ -139,11 +140,22 @@ class Price(BaseModel):
     output: float = Field(ge=0, allow_inf_nan=False)
 
 
+class GuardTable(BaseModel):
+    """The table `[guard]`: a classifier that looks at questions beside the rules, and how it is trusted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    classifier: Folder | None = None
+    classifier_sha256: Annotated[str, Field(pattern=SHA256)] | None = None
+    classifier_threshold: float = Field(default=0.92, gt=0, lt=1)
+    classifier_ms: int = Field(default=150, ge=10, le=5000)
+
+
 class Settings(BaseSettings):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
-    Keys, tokens, addresses and all of Slack are read from the environment alone: a citebot.toml is found in whatever
-    directory citebot is started in, and must not be able to send a key or a question to an address of its choice.
+    Keys, tokens, addresses and all of Slack are read from the environment alone: no file must be able to send a key or
+    a question to an address of its choice. A citebot.toml that nobody named may set still less (`bot.config_file`).
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
@@ -174,14 +186,19 @@ class Settings(BaseSettings):
     questions_per_minute: int = Field(default=10, gt=0)
     questions_per_day: int = Field(default=300, gt=0)
     link_hosts: Globs = ()
+    guard: GuardTable = Field(default_factory=GuardTable)
     web_host: str = Field(default="127.0.0.1", min_length=1)
     web_port: int = Field(default=8080, ge=0, le=65_535)
+    metrics_port: int = Field(default=8081, ge=0, le=65_535)
+    metrics_token: SecretStr | None = Field(default=None, min_length=16, validation_alias="CITEBOT_METRICS_TOKEN")
     access: Annotated[SkipValidation[AccessPolicy], BeforeValidator(_access)] = Field(default_factory=AccessPolicy)
     repositories: tuple[RepositoryTable, ...] = ()
     tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
+    remark: str = ""
     poll_seconds: float = Field(default=60.0, ge=5, le=86_400)
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
     prices: dict[Annotated[str, AfterValidator(_model)], Price] = Field(default_factory=dict)
+    stall_seconds: float = Field(default=0.05, ge=0.005, le=60)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
@@ -215,14 +232,17 @@ class Settings(BaseSettings):
         """Read the environment and citebot.toml; `SettingsError` lists everything that is wrong with them."""
         directory = directory or Path.cwd()
         variables = _variables(os.environ if environ is None else environ, directory)
-        file = _config_file(variables, directory)
-        from_file = _read_toml(file) if file else {}
+        config = choose_config(variables.get(CONFIG_VARIABLE), directory, platformdirs.user_config_path("citebot"))
+        from_file = _read_toml(config.path) if config.path else {}
         from_variables = _read_variables(cls, variables)
         problems = _misspelt_variables(variables)
         problems += [f"{FILE_NAME}: {_unknown_key(key)}" for key in from_file if key not in file_keys()]
+        if refused := config.find_refused(from_file):
+            problems.append(config.explain_refusal(refused))
         known = {key: value for key, value in from_file.items() if key in file_keys()}
+        tokens = _tokens(known.get("repositories"), variables)
         try:
-            settings = cls(**(known | from_variables), tokens=_tokens(known.get("repositories"), variables))
+            settings = cls(**(known | from_variables), tokens=tokens, remark=config.remark)
         except ValidationError as error:
             problems += [_problem(detail, from_variables) for detail in error.errors()]
             raise SettingsError(_listed(problems)) from None  # the cause would print the values
@@ -262,24 +282,11 @@ def _variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     named = environ.get(DOTENV_VARIABLE)
     if not named:
         return dict(environ)
-    path = _named_file(DOTENV_VARIABLE, named, directory)
-    from_file = {key: value for key, value in dotenv_values(path, interpolate=False).items() if value}
-    return from_file | dict(environ)
-
-
-def _config_file(variables: Mapping[str, str], directory: Path) -> Path | None:
-    named = variables.get(CONFIG_VARIABLE)
-    if not named:
-        path = directory / FILE_NAME
-        return path if path.is_file() else None
-    return _named_file(CONFIG_VARIABLE, named, directory)
-
-
-def _named_file(variable: str, named: str, directory: Path) -> Path:
     path = directory / named
     if not path.is_file():
-        raise SettingsError(f"{variable} names {path}, which is not there. Create it or unset the variable.")
-    return path
+        raise SettingsError(f"{DOTENV_VARIABLE} names {path}, which is not there. Create it or unset the variable.")
+    from_file = {key: value for key, value in dotenv_values(path, interpolate=False).items() if value}
+    return from_file | dict(environ)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -316,8 +323,14 @@ def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     in_file = key in file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
     where = f"{FILE_NAME}: {_place(detail['loc'])}" if in_file else variable
-    said = _WANTED.get(detail.get("ctx", {}).get("pattern", ""), detail["msg"].removeprefix("Value error, "))
-    return f"{where}: {said}."
+    return f"{where}: {_say_what_is_wanted(detail)}."
+
+
+def _say_what_is_wanted(detail: ErrorDetails) -> str:
+    limits = detail.get("ctx", {})
+    if detail["type"] == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
+        return f"This is too short. It has to have at least {limits['min_length']} characters"
+    return _WANTED.get(limits.get("pattern", ""), detail["msg"].removeprefix("Value error, "))
 
 
 def _place(loc: Sequence[int | str]) -> str:
@@ -329,7 +342,9 @@ def _unknown_key(key: str) -> str:
     if key.upper() in variable_names():
         return f"{key} may only be set as the variable {key.upper()}."
     match = difflib.get_close_matches(key, file_keys(), n=1)
-    return f"{key} is not a setting. " + (f"Did you mean {match[0]}?" if match else f"It has {', '.join(file_keys())}.")
+    return f"{key} is not a setting. " + (
+        f"Did you mean {match[0]}?" if match else f"The settings are {', '.join(file_keys())}."
+    )
 
 
 def _listed(problems: list[str]) -> str:

@@ -12,7 +12,7 @@ from bot.messages import IncomingMessage, Place
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
 EXCHANGES = 4  # messages in which another person's word makes a thread theirs
 
-_TABLE = """CREATE TABLE IF NOT EXISTS threads (
+TABLE = """CREATE TABLE IF NOT EXISTS threads (
     key TEXT PRIMARY KEY, conversation TEXT NOT NULL, takes_part INTEGER NOT NULL DEFAULT 0,
     muted INTEGER NOT NULL DEFAULT 0, repository TEXT, people TEXT NOT NULL DEFAULT '[]', last_at REAL NOT NULL)"""
 
@@ -39,7 +39,7 @@ class Threads:
 
     async def open(self) -> None:
         """Make the table where it is missing."""
-        await self._database.write(_TABLE)
+        await self._database.write(TABLE)
 
     async def concerns(self, message: IncomingMessage) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.

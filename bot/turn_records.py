@@ -15,7 +15,7 @@ from bot.database import Database
 
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
-_TABLES = (
+TABLES = (
     """CREATE TABLE IF NOT EXISTS turns (
     run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation, at)",
@@ -29,7 +29,8 @@ _TABLES = (
 class TurnRecord:
     """How an answer came about; `person` asked for it, and tokens are those of all model calls together.
 
-    `why` tells how its repository was found. An answer about several names them in `repositories` as well.
+    `why` tells how its repository was found. An answer about several names them in `repositories` as well. `watched`
+    is the guard's verdict, `flagged` the number of passages of the evidence that gave orders.
     """
 
     repository: str
@@ -45,6 +46,8 @@ class TurnRecord:
     person: str = ""
     why: str = ""
     repositories: tuple[str, ...] = ()
+    watched: bool = False
+    flagged: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +66,8 @@ class Tally:
 
     def __init__(self) -> None:
         self._files: dict[str, None] = {}
-        self._calls = self._input = self._output = 0
+        self._calls = self._input = self._output = self._flagged = 0
+        self._watched = False
 
     def take(self, event: AgentEvent) -> None:
         """Bring in what an event tells."""
@@ -73,6 +77,10 @@ class Tally:
             self._calls += 1
             self._input += int(event.payload.get("input_tokens") or 0)
             self._output += int(event.payload.get("output_tokens") or 0)
+        elif event.kind == "flagged":
+            self._flagged += int(event.payload["count"])
+        elif event.kind == "step_end":
+            self._watched = self._watched or event.payload["changes"].get("gateway_verdict") == "watch"
 
     def record(self, answer: Answer, *, person: str = "") -> TurnRecord:
         """Return what is to be kept of the turn."""
@@ -88,6 +96,8 @@ class Tally:
             input_tokens=self._input,
             output_tokens=self._output,
             person=person,
+            watched=self._watched,
+            flagged=self._flagged,
         )
 
 
@@ -107,6 +117,8 @@ def together(records: Sequence[TurnRecord]) -> TurnRecord:
         input_tokens=sum(each.input_tokens for each in records),
         output_tokens=sum(each.output_tokens for each in records),
         repositories=tuple(each.repository for each in records),
+        watched=any(each.watched for each in records),
+        flagged=sum(each.flagged for each in records),
     )
 
 
@@ -119,7 +131,7 @@ class TurnRecords:
 
     async def open(self) -> None:
         """Make the tables where they are missing."""
-        for statement in _TABLES:
+        for statement in TABLES:
             await self._database.write(statement)
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:

@@ -9,7 +9,7 @@ from bot.database import Database
 from bot.errors import Flooded, Refused
 from bot.messages import IncomingMessage
 
-_TABLE = """CREATE TABLE IF NOT EXISTS usage (
+TABLE = """CREATE TABLE IF NOT EXISTS usage (
     person TEXT NOT NULL, period TEXT NOT NULL, ends REAL NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (person, period))"""
 _MINUTE, _DAY = 60, 86_400
@@ -34,7 +34,7 @@ class Usage:
 
     async def open(self) -> None:
         """Make the table where it is missing, and drop what is over."""
-        await self._database.write(_TABLE)
+        await self._database.write(TABLE)
         await self.forget_old()
 
     async def forget_old(self) -> None:

@@ -9,12 +9,13 @@ from functools import partial
 
 from bot.access import AccessPolicy
 from bot.adapters.discord.workspace import Discord, DiscordOptions
-from bot.adapters.slack.connections import PATH, Server
+from bot.adapters.slack.endpoint import PATH, Server
 from bot.adapters.slack.workspace import Slack, SlackOptions
 from bot.app import masking
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.errors import SettingsError
+from bot.observing import Loss
 from bot.ports import ChatPlatform, Repositories
 from bot.settings import Settings
 
@@ -32,18 +33,21 @@ class Ear:
     repositories: Repositories
     access: AccessPolicy
     server: Server
+    count_loss: Callable[[str, Loss], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
     """A platform that citebot is on. Once the context of `hear` is open, and for as long as it is, people are heard.
 
-    `unready` says why they cannot be heard at the moment; nothing where all is well.
+    `unready` says why they cannot be heard at the moment; nothing where all is well. `remark` says what is worth
+    knowing all the same.
     """
 
     platform: ChatPlatform
     where: str
     unready: Callable[[], Awaitable[str]]
+    remark: Callable[[], str] = str
     hear: Callable[[Ear], AbstractAsyncContextManager[None]]
 
 
@@ -87,7 +91,10 @@ async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace
             platform=slack.platform,
             where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
             unready=slack.unready,
-            hear=lambda ear: slack.listening(ear.conversations, ear.repositories, ear.access, ear.server),
+            remark=slack.remark,
+            hear=lambda ear: slack.listening(
+                ear.conversations, ear.repositories, ear.access, ear.server, partial(ear.count_loss, "slack")
+            ),
         )
 
 
@@ -110,5 +117,7 @@ async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[Workp
             platform=discord.platform,
             where=f"Discord as {discord.name}",
             unready=discord.unready,
-            hear=lambda ear: discord.listening(ear.conversations, ear.repositories, ear.access),
+            hear=lambda ear: discord.listening(
+                ear.conversations, ear.repositories, ear.access, partial(ear.count_loss, "discord")
+            ),
         )

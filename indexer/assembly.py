@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,33 +11,20 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.models import Chunk, FileEntry, ParsedFile, Symbol
+from indexer.bags import Bag
+from indexer.models import FileEntry, ParsedFile, Symbol
 from indexer.paths import folder, topic, traits
-from indexer.postings import Bag, PostingsBuilder
+from indexer.postings import PostingsBuilder
 from indexer.rows import Rows, offsets
 from indexer.segment import Floats, Segment
 from indexer.snapshot import Snapshot
 from indexer.tables import ChunkTable, DefinitionTable, FileTable, Longs, Strings, Tables, strings
-from indexer.tokens import identifier_tokens, path_tokens, tokenize
+from indexer.tokens import identifier_tokens, tokenize
 from indexer.vocabulary import Vocabulary
 
-_PATH_WEIGHT = 3  # how often the path's tokens are counted in each of a file's chunks
-_NAME_WEIGHT = 2  # and how often those of the definitions and the scope
 _TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})
 
 Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-def bags_of(path: str, parsed: ParsedFile) -> tuple[Bag, ...]:
-    """Count the tokens of each chunk of a file, with those of its path, its scope and the names it defines."""
-    of_path = path_tokens(path) * _PATH_WEIGHT
-    return tuple(
-        Counter(tokenize(chunk.text) + of_path + _name_tokens(chunk) * _NAME_WEIGHT) for chunk in parsed.chunks
-    )
-
-
-def _name_tokens(chunk: Chunk) -> list[str]:
-    return [token for name in chunk.names for token in identifier_tokens(name)] + tokenize(chunk.scope)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,8 +14,16 @@ _Mark = Literal["generated", "vendored"]
 _MARKS: dict[str, _Mark] = {"linguist-generated": "generated", "linguist-vendored": "vendored"}
 _NAME = ".gitattributes"
 _LINE = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s#"]\S*))[ \t]+(.*)')
-_TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]]*\]|\\.|.", re.DOTALL)
+_TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[|\\.|.", re.DOTALL)
+_CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 _WILD = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.*", "?": "[^/]"}
+_LONGEST_LINE = 2048  # characters; git too passes over a longer one
+_MOST_PATTERNS = 2_000
+_MOST_CHARACTERS = 60_000  # of all patterns together, which each path is held against
+_DEEPEST = 100  # folders within folders whose own file is looked for
+_BATCH = 250  # patterns that are matched at once: RE2 has memory for so many, unless they are odd
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,34 +37,50 @@ class Marks:
 UNMARKED = Marks()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pattern:
+    folder: str
+    glob: str
+    declared: dict[_Mark, bool]
+
+
 class Attributes:
     """The linguist attributes of one commit.
 
-    The patterns come with the repository, so that they run on RE2, where none of them can take long.
+    The patterns come with the repository, so that they run on RE2, where none of them can take long, and only so many
+    count.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """`files` maps the path of each `.gitattributes` to its text."""
-        options = re2.Options()
-        options.log_errors = False
-        self._patterns = re2.Set.FullMatchSet(options)
-        self._declared: list[dict[_Mark, bool]] = []
-        # The nearest file decides, and within it the last line: what comes later in this order.
-        for path in sorted(files, key=lambda path: path.count("/")):
-            for glob, declared in _lines(files[path]):
-                if _added(self._patterns, _expression(path.rpartition("/")[0], glob)):
-                    self._declared.append(declared)
-        if self._declared:
-            self._patterns.Compile()
+        self._batches: list[tuple[Any, list[dict[_Mark, bool]]]] = []
+        patterns = _take_first(_read_patterns(files))
+        refused = [bad for at in range(0, len(patterns), _BATCH) for bad in self._add(patterns[at : at + _BATCH])]
+        if refused:
+            log.warning("%d patterns of .gitattributes cannot be read, such as %.100r.", len(refused), refused[0].glob)
 
     def of(self, path: str) -> Marks:
         """Look up the marks of a file."""
-        if not self._declared:
-            return UNMARKED
         marks: dict[_Mark, bool] = {}
-        for index in sorted(self._patterns.Match(path) or ()):
-            marks |= self._declared[index]
+        for matcher, declared in self._batches:
+            for index in sorted(matcher.Match(path) or ()):
+                marks |= declared[index]
         return Marks(**marks) if marks else UNMARKED
+
+    def _add(self, patterns: list[_Pattern]) -> list[_Pattern]:
+        """Take patterns to be matched together, or fewer where that is too much for RE2; returns those it refuses."""
+        options = re2.Options()
+        options.log_errors = False
+        matcher = re2.Set.FullMatchSet(options)
+        try:
+            for pattern in patterns:
+                matcher.Add(_expression(pattern.folder, pattern.glob))
+            matcher.Compile()
+        except re2.error:
+            half = len(patterns) // 2
+            return [*self._add(patterns[:half]), *self._add(patterns[half:])] if half else patterns
+        self._batches.append((matcher, [pattern.declared for pattern in patterns]))
+        return []
 
 
 def is_attributes_file(path: str) -> bool:
@@ -65,25 +90,35 @@ def is_attributes_file(path: str) -> bool:
 
 def attributes_above(names: Iterable[bytes]) -> set[bytes]:
     """Name every place of a `.gitattributes` that could decide on one of the files."""
-    folders = {tuple(name.split(b"/")[:depth]) for name in names for depth in range(name.count(b"/") + 1)}
+    folders = {parts[:depth] for parts in map(_list_folders, names) for depth in range(len(parts) + 1)}
     return {b"/".join((*folder, _NAME.encode())) for folder in folders}
 
 
-def _added(patterns: Any, expression: str) -> bool:
-    """Add an expression; a line that is no valid pattern matches nothing, as in git."""
-    try:
-        patterns.Add(expression)
-    except re2.error:
-        return False
-    return True
+def _list_folders(name: bytes) -> tuple[bytes, ...]:
+    return tuple(name.split(b"/", _DEEPEST)[:-1])
 
 
-def _lines(text: str) -> Iterator[tuple[str, dict[_Mark, bool]]]:
-    for line in text.split("\n"):
-        found = _LINE.match(line)
-        declared = _declarations(found[3].split()) if found else {}
-        if found and declared:
-            yield found[1] or found[2], declared
+def _read_patterns(files: Mapping[str, str]) -> Iterator[_Pattern]:
+    """Read the lines that declare something; what comes later decides: the nearest file, and in it the last line."""
+    for path in sorted(files, key=lambda path: path.count("/")):
+        for line in files[path].split("\n"):
+            found = _LINE.match(line) if len(line) <= _LONGEST_LINE else None
+            declared = _declarations(found[3].split()) if found else {}
+            if found and declared:
+                yield _Pattern(folder=path.rpartition("/")[0], glob=found[1] or found[2], declared=declared)
+
+
+def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
+    """Take the first patterns, as many as there may be."""
+    taken: list[_Pattern] = []
+    characters = 0
+    for pattern in patterns:
+        characters += len(pattern.folder) + len(pattern.glob)
+        if len(taken) == _MOST_PATTERNS or characters > _MOST_CHARACTERS:
+            log.warning("Of the patterns in .gitattributes the first %d count, and the others do not.", len(taken))
+            break
+        taken.append(pattern)
+    return taken
 
 
 def _declarations(attributes: list[str]) -> dict[_Mark, bool]:
@@ -100,7 +135,16 @@ def _expression(folder: str, glob: str) -> str:
     """Translate a pattern: as in `.gitignore`, but a folder does not stand for what is in it."""
     prefix = re.escape(folder) + "/" if folder else ""
     anywhere = "" if "/" in glob.rstrip("/") else "(?:.*/)?"
-    return f"(?s){prefix}{anywhere}" + "".join(map(_token, _TOKEN.findall(glob.removeprefix("/"))))
+    return f"(?s){prefix}{anywhere}" + "".join(map(_token, _split_glob(glob.removeprefix("/"))))
+
+
+def _split_glob(glob: str) -> Iterator[str]:
+    at = 0
+    last = glob.rfind("]")
+    # Past the last bracket that closes there is no use in looking for one.
+    while found := (_CLASS.match(glob, at) if at < last else None) or _TOKEN.match(glob, at):
+        yield found[0]
+        at = found.end()
 
 
 def _token(token: str) -> str:

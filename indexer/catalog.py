@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from indexer.checksums import Checksums
+from indexer.errors import DamagedCatalog
 from indexer.models import Commit, Definition, FileEntry, Import, Reference, SourceType, Symbol
 from indexer.packing import unpack
-from indexer.schema import ALIVE, prepare
-from indexer.storage import storage_errors
+from indexer.schema import ALIVE, TABLES, has_content, prepare
+from indexer.storage import damaged_catalog, storage_errors
 from indexer.writer import Writer
 
 _SHRINK_STEP = 500  # pages
@@ -49,12 +51,48 @@ class Catalog:
     """Reads from one connection shared by threads, writes through one transaction at a time on another."""
 
     def __init__(self, path: Path) -> None:
+        self.is_damaged = False
         self._path = path
         self._lock = threading.RLock()
-        with storage_errors(path):
+        self._checksums = Checksums(path.with_suffix(".json"), lambda: [path])
+        with self._map_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._check_file()
             prepare(path)
+            self._file_identity = _identify_file(path)
             self._db = self._connect()
+            try:
+                self._check_tables()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _check_file(self) -> None:
+        """Compare the file with its digest; where there is none, look at least for what SQLite could stumble over."""
+        if not has_content(self._path):
+            self._checksums.drop()
+            return
+        is_sound = self._checksums.match()
+        if is_sound is None:
+            with closing(self._connect()) as db:
+                is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        if not is_sound:
+            raise damaged_catalog(self._path, "it is not as it was left")
+
+    def _check_tables(self) -> None:
+        found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if missing := [name for name in TABLES if name not in found]:
+            raise damaged_catalog(self._path, f"the table {missing[0]} is missing")
+
+    @contextmanager
+    def _map_errors(self) -> Iterator[None]:
+        """Make sentences of errors, and remember damage: what reads on would only meet it again."""
+        try:
+            with storage_errors(self._path):
+                yield
+        except DamagedCatalog:
+            self.is_damaged = True
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10)
@@ -66,8 +104,25 @@ class Catalog:
         with self._lock:
             self._db.close()
 
+    def is_gone(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened, and so nobody else sees this one."""
+        try:
+            return _identify_file(self._path) != self._file_identity
+        except FileNotFoundError:
+            return True
+
+    def note(self) -> None:
+        """Note the digest of the file where there is none, for whoever opens it next; not while somebody reads."""
+        if self._checksums.is_noted() or self.is_damaged or self.is_gone():
+            return
+        with self._map_errors(), closing(self._connect()) as db:
+            db.execute("PRAGMA busy_timeout=0")
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                self._checksums.note()
+
     def _rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[sqlite3.Row]:
-        with self._lock, storage_errors(self._path):
+        with self._lock, self._map_errors():
             return self._db.execute(sql, parameters or {}).fetchall()
 
     # Generations
@@ -85,7 +140,8 @@ class Catalog:
     @contextmanager
     def writing(self) -> Iterator[Writer]:
         """One transaction: everything that is written in it is seen at once, or never."""
-        with storage_errors(self._path), closing(self._connect()) as db:
+        with self._map_errors(), closing(self._connect()) as db:
+            self._checksums.drop()
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -98,7 +154,8 @@ class Catalog:
 
     def shrink(self) -> None:
         """Give free pages back to the disk, some at a time: whoever writes in between waits for one step at most."""
-        with storage_errors(self._path), closing(self._connect()) as db:
+        with self._map_errors(), closing(self._connect()) as db:
+            self._checksums.drop()
             free = _free_pages(db)
             while free:
                 db.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP})")
@@ -122,10 +179,21 @@ class Catalog:
         )
         return _file(rows[0]) if rows else None
 
+    def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
+        """The files of a generation that have one of the contents: their paths, in order, and which."""
+        sql = f"""SELECT path, blob FROM files WHERE blob IN (SELECT value FROM json_each(:blobs)) AND {ALIVE}
+            ORDER BY path"""
+        rows = self._rows(sql, {"blobs": json.dumps(list(blobs)), "generation": generation})
+        return [(row["path"], row["blob"]) for row in rows]
+
     def text(self, blob: str) -> str:
         """The stored text of a blob, secrets masked."""
         rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
-        return unpack(rows[0]["text"]) if rows else ""
+        try:
+            return unpack(rows[0]["text"]) if rows else ""
+        except ValueError as error:
+            self.is_damaged = True
+            raise damaged_catalog(self._path, f"a text cannot be read: {error}") from error
 
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
@@ -186,6 +254,11 @@ class Catalog:
             (SELECT count(*) FROM symbols JOIN files ON files.id = symbols.file WHERE {ALIVE}) AS symbols
             FROM files WHERE {ALIVE}"""
         return dict(self._rows(sql, {"generation": generation})[0])
+
+
+def _identify_file(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _free_pages(db: sqlite3.Connection) -> int:

@@ -10,19 +10,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from tree_sitter import Node
-
 from indexer import grammars
 from indexer.documentation import Documentation
 from indexer.grammars import GRAMMARS, Findings, Grammar
 from indexer.languages import language_of
-from indexer.models import Chunk, ParsedFile, Symbol
+from indexer.models import Chunk, ParsedFile, PlainReason, Symbol
 from indexer.outline import ScopeMap, find_entries, rows
 from indexer.references import find_imports, find_references
 from indexer.splitting import split_tree
 from indexer.symbols import make_symbols
 from indexer.windows import Lines, Rows, markdown_headings, rst_headings, sections, windows
 
+TREE_SECONDS = 3.0
 CHUNK_LIMIT = 1500
 MERGE_BELOW = 300
 SECTION_ENOUGH = 600
@@ -33,23 +32,26 @@ _MINIFIED_AVERAGE = 250
 _MINIFIED_LINE = 5000
 
 
-def parse_file(path: str, text: str, *, plainly: bool = False) -> ParsedFile:
+def parse_file(path: str, text: str, *, plain: PlainReason | None = None, seconds: float = TREE_SECONDS) -> ParsedFile:
     r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
 
     A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
     cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
-    in a language without a grammar, minified files, trees that are mostly errors and files that take too long to
-    parse are cut by size, and so is one that is to be read `plainly`.
+    in a language without a grammar, minified files and trees that are mostly errors are cut by size. So is a file
+    whose tree takes more than so many seconds of CPU time, and one that is to be read as plain text for a reason; the
+    result then tells why.
     """
     language = language_of(path, text)
     lines = Lines(text)
     grammar = GRAMMARS.get(language)
-    if grammar is not None and not plainly and not _is_minified(lines, text):
-        source = text.encode("utf-8", "replace")
-        root = grammars.parse(grammar, source)
-        if root is not None:
-            return _read_code(language, grammar, root, source, lines)
-    return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None))
+    if grammar is None or _is_minified(lines, text):
+        plain = None  # it is not for that reason
+    elif plain is None:
+        try:
+            return _read_code(language, grammar, text, lines, seconds)
+        except grammars.TooSlow:
+            plain = "time"
+    return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None), plain=plain)
 
 
 def _is_minified(lines: Lines, text: str) -> bool:
@@ -66,7 +68,9 @@ def _pieces_of_text(language: str, lines: Lines) -> Iterator[Rows]:
     return windows(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
 
 
-def _read_code(language: str, grammar: Grammar, root: Node, source: bytes, lines: Lines) -> ParsedFile:
+def _read_code(language: str, grammar: Grammar, text: str, lines: Lines, seconds: float) -> ParsedFile:
+    source = text.encode("utf-8", "replace")
+    root = grammars.parse(grammar, source, seconds)
     findings = grammars.find(grammar, root)
     entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
     documentation = Documentation(

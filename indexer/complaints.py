@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from indexer.errors import MissingObjects, NotARepository, RepositoryError
+from indexer.errors import MissingObjects, NotARepository, RepositoryError, RepositoryTooLarge
+from indexer.patterns import compile_pattern
 
 # Words of git's own messages, in the language that GitPython makes it speak.
 _DAMAGE = re.compile(
@@ -14,12 +15,13 @@ _DAMAGE = re.compile(
     r"|corrupt|inflate|not a tree|not a valid object",
     re.IGNORECASE,
 )
+_PLACE = compile_pattern(r"repository at '(.+)'")
 
 
 def refusal(start: Path, complaint: str) -> RepositoryError:
     """Say why git opens no repository at a path."""
     if "dubious ownership" in complaint:
-        found = re.search(r"repository at '(.+)'", complaint)
+        found = _PLACE.search(complaint)
         place = found[1] if found else shown(start)
         return RepositoryError(
             f"{place} belongs to another user, so git does not trust it. If you do, run: "
@@ -36,9 +38,14 @@ def refusal(start: Path, complaint: str) -> RepositoryError:
 
 def failure(git_dir: Path, complaint: str) -> RepositoryError:
     """Say why a command failed in a repository that was opened."""
-    if _DAMAGE.search(complaint):
+    if is_damage(complaint):
         return missing(_first_line(complaint), git_dir)
     return RepositoryError(f"git cannot read {shown(git_dir)}: {_first_line(complaint)}. Run git fsck there.")
+
+
+def too_much(git_dir: Path, what: str) -> RepositoryTooLarge:
+    """Say that a repository is larger than anybody works in, as one is that was made to hold readers up."""
+    return RepositoryTooLarge(f"{shown(git_dir)} is too large to be read: {what}. Look at what was committed last.")
 
 
 def missing(what: str, place: Path) -> MissingObjects:
@@ -55,6 +62,11 @@ def missing_file(path: str, place: Path) -> MissingObjects:
         f"The contents of {path} are missing in {shown(place)}. Run git fsck there; if it is a partial clone, "
         "clone it again without --filter, or leave the file out with CITEBOT_EXCLUDE."
     )
+
+
+def is_damage(complaint: str) -> bool:
+    """Whether git complains of objects that are not there or not as they were written."""
+    return bool(_DAMAGE.search(complaint))
 
 
 def shown(path: Path) -> str:

@@ -16,13 +16,14 @@ from indexer.recent import Recent
 
 MAX_CHARACTERS = 4_000_000  # of texts
 MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
+_DEEPEST = 100  # folders within folders; nobody looks further down, and each would be written out as a whole
 
 
 def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
     """Count the paths in each folder and below it, the top left out."""
     counts: Counter[str] = Counter()
     for inside, files in Counter(path.rpartition("/")[0] for path in paths).items():
-        steps = accumulate(inside.split("/"), "{}/{}".format) if inside else ()
+        steps = accumulate(inside.split("/", _DEEPEST)[:_DEEPEST], "{}/{}".format) if inside else ()
         counts.update(dict.fromkeys(steps, files))
     return counts
 
@@ -62,16 +63,20 @@ class Contents:
     """
 
     def __init__(self, catalog: Catalog, generation: int) -> None:
-        self.generation = generation
+        self._generation = generation
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
         self._files: Recent[str, File] = Recent(MAX_CHARACTERS, lambda file: len(file.text))
         self._outlines: Recent[str, tuple[Symbol, ...]] = Recent(MAX_SYMBOLS, lambda outline: len(outline) + 1)
 
+    def is_of(self, catalog: Catalog, generation: int) -> bool:
+        """Whether these are the contents of a generation of a catalog."""
+        return self._catalog is catalog and self._generation == generation
+
     @cached_property
     def listing(self) -> Listing:
         """All files."""
-        rows = tuple(self._catalog.files(self.generation))
+        rows = tuple(self._catalog.files(self._generation))
         entries = tuple(row.entry for row in rows)
         return Listing(rows=rows, entries=entries, folders=counted_folders(entry.path for entry in entries))
 
@@ -82,7 +87,7 @@ class Contents:
 
     def row(self, path: str) -> FileRow | None:
         """One file."""
-        return self._catalog.file(self.generation, path)
+        return self._catalog.file(self._generation, path)
 
     def known_file(self, path: str) -> File | None:
         """One file, if it was read lately."""
@@ -105,4 +110,4 @@ class Contents:
         """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
         if (known := self.known_outline(path)) is not None:
             return known
-        return self._outlines.keep(path, tuple(self._catalog.symbols(self.generation, path)))
+        return self._outlines.keep(path, tuple(self._catalog.symbols(self._generation, path)))

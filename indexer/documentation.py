@@ -9,9 +9,9 @@ from dataclasses import dataclass
 _DOCSTRING = re.compile(rb'[rRuU]?(?:"""|\'\'\'|"(?!")|\'(?!\'))')
 _STATEMENT_END = re.compile(rb"[ \t]*(?:[\r\n;#]|$)")
 _LINE_COMMENT = re.compile(r"\s*(?:#(?=[\s#:]|$)|//|--)")
-_MARKERS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\})+\s?|\s*(?:\*+/|-\})\s*$")
+_MARKERS = re.compile(r"\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\})+\s?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
-_INLINE_TAG = re.compile(r"\{@\w+\s+([^{}]*)\}")
+_INLINE_TAG = re.compile(r"\{@\w+\s([^{}]*)\}")
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|$)")
 _DOC_ATTRIBUTE = re.compile(r"@(?:module)?doc\s+(?:~[sS])?")
 _LONGEST_COMMENT = 200
@@ -89,7 +89,7 @@ def first_sentence(comment: str) -> str:
         return ""
     words: list[str] = []
     for line in comment.split("\n"):
-        bare = _MARKERS.sub("", _INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
+        bare = _strip_markup(line) if any(map(str.isalnum, line)) else ""
         if bare.startswith("@") or not any(map(str.isalnum, bare)):
             if words:
                 break
@@ -99,3 +99,16 @@ def first_sentence(comment: str) -> str:
     end = _SENTENCE_END.search(paragraph)
     sentence = paragraph[: end.end()] if end else paragraph
     return sentence[:_SENTENCE_LIMIT]
+
+
+def _strip_markup(line: str) -> str:
+    return _strip_markers(_INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
+
+
+def _strip_markers(line: str) -> str:
+    """Take away the signs that make a line a comment, at its beginning and at its end."""
+    begins = _MARKERS.match(line)
+    bare = (line[begins.end() :] if begins else line).rstrip()
+    if bare.endswith("*/"):
+        return bare[:-1].rstrip("*")
+    return bare.removesuffix("-}")

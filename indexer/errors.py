@@ -5,16 +5,22 @@ IndexerError
 │   ├── NotARepository       the path holds no git repository
 │   ├── EmptyRepository      there is no commit yet
 │   ├── MissingObjects       git objects are not there (partial clone, damage)
+│   ├── RepositoryTooLarge   git writes more, or takes longer, than a repository that anybody works in is worth
 │   ├── BadAddress           a remote repository is configured so that it cannot be fetched
 │   └── RemoteError          a remote repository could not be fetched; has a state
+│       └── DamagedClone         what was fetched before is not as it was written
 ├── StorageError             the data folder
 │   ├── StorageUnwritable    read-only or full
 │   ├── StorageVersion       written by another version
 │   ├── StorageLocked        another citebot is writing to it
+│   ├── DamagedCatalog       the catalog cannot be read and has to be built again
 │   ├── DamagedVectors       the vectors cannot be read and have to be built again
 │   └── MissingVectors       a key has no vector
 ├── EmbedderError            an embedder cannot be built or does not answer
+├── CommitSetAside           processes died while they indexed the commit
+├── ParserUnavailable        files cannot be parsed, whichever they are
 ├── NotIndexed               a question came before the first generation
+│   └── IndexDamaged         what was indexed is damaged, and is built again
 ├── BadPattern               a glob or a regular expression cannot be understood
 └── UnknownPath              the path is not in the indexed commit
 """
@@ -42,6 +48,10 @@ class MissingObjects(RepositoryError):
     """Git objects that the commit refers to are not there."""
 
 
+class RepositoryTooLarge(RepositoryError):
+    """Git writes more, or takes longer, than a repository that anybody works in is worth."""
+
+
 class BadAddress(RepositoryError):
     """An address, a branch or a token that no repository can be fetched with."""
 
@@ -52,6 +62,10 @@ class RemoteError(RepositoryError):
     def __init__(self, state: State, message: str) -> None:
         super().__init__(message)
         self.state = state
+
+
+class DamagedClone(RemoteError):
+    """What was fetched before is not as it was written, and has to be fetched again."""
 
 
 class StorageError(IndexerError):
@@ -70,6 +84,10 @@ class StorageLocked(StorageError):
     """Another process is writing to the data folder."""
 
 
+class DamagedCatalog(StorageError):
+    """The catalog is not as it was written, and has to be built again."""
+
+
 class DamagedVectors(StorageError):
     """The vector store cannot be read and has to be built again."""
 
@@ -82,8 +100,20 @@ class EmbedderError(IndexerError):
     """An embedder cannot be built, or does not answer."""
 
 
+class CommitSetAside(IndexerError):
+    """Processes died while they indexed a commit, which is not tried again."""
+
+
+class ParserUnavailable(IndexerError):
+    """No process can be started that parses files, or it was closed."""
+
+
 class NotIndexed(IndexerError):
     """There is no finished generation to read from."""
+
+
+class IndexDamaged(NotIndexed):
+    """What was indexed is not as it was written; it is built again by the next refresh."""
 
 
 class BadPattern(IndexerError):

@@ -11,15 +11,22 @@ from pathspec import GitIgnoreSpec
 
 from indexer.errors import BadPattern
 
+_LONGEST = 1_000  # characters
+
 
 def compiled(globs: Sequence[str]) -> GitIgnoreSpec:
     """Compile globs; `BadPattern` names the first that is none."""
     for glob in globs:
         _try(glob)
-    return GitIgnoreSpec.from_lines(globs)
+    try:
+        return GitIgnoreSpec.from_lines(globs)
+    except re2.error as error:
+        raise BadPattern(f"{len(globs)} globs are more than can be matched at once.") from error
 
 
 def _try(glob: str) -> None:
+    if len(glob) > _LONGEST:
+        raise BadPattern(f"{glob[:40]!r}... is no valid glob: it is longer than {_LONGEST} characters.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # a `[` within brackets, which a later Python reads otherwise

@@ -1,4 +1,4 @@
-"""What git's log and blame say of a file, as values: who changed it, when and why, never an address."""
+"""What git's log and blame say of a file, as values: who changed it, when and why, never an address or a secret."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from pathlib import Path
 
 from indexer.complaints import text
 from indexer.models import Revision
+from indexer.secrets import redact
 from indexer.tree import Git
 
-# A commit as `git log` prints it: fields end with a NUL, commits with a record separator.
-LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x1e"
+# A commit as `git log` prints it: four fields, each of which ends with a NUL, which no text in a commit can hold.
+LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x00"
+_FIELDS = 4
 NOBODY = "someone"
 _UNCOMMITTED = "0" * 40
+_DIGITS = 18  # of a time; a commit may claim any, and Python reads no number of thousands of digits
+_LATEST = 253_402_000_000  # seconds, some days before there are no more dates
+_LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
 _SECONDS = 10.0  # a log follows renames through every commit, which may be very many
 
 
@@ -65,7 +70,9 @@ class History:
 
 def read_log(output: bytes) -> list[Revision]:
     """Read what `git log` printed in the format above, newest first."""
-    return [_revision(record.strip(b"\n")) for record in output.split(b"\x1e") if record.strip(b"\n")]
+    fields = output.split(b"\0")
+    starts = range(0, len(fields) - _FIELDS, _FIELDS)
+    return [_read_revision(*fields[start : start + _FIELDS]) for start in starts]
 
 
 def read_blame(output: bytes) -> Revision | None:
@@ -79,26 +86,32 @@ def read_blame(output: bytes) -> Revision | None:
     return Revision(
         sha=sha,
         author=person(text(facts.get(b"author", b""))),
-        committed_at=_number(facts.get(b"committer-time", b"0")),
-        subject=text(facts.get(b"summary", b"")),
+        committed_at=read_time(facts.get(b"committer-time", b"0")),
+        subject=read_subject(facts.get(b"summary", b"")),
     )
 
 
 def person(name: str) -> str:
-    """Keep a name as it is; of one that is an address, only what stands before it or before the @."""
+    """Keep a name as it is, secrets masked; of an address only what stands before it or before the @."""
     bare = name.partition("<")[0].strip()
-    return " ".join(word.partition("@")[0] for word in bare.split() if not word.startswith("@")) or NOBODY
+    name = " ".join(word.partition("@")[0] for word in redact(bare).split() if not word.startswith("@"))
+    return name[:_LONGEST] or NOBODY
 
 
-def _revision(record: bytes) -> Revision:
-    sha, author, committed_at, subject = record.split(b"\0", 3)
+def read_subject(subject: bytes) -> str:
+    """Read the first line of a commit message, secrets masked, as far as anybody looks at it."""
+    return redact(text(subject))[:_LONGEST]
+
+
+def _read_revision(sha: bytes, author: bytes, committed_at: bytes, subject: bytes) -> Revision:
     return Revision(
-        sha=sha.decode("ascii", "replace"),
+        sha=sha.strip(b"\n").decode("ascii", "replace"),
         author=person(text(author)),
-        committed_at=_number(committed_at),
-        subject=text(subject),
+        committed_at=read_time(committed_at),
+        subject=read_subject(subject),
     )
 
 
-def _number(digits: bytes) -> int:
-    return int(digits) if digits.isdigit() else 0
+def read_time(digits: bytes) -> int:
+    """Read a time in seconds since the epoch; a commit may claim any, and dates end with the year 9999."""
+    return min(int(digits[:_DIGITS]), _LATEST) if digits.isdigit() else 0

@@ -8,15 +8,20 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from indexer.attempts import note_attempt
 from indexer.catalog import Catalog, Generation
 from indexer.contents import Contents
 from indexer.embeddings import Embedder, open_embedder
-from indexer.errors import DamagedVectors, NotIndexed, RepositoryError, StorageError
+from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
 from indexer.folders import REPOSITORIES, folder_of
-from indexer.models import Drift, IndexStatus, Progress, RefreshReport
+from indexer.live_catalog import LiveCatalog
+from indexer.models import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
+from indexer.parsers.plain_files import PlainFiles
+from indexer.parsing import Parsers
 from indexer.provenance import is_readable, provenance
 from indexer.reader import IndexReader
 from indexer.repository import Repository
@@ -27,6 +32,7 @@ from indexer.storage import DataFolder, utf8_folder
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from indexer.parsers.pool import ParserPool
     from indexer.pipeline import Parts
     from indexer.vectors import VectorStore
 
@@ -48,6 +54,7 @@ class CodeIndex:
         folder: DataFolder,
         embedder: Embedder,
         *,
+        parsers: Parsers,
         provenance: str,
         recipe: Recipe,
         ref: str,
@@ -55,10 +62,11 @@ class CodeIndex:
         self._repository = repository
         self._folder = folder
         self._embedder = embedder
+        self._parsers = parsers
         self._provenance = provenance
         self._recipe = recipe
         self._ref = ref
-        self._catalog = Catalog(folder.catalog)
+        self._catalogs = LiveCatalog(folder)
         self._store: VectorStore | None = None
         self._held: tuple[Generation, Snapshot] | None = None
         self._made: dict[int, Snapshot] = {}  # by a refresh that is not over
@@ -82,11 +90,13 @@ class CodeIndex:
         ref: str = "HEAD",
         name: str | None = None,
         web_url: str | None = None,
+        parser_pool: ParserPool | None = None,
     ) -> CodeIndex:
         """Open the index of the repository that a path lies in; nothing is indexed yet.
 
         `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` stand in
-        for what the repository's remotes tell. Raises `RepositoryError`, `StorageError` or `EmbedderError`, each
+        for what the repository's remotes tell; indexes may share a `parser_pool`, which is then not theirs to close.
+        Raises `RepositoryError`, `StorageError` or `EmbedderError`, each
         with a sentence.
         """
 
@@ -99,7 +109,16 @@ class CodeIndex:
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
                 made_with = provenance(chosen, include, exclude)
-                return cls(repository, folder, chosen, provenance=made_with, recipe=Recipe(fusion=fusion), ref=ref)
+                parsers = Parsers(PlainFiles(home), parser_pool)
+                return cls(
+                    repository,
+                    folder,
+                    chosen,
+                    parsers=parsers,
+                    provenance=made_with,
+                    recipe=Recipe(fusion=fusion),
+                    ref=ref,
+                )
             except BaseException:
                 repository.close()
                 raise
@@ -121,21 +140,25 @@ class CodeIndex:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        self._parsers.close()
         self._drop_store()
-        self._catalog.close()
+        with suppress(StorageError), self._folder.sole_writer():  # where somebody else is at it, they note it
+            self._catalogs.get().note()
+        self._catalogs.close()
         self._repository.close()
 
     async def pin(self) -> IndexReader:
-        """Hold the newest finished generation; `NotIndexed` before there is one."""
-        generation, snapshot = await asyncio.to_thread(self._current)
-        if self._contents is None or self._contents.generation != generation.id:
-            self._contents = Contents(self._catalog, generation.id)
+        """Hold the newest finished generation; `NotIndexed` before there is one, or where it is damaged."""
+        catalog = await asyncio.to_thread(self._catalogs.get)
+        generation, snapshot = await asyncio.to_thread(self._current, catalog)
+        if self._contents is None or not self._contents.is_of(catalog, generation.id):
+            self._contents = Contents(catalog, generation.id)
         reader = IndexReader(
             self._repository.name,
             self._repository.web_url,
             generation=generation,
             snapshot=snapshot,
-            catalog=self._catalog,
+            catalog=catalog,
             contents=self._contents,
             embedder=self._embedder,
             open_store=self._open_store,
@@ -145,11 +168,14 @@ class CodeIndex:
         self._readers.add(reader)
         return reader
 
-    def _current(self) -> tuple[Generation, Snapshot]:
-        generation = self._catalog.current()
+    def _current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
+        catalog = catalog or self._catalogs.get()
+        generation = None if catalog.is_damaged else catalog.current()
+        if generation is None and (catalog.is_damaged or self._catalogs.was_damaged):
+            raise self._describe_damage()
         if generation is None:
             raise NotIndexed(f"{self._repository.name} has not been indexed yet. Run: citebot index")
-        if self._held is None or self._held[0].id != generation.id:
+        if self._held is None or self._held[0] != generation:
             self._held = (generation, self._made.get(generation.id) or self._load(generation))
         return self._held
 
@@ -158,20 +184,21 @@ class CodeIndex:
             raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
         try:
             return Snapshot.load(self._folder.snapshot(generation.id))
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError) as error:
             log.info("The arrays of generation %d cannot be read: %s", generation.id, error)
-            raise NotIndexed(f"The index of {self._repository.name} is damaged. Run: citebot index --full") from error
+            raise self._describe_damage() from error
+
+    def _describe_damage(self) -> IndexDamaged:
+        return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being built again.")
 
     async def is_current(self) -> bool:
         """Whether the newest generation is that of the repository's ref, made as this one would be."""
         return await asyncio.to_thread(self._is_current)
 
     def _is_current(self) -> bool:
-        generation = self._catalog.current()
         head = self._repository.commit(self._ref)
-        if generation is None or (generation.commit.sha, generation.provenance) != (head.sha, self._provenance):
-            return False
-        return self._current_or_none() is not None  # damaged arrays have to be made again
+        current = self._current_or_none()  # what is damaged has to be made again
+        return current is not None and _identify_source(current[0]) == (head.sha, self._provenance)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index the ref: what changed since the current generation, or everything with `full`.
@@ -182,22 +209,32 @@ class CodeIndex:
             return await asyncio.to_thread(self._refresh, full, progress or _ignore)
 
     def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
+        commit = self._repository.commit(self._ref)
+        with self._folder.sole_writer(), note_attempt(self._folder.attempt, commit.sha, full=full):
+            try:
+                report = self._write(commit, full, progress)
+            except DamagedCatalog as error:
+                log.info("%s", error)
+                report = self._write(commit, True, progress)
+            self._sweep(most=_SWEPT_BESIDE)
+        return report
+
+    def _write(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         from indexer.pipeline import refresh
 
-        commit = self._repository.commit(self._ref)
-        with self._folder.sole_writer():
-            current = None if full else self._sound_generation()
-            try:
-                report = refresh(
-                    self._parts(current), commit, current=current, full=full, ready=self._take, progress=progress
-                )
-                self._current()
-            except StorageError:
-                self._drop_store()
-                raise
-            finally:
-                self._made.clear()
-            self._sweep(most=_SWEPT_BESIDE)
+        self._catalogs.renew()
+        current = None if full and not self._catalogs.was_damaged else self._sound_generation()
+        try:
+            report = refresh(
+                self._parts(current), commit, current=current, full=full, ready=self._take, progress=progress
+            )
+            self._current()
+        except StorageError:
+            self._drop_store()
+            raise
+        finally:
+            self._made.clear()
+        self._catalogs.was_damaged = False
         return report
 
     def _take(self, generation: int, snapshot: Snapshot) -> None:
@@ -205,11 +242,14 @@ class CodeIndex:
         self._made[generation] = snapshot
 
     def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
-        current, generation = self._current_or_none(), self._catalog.current()
-        if current is None and generation is not None and is_readable(generation.provenance):
+        try:
+            return self._current()
+        except IndexDamaged:
             log.warning(_DAMAGED)
             self._warnings.append(_DAMAGED)
-        return current
+        except NotIndexed:
+            pass
+        return None
 
     def _current_or_none(self) -> tuple[Generation, Snapshot] | None:
         try:
@@ -224,9 +264,10 @@ class CodeIndex:
         parts = Parts(
             repository=self._repository,
             folder=self._folder,
-            catalog=self._catalog,
+            catalog=self._catalogs.get(),
             store=self._sound_store(),
             embedder=self._embedder,
+            parsers=self._parsers,
             provenance=self._provenance,
         )
         # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
@@ -276,19 +317,20 @@ class CodeIndex:
     def _sweep_alone(self) -> None:
         with self._folder.sole_writer():
             self._sweep()
-            self._catalog.shrink()
+            self._catalogs.get().shrink()
 
     def _sweep(self, *, most: int = -1) -> None:
         """Drop generations that nobody reads: not held here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
-        retired = self._catalog.retired()
+        catalog = self._catalogs.get()
+        retired = catalog.retired()
         recent = {each for each, since in retired[-_KEEP_RETIRED:] if time.time() - since < _KEEP_SECONDS}
         gone = [each for each, _ in retired if each not in held and each not in recent]
-        with self._catalog.writing() as writer:
+        with catalog.writing() as writer:
             unused = writer.sweep(gone, most=most)
         if unused:
             self._open_store().remove(sorted(unused))
-        current = self._catalog.current()
+        current = catalog.current()
         kept = {str(each) for each, _ in retired if each not in gone} | ({str(current.id)} if current else set())
         for name, path in self._folder.snapshots().items():
             if name not in kept:
@@ -299,8 +341,7 @@ class CodeIndex:
         return await asyncio.to_thread(self._status)
 
     def _status(self) -> IndexStatus:
-        generation = self._catalog.current()
-        counts = self._catalog.counts(generation.id) if generation else {"files": 0, "chunks": 0, "symbols": 0}
+        generation, counts, damage = self._describe()
         behind, complaints = self._behind(generation) if generation else (None, ())
         return IndexStatus(
             repository=self._repository.name,
@@ -313,8 +354,25 @@ class CodeIndex:
             embedder=self._embedder.name,
             disk_bytes=self._folder.size(),
             skipped=generation.skipped if generation else {},
-            warnings=(*self._repository.warnings, *self._warnings, *complaints),
+            plain_files=self._list_plain_files(generation) if generation else (),
+            warnings=(*self._repository.warnings, *self._warnings, *damage, *complaints),
         )
+
+    def _list_plain_files(self, generation: Generation) -> tuple[PlainFile, ...]:
+        reasons = self._parsers.plain_reasons()
+        paths = self._catalogs.get().paths_of(generation.id, reasons) if reasons else []
+        return tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in paths)
+
+    def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
+        """What the catalog tells of the newest generation, and what is wrong with it."""
+        catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
+        try:
+            generation = None if catalog.is_damaged else catalog.current()
+            counts = catalog.counts(generation.id) if generation else nothing
+        except DamagedCatalog:
+            generation, counts = None, nothing
+        is_lost = generation is None and (catalog.is_damaged or self._catalogs.was_damaged)
+        return generation, counts, (str(self._describe_damage()),) if is_lost else ()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """What happened since a commit, and to which of the paths; nobody is asked but the repository that is here."""
@@ -340,6 +398,10 @@ class CodeIndex:
         except RepositoryError as error:
             return None, (str(error),)
         return self._repository.commits_between(generation.commit.sha, head.sha), ()
+
+
+def _identify_source(generation: Generation) -> tuple[str, str]:
+    return generation.commit.sha, generation.provenance
 
 
 def _ignore(_: Progress) -> None:

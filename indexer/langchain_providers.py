@@ -45,7 +45,8 @@ PROVIDERS: Mapping[str, Provider] = {
         key_variable="GOOGLE_API_KEY",
         size_argument="output_dimensionality",
         shortens=("gemini-embedding", "models/gemini-embedding"),
-        options={"vertexai": False},
+        # It goes by two libraries, which would take the key along to wherever they are redirected.
+        options={"vertexai": False, "client_args": {"follow_redirects": False, "allow_redirects": False}},
     ),
     "mistralai": Provider(
         package="langchain_mistralai",

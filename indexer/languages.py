@@ -91,11 +91,11 @@ _INTERPRETERS = {
 
 # Signs of C++ that prose in a C comment does not show.
 _CPP_HEADER = re.compile(
-    r"^\s*(?:class\s+\w+(?:\s+\w+)?\s*(?:$|[:;{])|namespace\s+[\w:]+\s*(?:$|[{=])|template\s*<|using\s+\w+\s*[=:;\w]*;"
-    r"|(?:public|private|protected):\s*$)|\b(?:constexpr|nullptr|noexcept)\b|\w::\w|^\s*#\s*include\s*<\w+>",
+    r"^[^\S\n]*(?:class\s+\w+(?:\s+\w+)?\s*(?:$|[:;{])|namespace\s+[\w:]+\s*(?:$|[{=])|template\s*<|using\s+\w+(?:\s+|(?=[=:;]))[=:;\w]*;"
+    r"|(?:public|private|protected):\s*$)|\b(?:constexpr|nullptr|noexcept)\b|\w::\w|^[^\S\n]*#\s*include\s*<\w+>",
     re.MULTILINE,
 )
-_OBJECTIVE_C_HEADER = re.compile(r"^\s*@(?:interface|protocol|class)\b", re.MULTILINE)
+_OBJECTIVE_C_HEADER = re.compile(r"^[^\S\n]*@(?:interface|protocol|class)\b", re.MULTILINE)
 
 
 def language_of(path: str, text: str) -> str:

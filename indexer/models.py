@@ -21,6 +21,7 @@ SymbolKind = Literal[
 ]
 ReferenceKind = Literal["call", "inherit"]
 SearchMode = Literal["hybrid", "lexical", "vector"]
+PlainReason = Literal["time", "memory", "crash"]  # what a parser had not enough of, or how it ended
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,13 +100,17 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedFile:
-    """Everything the parser found in one file; the chunks cover every non-blank line and do not overlap."""
+    """Everything the parser found in one file; the chunks cover every non-blank line and do not overlap.
+
+    `plain` tells why the file was read as plain text although its language has a grammar.
+    """
 
     language: str
     chunks: tuple[Chunk, ...]
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = ()
     imports: tuple[Import, ...] = ()
+    plain: PlainReason | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,6 +188,14 @@ class FileEntry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PlainFile:
+    """A file that is searched as plain text, as its parser took too long, needed too much memory, or crashed."""
+
+    path: str
+    reason: PlainReason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Commit:
     """A commit of a repository; `branch` is None when HEAD is detached."""
 
@@ -208,6 +221,7 @@ class IndexStatus:
     embedder: str
     disk_bytes: int
     skipped: dict[str, int]
+    plain_files: tuple[PlainFile, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

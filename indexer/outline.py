@@ -16,8 +16,9 @@ _KINDS = "scope package constant type function method module class interface str
 _RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
 _TYPES = frozenset({"scope", "class", "interface", "struct", "enum", "trait"})
 
-_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
-_PATH_SEPARATOR = re.compile(r"\s*(?:::|->|[\\:.])\s*")
+_PATH_SEPARATOR = re.compile(r"(?:::|->|[\\:.])\s*")
+_SPACE_BEFORE_DOT = re.compile(r"(?<!\s)\s+(?=\.)")
+_ANGLE_BRACKET = re.compile(r"([<>])")
 _OPERATOR = re.compile(r"\boperator\b")
 _WHOLE_NAMES = frozenset({"word", "string", "computed_property_name", "operator_identifier"})
 
@@ -128,14 +129,26 @@ def _split_name(text: str) -> tuple[str, str]:
     if text.isidentifier():
         return "", text
     operator = _OPERATOR.search(text)
-    path = text[: operator.start()] if operator else text
-    while (shorter := _TEMPLATE_ARGUMENTS.sub("", path)) != path:
-        path = shorter
-    path = _PATH_SEPARATOR.sub(".", path.strip())
+    path = _strip_template_arguments(text[: operator.start()] if operator else text)
+    path = _SPACE_BEFORE_DOT.sub("", _PATH_SEPARATOR.sub(".", path.strip()))
     if operator:
         return path.strip("."), " ".join(text[operator.start() :].split())
     owner, _, name = path.rpartition(".")
     return owner.strip("."), name or text
+
+
+def _strip_template_arguments(text: str) -> str:
+    """Take out what stands in angle brackets, but for a bracket that has no other."""
+    pieces: list[str] = []
+    opened: list[int] = []  # which pieces are an opening bracket
+    for piece in _ANGLE_BRACKET.split(text):
+        if piece == ">" and opened:
+            del pieces[opened.pop() :]
+            continue
+        if piece == "<":
+            opened.append(len(pieces))
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 def _owner(text: str) -> str:

@@ -13,5 +13,8 @@ def pack(text: str) -> bytes:
 
 
 def unpack(packed: bytes) -> str:
-    """Return the text that was packed."""
-    return zlib.decompress(packed).decode()
+    """Return the text that was packed; ValueError for anything else."""
+    try:
+        return zlib.decompress(packed).decode()
+    except zlib.error as error:
+        raise ValueError(str(error)) from error

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from indexer.models import Location
+from indexer.paths import is_safe_path
 
 _SCHEMES = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git", "git+https", "git+http"})
 _SCP_LIKE = re.compile(r"(?:[^@/:\s]+@)?(?P<host>[A-Za-z0-9.-]{2,}):(?!//)(?P<path>[^\s]+)")
@@ -38,18 +39,18 @@ def web_base(remote: str) -> str | None:
         return None
     authority, path = parts
     project = path.strip("/").removesuffix(".git").rstrip("/")
-    if _form(authority) is None or not _PROJECT.fullmatch(project) or ".." in project.split("/"):
+    if _form(authority) is None or not _PROJECT.fullmatch(project) or not is_safe_path(project):
         return None
     scheme = "http" if remote.startswith("http:") and authority not in _SOFTWARE else "https"
     return f"{scheme}://{authority}/{project}"
 
 
 def permalink(web_url: str | None, commit: str, location: Location) -> str | None:
-    """Address lines of a file at a commit; None without a web address.
+    """Address lines of a file at a commit; None without a web address, and for a path that would lead elsewhere.
 
     `web_url` is a project page, from `web_base` or configured; a host of unknown software gets the form of GitHub.
     """
-    if not web_url:
+    if not web_url or not is_safe_path(location.path):
         return None
     base = web_url.rstrip("/").removesuffix(".git")
     form = _form(urlsplit(base).netloc) or _github

@@ -15,7 +15,8 @@ from indexer.catalog import Catalog, Generation
 from indexer.embeddings import Embedder, EmbeddingInput
 from indexer.merging import settled, with_rank
 from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
-from indexer.parsing import Contents, Source, Unfit, parse_sources
+from indexer.parsers.frames import Contents, Unfit
+from indexer.parsing import Parsers, Source
 from indexer.paths import traits
 from indexer.ranks import ranked
 from indexer.repository import Repository
@@ -41,6 +42,7 @@ class Parts:
     catalog: Catalog
     store: VectorStore
     embedder: Embedder
+    parsers: Parsers
     provenance: str
 
 
@@ -164,7 +166,7 @@ class _Build:
 
     def run(self) -> Snapshot:
         total = len(self._plan.entries)
-        for done, (entry, contents) in enumerate(parse_sources(self._sources(), count=total), start=1):
+        for done, (entry, contents) in enumerate(self._parts.parsers.parse(self._sources()), start=1):
             if isinstance(contents, Unfit):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
             else:

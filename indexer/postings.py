@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.bags import Bag
 from indexer.rows import Rows, firsts, inverted, offsets, spans
 from indexer.vocabulary import Vocabulary
 
-Bag = Mapping[str, int]  # tokens with their counts
 _MOST_COUNTED = np.iinfo(np.uint16).max
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from indexer.embeddings import Embedder
 
-FORMAT = "2"  # raise it when chunks, tokens or the columns of segments change, and every repository is indexed anew
+FORMAT = "3"  # raise it when chunks, tokens, masks or columns of segments change, and every repository is indexed anew
 
 
 def provenance(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:

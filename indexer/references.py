@@ -18,13 +18,13 @@ _QUALIFIER_LIMIT = 80
 _CALLEE = re.compile(r"(?:(.*)(?:\.|->|::|\\|:))?\s*([^\s.:>\\]+)\s*", re.DOTALL)
 _SPACE_BEFORE_DOT = re.compile(r" (?=\??\.)")
 _CHAIN_MARK = re.compile(r"(?:\?|!!|&|:)$")
-_TYPE_ARGUMENTS = re.compile(r"\s*(?:<.*|\[.*)$", re.DOTALL)
+_TYPE_ARGUMENTS = re.compile(r"[<\[]")
 
 _IMPORT_WORDS = re.compile(
     r"^(?:(?:pub(?:\([^)]*\))?|global|import|using|use|static|function|const|typealias|struct|class|enum|protocol"
     r"|func|var|let|@\w+|namespace)\s+)+"
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*")
 _TREE_WORD = re.compile(r"=>|[{},;=]|[^\s{},;=]+")
 _GO_VERSION = re.compile(r"v\d+")
 _GOPKG_VERSION = re.compile(r"\.v\d+$")
@@ -80,7 +80,7 @@ def _split_use(raw: bytes, kind: ReferenceKind) -> tuple[str, str]:
     text = raw.decode("utf-8", "ignore")
     if text.isidentifier():
         return "", text
-    parts = _CALLEE.fullmatch(text if kind == "call" else _TYPE_ARGUMENTS.sub("", text))
+    parts = _CALLEE.fullmatch(text if kind == "call" else _TYPE_ARGUMENTS.split(text, maxsplit=1)[0])
     if parts is None:
         return "", ""
     return _shortened(_CHAIN_MARK.sub("", parts[1] or "").encode()), parts[2]
@@ -135,12 +135,27 @@ def _default_alias(node: Node, module: str, grammar: Grammar) -> str:
 def _imports_of_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Import]:
     """Read `use a::{b, c as d}` and its like in every language that nests or renames so."""
     text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-    statement = _IMPORT_WORDS.sub("", " ".join(_COMMENT.sub(" ", text).split()))
+    statement = _IMPORT_WORDS.sub("", " ".join(_strip_comments(text).split()))
     line = node.start_point[0] + 1
     for path, alias in _expanded(statement):
         module, name = _module_and_name(path.replace("`", "").removeprefix(grammar.separator), grammar)
         local = name or module.rpartition(grammar.separator)[2]
         yield Import(module=module, name=name, alias=alias or local, line=line)
+
+
+def _strip_comments(text: str) -> str:
+    pieces: list[str] = []
+    at = searched = 0
+    last = text.rfind("*/")
+    while found := _COMMENT.search(text, searched):
+        searched = found.end()
+        if found[0] == "/*":
+            if last < searched:
+                continue  # it is never closed
+            searched = text.index("*/", searched) + 2
+        pieces.append(text[at : found.start()])
+        at = searched
+    return " ".join([*pieces, text[at:]])
 
 
 def _module_and_name(path: str, grammar: Grammar) -> tuple[str, str]:

@@ -7,48 +7,44 @@ own configuration names is run.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 
 from indexer.attributes import Attributes, Marks, attributes_above, is_attributes_file
 from indexer.blobs import BlobReader
-from indexer.complaints import failure, missing, missing_file, refusal, shown, text
+from indexer.complaints import failure, missing, missing_file, refusal, shown, text, too_much
 from indexer.decoding import decode
-from indexer.errors import EmptyRepository, NotARepository, RepositoryError
-from indexer.history import History
+from indexer.errors import EmptyRepository, NotARepository, RepositoryError, RepositoryTooLarge
+from indexer.history import History, read_subject, read_time
 from indexer.models import Commit
+from indexer.paths import is_safe_path
 from indexer.permalinks import web_base
+from indexer.processes import read_output, start_git
 from indexer.rules import MAX_BYTES, Selection, path_verdict
+from indexer.secrets import redact
 from indexer.tree import Changes, Listing, Omission, TreeEntry, TreeItem, read_tree
-
-if TYPE_CHECKING:
-    from git.cmd import Git
 
 __all__ = ["Changes", "Listing", "Repository", "TreeEntry"]
 
-# Variables that a hook, an alias or a rebase sets for its own repository.
-_FOREIGN_VARIABLES = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE",
-    "GIT_REPLACE_REF_BASE", "GIT_IMPLICIT_WORK_TREE", "GIT_EXTERNAL_DIFF", "GIT_QUARANTINE_PATH",
-    "GIT_PREFIX",
-)  # fmt: skip
 # Whatever a repository's configuration could name to be run; and no fetching of objects that a partial clone left out.
 _SAFE_CONFIG = (
     "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "diff.external=",
     "log.showSignature=false", "protocol.allow=never", "credential.helper=", "core.sshCommand=false",
     "diff.relative=false",
 )  # fmt: skip
-_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 SHALLOW = (
     "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
     "`depth` out of citebot.toml."
 )
 _SUBMODULE, _SYMLINK = "160000", "120000"
-_MOST_PATHS = 500  # named to git one by one; more of them would outgrow a command line
+_MOST_PATHS = 500  # named to git one by one
+_MOST_NAMED = 100_000  # bytes of such names, with those of attributes; more of them would outgrow a command line
+_LONGEST = 300.0  # seconds that git may take where an end is expected; a tree can be made that has none
+_COMPARING = 5.0  # seconds; git keeps in memory what differs, and the whole tree is listed where that is too much
+_MOST_OUTPUT = 100_000_000  # bytes, which list a million files
+_MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`, whose contents may be the same many times
 _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
 
 
@@ -100,9 +96,9 @@ class Repository:
         full_name = text(name.removesuffix(b"\n"))
         return Commit(
             sha=sha.decode(),
-            branch=full_name.removeprefix("refs/heads/") if full_name.startswith("refs/heads/") else None,
-            committed_at=int(committed_at),
-            subject=text(subject),
+            branch=redact(full_name.removeprefix("refs/heads/")) if full_name.startswith("refs/heads/") else None,
+            committed_at=read_time(committed_at),
+            subject=read_subject(subject),
         )
 
     def has_commit(self, sha: str) -> bool:
@@ -146,16 +142,17 @@ class Repository:
         """Tell what differs between two commits, under the same rules.
 
         None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules, or a name may be
-        shown like another one, and only the whole tree tells which of them stays.
+        shown like another one, and only the whole tree tells which of them stays, or git cannot be asked about a name.
         """
-        output = self._git.try_run("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
+        how = ("-r", "-z", "--no-renames", "--name-only")
+        output = self._git.try_run("diff-tree", *how, old, new, seconds=_COMPARING)
         if output is None:
             return None
         names = [name for name in output.split(b"\0") if name]
         touched = frozenset(map(text, names))
-        if any(is_attributes_file(path) or "\\" in path for path in touched):
+        if any(is_attributes_file(path) or "\\" in path or not is_safe_path(path) for path in touched):
             return None
-        listing = self.files(new) if len(names) > _MOST_PATHS else self._at(new, names)
+        listing = self._at(new, names) if len(names) <= _MOST_PATHS else self.files(new)
         return Changes(
             touched=touched,
             entries=tuple(entry for entry in listing.entries if entry.path in touched),
@@ -166,7 +163,10 @@ class Repository:
         """What is at a few paths, looked up with the attributes of their own folders alone."""
         if not names:
             return Listing(entries=(), omissions=())
-        items = read_tree(self._git, sha, *names, *sorted(attributes_above(names)))
+        asked = [*names, *sorted(attributes_above(names))]
+        if sum(map(len, asked)) > _MOST_NAMED:
+            return self.files(sha)
+        items = read_tree(self._git, sha, *asked)
         files = [item for item in items if not is_attributes_file(item.path)]
         return self._admitted(files, self._attributes(items))
 
@@ -177,11 +177,16 @@ class Repository:
             yield from zip(window, self._blobs.read(window), strict=True)
 
     def _attributes(self, tree: list[TreeItem]) -> Attributes:
-        files = {item.path: item.sha for item in tree if is_attributes_file(item.path) and _is_readable(item)}
-        texts = (decode(data) or "" for _, data in self.blobs(files.values()))
-        return Attributes(dict(zip(files, texts, strict=True)))
+        files = [item for item in tree if is_attributes_file(item.path) and _is_readable(item)]
+        files.sort(key=lambda item: item.path.count("/"))  # those near the top count where there are too many
+        sizes = accumulate(item.size or 0 for item in files)
+        files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
+        texts = (decode(data) or "" for _, data in self.blobs(item.sha for item in files))
+        return Attributes({item.path: content for item, content in zip(files, texts, strict=True)})
 
     def _reason(self, item: TreeItem, marks: Marks) -> str | None:
+        if not is_safe_path(item.path):
+            return "unsafe path"
         if item.mode in {_SUBMODULE, _SYMLINK}:
             return "submodule" if item.mode == _SUBMODULE else "symlink"
         if not self._selection.admits(item.path):
@@ -219,21 +224,20 @@ class Repository:
 class _GitCommand:
     """Runs git in one git directory, shielded from the environment and from the repository's configuration."""
 
-    def __init__(self, git: Git, git_dir: Path, *options: str) -> None:
+    def __init__(self, git_dir: Path, *options: str) -> None:
         self.git_dir = git_dir
-        self._git = git
         self._options = ("-C", str(git_dir), *options)
 
     @classmethod
     def discover(cls, start: Path) -> tuple[_GitCommand, Path]:
         """Find the git directory and the root around a folder, as git does: what others own it refuses."""
-        search = cls(_gitpython(start), start)
+        search = cls(start)
         status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
         if status:
             raise refusal(start, complaint)
         git_dir = _path(output)
         top = search.try_run("rev-parse", "--show-toplevel")
-        return cls(search._git, git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
+        return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
 
     def run(self, *arguments: str) -> bytes:
         """Run a command and return its output; a failure raises `RepositoryError`."""
@@ -243,39 +247,36 @@ class _GitCommand:
         return output
 
     def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
-        """Run a command whose failure, or taking longer than that, is an answer: None."""
-        status, output, _ = self._execute(*arguments, seconds=seconds)
+        """Run a command whose failure, taking longer than that or having no end is an answer: None."""
+        try:
+            status, output, _ = self._execute(*arguments, seconds=seconds)
+        except RepositoryTooLarge:
+            return None
         return None if status else output
 
-    def start(self, *arguments: str) -> Git.AutoInterrupt:
+    def start(self, *arguments: str) -> Any:
         """Start a command that is spoken with through pipes."""
-        return self._git.execute(self._line(arguments), istream=subprocess.PIPE, as_process=True, env=_ENVIRONMENT)
-
-    def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
-        from git.exc import GitCommandNotFound  # GitPython takes 100 ms to import
-
+        config = [word for setting in _SAFE_CONFIG for word in ("-c", setting)]
+        options = ["--no-pager", "--no-replace-objects", "--literal-pathspecs"]
         try:
-            status, output, complaint = self._git.execute(
-                self._line(arguments),
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                kill_after_timeout=seconds,
-                env=_ENVIRONMENT,
-            )
-        except (GitCommandNotFound, OSError) as error:
+            return start_git([*options, *config, *self._options, *arguments])
+        except OSError as error:
             raise RepositoryError(
                 f"git cannot be started in {shown(self.git_dir)}: {error}. Install git, and try again."
             ) from error
-        return status, output, complaint
 
-    def _line(self, arguments: Sequence[str]) -> list[str]:
-        # GitPython can add variables to the environment but not take any away.
-        unset = [word for name in _FOREIGN_VARIABLES for word in ("-u", name)]
-        config = [word for setting in _SAFE_CONFIG for word in ("-c", setting)]
-        options = ["--no-pager", "--no-replace-objects", "--literal-pathspecs"]
-        return ["env", *unset, "git", *options, *config, *self._options, *arguments]
+    def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
+        command = self.start(*arguments)  # ends its process when it is let go of
+        process = command.proc
+        try:
+            output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MOST_OUTPUT)
+        except TimeoutError:
+            if seconds is None:
+                raise too_much(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
+            return process.returncode, b"", ""
+        except OverflowError:
+            raise too_much(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
+        return process.returncode, output, text(complaint).removesuffix("\n")
 
 
 def _folder(path: Path) -> Path:
@@ -285,14 +286,6 @@ def _folder(path: Path) -> Path:
     except OSError as error:
         raise RepositoryError(f"{shown(path)} cannot be read: {error.strerror}. Check its permissions.") from error
     raise NotARepository(f"There is no {shown(path)}. Check the path of the repository.")
-
-
-def _gitpython(folder: Path) -> Git:
-    try:
-        from git.cmd import Git
-    except ImportError as error:  # GitPython looks for git when it is imported
-        raise RepositoryError("The git command is not there. Install git, and try again.") from error
-    return Git(folder)
 
 
 def _name(root: Path, web_url: str | None) -> str:

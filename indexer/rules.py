@@ -11,6 +11,7 @@ from typing import Literal
 from indexer.attributes import UNMARKED, Marks
 from indexer.decoding import is_lfs_pointer, looks_binary
 from indexer.globs import compiled
+from indexer.secrets import redact
 
 Reason = Literal[
     "excluded",
@@ -125,7 +126,7 @@ def path_verdict(path: str, size: int, marks: Marks = UNMARKED) -> Reason | None
     `linguist-vendored=false` and `linguist-generated=false` speak a file free of that reason; of no other.
     """
     name = PurePosixPath(path).name.lower()
-    if _bears_secrets(path.lower(), name):
+    if _bears_secrets(path.lower(), name) or redact(path) != path:  # a name is shown wherever its file is
         return "secret-bearing"
     return _declared_verdict(path, name, marks) or _format_verdict(name, size)
 

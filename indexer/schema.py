@@ -10,6 +10,7 @@ from indexer.errors import StorageVersion
 from indexer.storage import layout_lock
 
 VERSION = 2
+TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports")
 FOREVER = 2**62
 
 _SINCE_2 = """
@@ -65,11 +66,16 @@ def prepare(path: Path) -> None:
 
     `StorageVersion` for a layout that this version does not know.
     """
-    if not _has_content(path):
+    if not has_content(path):
         _lay_out(path)
     if _version(path) != VERSION:
         with layout_lock(path):
             _upgrade(path)
+
+
+def lay_out(db: sqlite3.Connection) -> None:
+    """Make all tables of a catalog."""
+    db.executescript(_SCHEMA)
 
 
 def _version(path: Path) -> int:
@@ -93,10 +99,11 @@ def _upgrade(path: Path) -> None:
 def _lay_out(path: Path) -> None:
     """Make an empty catalog beside the path and move it there: nobody ever sees one half made."""
     with layout_lock(path):
-        if _has_content(path):  # another process was faster
+        if has_content(path):  # another process was faster
             return
         draft = path.with_suffix(".draft")
-        draft.unlink(missing_ok=True)
+        for each in (draft, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+            each.unlink(missing_ok=True)  # the log of another file would be taken for this one's
         db = sqlite3.connect(draft, isolation_level=None)
         try:
             db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # or the file never shrinks
@@ -107,5 +114,6 @@ def _lay_out(path: Path) -> None:
         draft.replace(path)
 
 
-def _has_content(path: Path) -> bool:
+def has_content(path: Path) -> bool:
+    """Whether there is a catalog, whatever is in it."""
     return path.exists() and path.stat().st_size > 0

@@ -12,6 +12,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.checksums import append_checksum, open_checked
 from indexer.postings import Postings, TermLists
 from indexer.tables import ChunkTable, DefinitionTable, FileTable, Tables, strings
 
@@ -76,11 +77,12 @@ class Segment:
             for name in POSTINGS:
                 _write(file, getattr(self, name))
             np.save(file, self.vectors.astype(np.float16))
+        append_checksum(folder / self.file)
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Segment:
         """Read a segment back; OSError, ValueError, KeyError, TypeError or EOFError where its file is damaged."""
-        with (folder / _file(name)).open("rb") as file:
+        with open_checked(folder / _file(name)) as file:
             texts = _unpacked(_array(file))
             columns = {"paths": strings(texts["paths"]), "languages": strings(texts["languages"])}
             files = _read(file, FileTable, **columns)

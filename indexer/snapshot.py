@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.checksums import append_checksum, open_checked
 from indexer.lexical import LexicalIndex
 from indexer.paths import FLAGS
 from indexer.postings import Stack
@@ -147,11 +148,12 @@ class Snapshot:
         with (folder / _FILE).open("wb") as file:
             for array in (np.frombuffer(names, dtype=np.uint8), self.order, self.frequencies):
                 np.save(file, array)
+        append_checksum(folder / _FILE)
 
     @classmethod
     def load(cls, folder: Path) -> Snapshot:
         """Read a saved snapshot; OSError, ValueError, KeyError, TypeError or EOFError where it is damaged."""
-        with (folder / _FILE).open("rb") as file:
+        with open_checked(folder / _FILE) as file:
             names, order, frequencies = (np.load(file, allow_pickle=False) for _ in range(3))
         segments = tuple(Segment.load(folder, name) for name in json.loads(names.tobytes()))
         return cls(

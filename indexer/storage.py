@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from indexer.complaints import shown
-from indexer.errors import StorageError, StorageLocked, StorageUnwritable
+from indexer.errors import DamagedCatalog, StorageError, StorageLocked, StorageUnwritable
 
 _LAYOUT_SECONDS = 30.0
+# What SQLite calls operational, and is none the less of a file that is not as it was written.
+_DAMAGE = re.compile(r"malformed|no such (?:table|column)|has no column|unsupported file format|not a database")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,11 @@ class DataFolder:
     def catalog(self) -> Path:
         """The SQLite catalog."""
         return self.root / "catalog.sqlite"
+
+    @property
+    def attempt(self) -> Path:
+        """Which commit is being indexed, and how often that has ended the process."""
+        return self.root / "attempt.json"
 
     @property
     def vectors(self) -> Path:
@@ -72,6 +80,14 @@ class DataFolder:
         finally:
             lock.release()
 
+    def remove_index(self) -> None:
+        """Delete what is made anew where the catalog is damaged; vectors are kept, which belong to contents."""
+        with storage_errors(self.catalog):
+            for path in self.root.glob(f"{self.catalog.stem}.*"):
+                if path.suffix != ".lock":
+                    path.unlink(missing_ok=True)
+        self.remove(self.root / "generations")
+
     def remove(self, folder: Path) -> None:
         """Delete a folder below the root; what is gone already is no error."""
         with storage_errors(self.catalog):
@@ -105,9 +121,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _storage_error(path, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise StorageError(
-            f"{path} is damaged ({error}). Delete the folder {path.parent}; the next question indexes again."
-        ) from error
+        raise damaged_catalog(path, str(error)) from error
     except OSError as error:
         raise _folder_error(path.parent, error) from error
 
@@ -130,7 +144,14 @@ def _storage_error(path: Path, text: str) -> StorageError:
         return StorageUnwritable(f"{path} cannot be used ({text}). Make room on the disk or check it, then try again.")
     if "readonly" in text or "unable to open" in text:
         return _unwritable(path.parent)
+    if _DAMAGE.search(text):
+        return damaged_catalog(path, text)
     return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")
+
+
+def damaged_catalog(path: Path, reason: str) -> DamagedCatalog:
+    """Say that a catalog is not what was written."""
+    return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
 
 
 def _full(folder: Path) -> StorageUnwritable:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.checksums import Checksums
 from indexer.errors import DamagedVectors, MissingVectors, StorageError, StorageLocked, StorageUnwritable
-from indexer.seal import Seal
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float32]
 T = TypeVar("T")
+_LOADING = Lock()
 
 _WRITE_BATCHES = (32, 512)  # the smallest and the largest
 _STANDSTILL = 0.2  # seconds
@@ -138,7 +141,7 @@ class BatchSize:
 class ChromaVectors:
     """Vectors in a collection of a Chroma folder, searched through its HNSW index (98 of 100 neighbours found).
 
-    Opening compares the index files with their digests and reads one vector back, which loads the index:
+    Opening compares the files with their digests and reads one vector back, which loads the index:
     `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
     first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
     `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
@@ -148,13 +151,13 @@ class ChromaVectors:
         self._folder = folder
         self._dimensions = dimensions
         self._closed = False
-        self._changed = False
-        self._seal = Seal(folder)
+        self._checksums = Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
         with _chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            if not self._seal.intact():
+            if self._checksums.match() is False:
                 message = f"The files in {folder} are not as they were left; the vectors must be made again."
                 raise DamagedVectors(message)
+            self._checksums.drop()  # opening alone changes the database
             self._client = _open_client(folder)
         self._name = collection
         try:
@@ -218,10 +221,9 @@ class ChromaVectors:
             return
         self._closed = True
         self._client.close()
-        if self._changed:
-            # Without a seal the next opening trusts the files, so a full disk is no reason to fail here.
-            with suppress(OSError):
-                self._seal.put_on()
+        # Without digests the next opening trusts the files, so a full disk is no reason to fail here.
+        with suppress(OSError):
+            self._checksums.note()
 
     def _open_collection(self, name: str) -> Collection:
         with _chroma_errors(self._folder):
@@ -238,8 +240,7 @@ class ChromaVectors:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         with _chroma_errors(self._folder):
-            self._changed = True
-            self._seal.break_off()
+            self._checksums.drop()  # of another process, which only read
             try:
                 yield
             except BaseException as error:
@@ -254,16 +255,37 @@ class ChromaVectors:
         self._collection = self._open_collection(self._name)
 
 
+def _load_chroma() -> None:
+    """Import Chroma, which costs a second, and keep it from reading a `.env` of the current folder.
+
+    Its package makes settings while it is imported. What stands in that file, or what it is, could end or hold this
+    process, and it may come with the repository that is asked about.
+    """
+    with _LOADING:
+        package, spec = None, None
+        if "chromadb" not in sys.modules and (spec := importlib.util.find_spec("chromadb")) is not None:
+            package = sys.modules["chromadb"] = importlib.util.module_from_spec(spec)
+        try:
+            from chromadb.config import Settings
+
+            Settings.model_config["env_file"] = None
+            if package is not None and spec is not None and spec.loader is not None:
+                spec.loader.exec_module(package)
+        except BaseException:
+            if package is not None:
+                del sys.modules["chromadb"]  # half of a package is none
+            raise
+
+
 def _open_client(folder: Path) -> Client:
-    # Costs a second, and questions are answered without it.
+    _load_chroma()
     from chromadb.api.client import Client
     from chromadb.api.shared_system_client import SharedSystemClient
     from chromadb.config import Settings
 
     # Everything that decides where and how is given here, because Chroma takes the rest from the environment, where
-    # another program's settings may stand; and `.env` is ours, not Chroma's.
+    # another program's settings may stand.
     settings = Settings(
-        _env_file=None,  # type: ignore[call-arg] # pydantic adds it
         anonymized_telemetry=False,
         chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
         is_persistent=True,

@@ -13,7 +13,7 @@ Rows = tuple[int, int]
 
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_UNDERLINE = re.compile(r"([=\-~^*+#\"'`.:_])\1{2,}\s*")
+_UNDERLINE = re.compile("|".join(rf"\{sign}{{3,}}\s*" for sign in "=-~^*+#\"'`.:_"))
 
 
 class Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -16,7 +17,7 @@ PACKAGES = ("bot", "agent", "indexer")
 # What each package may import of ours.
 ALLOWED = {
     "bot": ("bot", "agent", "indexer"),
-    "agent": ("agent", "indexer.models", "indexer.errors"),
+    "agent": ("agent", "indexer.models", "indexer.errors", "indexer.patterns"),
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.
@@ -26,22 +27,32 @@ JOINED_IN_APP = (
     "indexer.secrets",
     "agent.agent",
     "agent.checkpoints",
+    "agent.guard.classifier",
+    "agent.guard.onnx_model",
     "agent.models",
 )
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
-    "aiohttp": ("bot/web.py", "bot/probes.py", "bot/webhooks/", "bot/adapters/"),
+    "aiohttp": ("bot/web.py", "bot/bodies.py", "bot/probes.py", "bot/webhooks/", "bot/adapters/"),
     "aiosqlite": ("agent/connection.py", "bot/database.py"),
     "chromadb": ("indexer/vectors.py",),
     "click": ("bot/cli.py", "bot/data_commands.py", "bot/invocation.py"),
     "discord": ("bot/adapters/discord/",),
     "filelock": ("indexer/storage.py",),
-    "git": ("indexer/repository.py",),
+    "git": ("indexer/processes.py",),
     "httpx": ("agent/searxng.py",),
     "langchain_core": ("agent/", "indexer/langchain_embedder.py", "indexer/langchain_providers.py"),
     "langgraph": ("agent/",),
     "networkx": ("indexer/calls/graph.py",),
+    "re2": (
+        "indexer/patterns.py",
+        "indexer/attributes.py",
+        "indexer/globs.py",
+        "indexer/grep.py",
+        "indexer/secrets/",
+        "agent/guard/",
+    ),
     "PIL": ("agent/diagrams/picture.py",),
     "platformdirs": ("bot/settings.py",),
     "prometheus_client": ("bot/metrics.py", "bot/run_metrics.py"),
@@ -52,11 +63,30 @@ HOMES = {
     "scipy": ("indexer/",),
     "slack_bolt": ("bot/adapters/slack/",),
     "slack_sdk": ("bot/adapters/slack/",),
-    "tokenizers": ("indexer/",),
+    "onnxruntime": ("agent/guard/onnx_model.py",),
+    "tokenizers": ("agent/guard/onnx_model.py", "indexer/"),
     "tree_sitter": ("indexer/",),
 }
+# The one module that starts programs, and what it could be done with elsewhere.
+DOOR = "indexer/processes.py"
+STARTING = re.compile(
+    r"subprocess\.(Popen|run|call|check_\w+|get\w+)|(\w+\.)*create_subprocess_\w+|(\w+\.)*subprocess_(exec|shell)"
+    r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)|(multiprocessing|pty|_posixsubprocess)(\.\w+)*"
+    r"|(\w+\.)*ProcessPoolExecutor"
+)
 # What no command may wait for before it is known to be right.
-HEAVY = {"chromadb", "langgraph", "numpy", "pydantic", "rich", "prompt_toolkit", "scipy", "git", "tree_sitter"}
+HEAVY = {
+    "chromadb",
+    "langgraph",
+    "numpy",
+    "onnxruntime",
+    "pydantic",
+    "rich",
+    "prompt_toolkit",
+    "scipy",
+    "git",
+    "tree_sitter",
+}
 
 
 @cache
@@ -131,10 +161,30 @@ def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
     assert strangers == set()
 
 
-def test_the_environment_is_read_by_the_settings_alone() -> None:
+def test_the_environment_is_read_for_the_settings_and_for_other_programs_alone() -> None:
     readers = {name_of(path) for path in sources() for node in ast.walk(parsed(path)) if reads_environment(node)}
 
-    assert readers == {"bot/settings.py"}
+    assert readers == {"bot/settings.py", DOOR}
+
+
+def test_programs_are_started_through_one_door() -> None:
+    places = {name_of(path): calls for path in sources() if (calls := starting_calls(path))}
+
+    assert places == {DOOR: ["asyncio.create_subprocess_exec", "subprocess.Popen"]}
+
+
+def test_every_program_is_started_with_the_chosen_environment_in_the_fixed_folder() -> None:
+    for node in ast.walk(parsed(ROOT / DOOR)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in starting_calls(ROOT / DOOR):
+            given = {each.arg: ast.unparse(each.value) for each in node.keywords}
+            assert given["cwd"] == "_FOLDER"
+            assert given["env"].startswith("select_environment(os.environ")
+
+
+def starting_calls(path: Path) -> list[str]:
+    """Everything in a file that could start a program, other than through the door."""
+    called = {ast.unparse(node.func) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
+    return sorted([*filter(STARTING.fullmatch, called), *filter(STARTING.fullmatch, imports(path))])
 
 
 def reads_environment(node: ast.AST) -> bool:
@@ -174,6 +224,12 @@ def test_importing_what_a_search_needs_loads_neither_chroma_nor_langgraph() -> N
     heavy = {"chromadb", "langgraph", "langchain_core", "prompt_toolkit", "networkx", "tree_sitter"}
 
     assert loaded_by("bot.app, bot.lookups, bot.adapters.terminal, indexer.index", heavy) == set()
+
+
+def test_a_process_that_answers_has_nothing_to_parse_with() -> None:
+    everything = "bot.service, bot.questions, bot.app, indexer.index, indexer.pipeline, indexer.reader, agent.agent"
+
+    assert loaded_by(everything, {"tree_sitter", "indexer.chunker", "indexer.grammars"}) == set()
 
 
 def loaded_by(modules: str, suspects: set[str]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import http.server
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,8 +20,10 @@ import pytest
 from bot.cli import cli
 from bot.conversations import DRAIN_SECONDS
 from bot.settings import variable_names
+from tests.fakes.repositories import GitRepo
 
 ROOT = Path(__file__).parent.parent
+PYTHON = "3.12"
 UNIT = ROOT / "docs" / "citebot.service"
 LIMIT = 20
 
@@ -79,10 +82,28 @@ def probed(port: int) -> int:
     return done.returncode
 
 
-def test_both_stages_begin_from_the_slim_image() -> None:
+def test_both_stages_begin_from_one_base_image_that_a_digest_can_be_given_for() -> None:
     bases = [value.split()[0] for name, value in instructions() if name == "FROM"]
+    default = dict(value.split("=") for name, value in instructions() if name == "ARG")
 
-    assert bases == ["python:3.12-slim", "python:3.12-slim"]
+    assert bases == ["${BASE_IMAGE}", "${BASE_IMAGE}"]
+    assert default["BASE_IMAGE"].startswith(f"python:{PYTHON}-slim")
+
+
+def test_the_container_installs_nothing_that_is_not_checked_against_its_checksum() -> None:
+    installing = [
+        command
+        for name, value in instructions()
+        if name == "RUN"
+        for command in value.split("&&")
+        if re.search(r"\bpip\s+(install|wheel|download)\b", command)
+    ]
+
+    assert len(installing) == 4
+    for command in installing:
+        is_checked = "--require-hashes" in command and "--only-binary=:all:" in command
+        is_ours = "--no-deps" in command and ("--no-build-isolation" in command or "--no-index" in command)
+        assert is_checked or is_ours, command
 
 
 def test_the_container_runs_as_nobody_special() -> None:
@@ -118,7 +139,7 @@ def test_everything_that_is_copied_exists_and_is_let_through() -> None:
         for source in value.split()[:-1]
     ]
 
-    assert {"pyproject.toml", "constraints.txt", "agent", "bot", "indexer"} <= set(copied)
+    assert {"pyproject.toml", "requirements", "agent", "bot", "indexer"} <= set(copied)
     for source in copied:
         assert (ROOT / source).exists()
         assert f"!{source}" in ignored
@@ -143,10 +164,59 @@ def test_the_service_is_locked_in_but_for_its_data_folder() -> None:
     service = unit()
 
     assert (service["User"], service["ProtectSystem"], service["NoNewPrivileges"]) == ("citebot", "strict", "yes")
-    assert service["Environment"] == f"CITEBOT_HOME=%S/{service['StateDirectory']}"
+    home, config = service["Environment"].split()
+    assert home == f"CITEBOT_HOME=%S/{service['StateDirectory']}"
+    assert config == f"CITEBOT_CONFIG={service['WorkingDirectory']}"
     program, command = service["ExecStart"].split()
     assert Path(program).name == "citebot"
     assert command in cli.commands
+
+
+def test_the_service_can_take_neither_the_memory_nor_the_processes_of_the_machine() -> None:
+    service = unit()
+
+    assert service["MemoryHigh"].endswith("G")
+    assert int(service["MemoryMax"].removesuffix("G")) > int(service["MemoryHigh"].removesuffix("G"))
+    assert service["OOMPolicy"] == "continue"
+    assert int(service["TasksMax"]) >= 512  # parsers of their own, and a thread for each core of a large machine
+    assert (service["UMask"], service["LimitCORE"]) == ("0077", "0")
+
+
+UNDER_MDWE = """
+import ctypes, mmap, os, sys
+if ctypes.CDLL(None, use_errno=True).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, which children inherit
+    sys.exit(77)
+try:
+    mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+except PermissionError:
+    os.execv(sys.argv[1], sys.argv[1:])
+sys.exit(78)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forbids memory that is written and executed")
+def test_citebot_works_where_memory_is_never_both_written_and_executed(tmp_path: Path) -> None:
+    assert unit()["MemoryDenyWriteExecute"] == "yes"
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("shop/dates.py", "def parse_date(text):\n    return text.split('-')\n")
+    repository.commit("Sell things")
+    citebot = [sys.executable, "-P", "-m", "bot", "ask", "--repo", str(repository.root), "where is parse_date defined?"]
+    home = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_MODEL": "none", "PATH": os.environ["PATH"]}
+
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_MDWE, *citebot],
+        cwd=tmp_path,
+        env=home | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    if done.returncode == 77:
+        pytest.skip("this kernel is older than 6.3")
+    assert done.returncode == 0, done.stderr
+    assert "shop/dates.py" in done.stdout
 
 
 def test_systemd_finds_nothing_wrong_with_the_service(tmp_path: Path) -> None:

@@ -146,3 +146,28 @@ def test_no_file_names_a_machine_or_a_package_index(telltale: str) -> None:
     naming = [path for path in project_files() if telltale in path.read_text(encoding="utf-8", errors="replace")]
 
     assert [str(path.relative_to(ROOT)) for path in naming] == []
+
+
+def test_every_promise_of_security_is_tested_by_files_that_exist() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    (promises,) = re.findall(r"^## What is promised.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    paragraphs = re.findall(r"^\*\*.*?(?=\n\n)", promises, re.MULTILINE | re.DOTALL)
+
+    assert len(paragraphs) >= 9
+    for paragraph in paragraphs:
+        assert re.search(r"^\*`tests/", paragraph, re.MULTILINE), paragraph
+    for name in re.findall(r"`((?:tests|docs)/[\w./-]+)`", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_security_says_how_to_report_and_names_nobody() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+    assert "security advisories of the repository that citebot was installed from" in text
+    assert re.findall(r"[\w.]+@[\w.]+|https?://", text) == []
+    assert len(text.splitlines()) <= 150
+
+
+def test_every_fuzz_target_is_bounded_in_time() -> None:
+    for path in (ROOT / "tests" / "fuzz").glob("test_*.py"):
+        assert "in_time(" in path.read_text(encoding="utf-8"), path.name

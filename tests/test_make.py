@@ -47,13 +47,37 @@ def make(folder: Path, *arguments: str, **variables: str) -> subprocess.Complete
 
 
 def test_run_starts_a_chat_about_the_current_repository(bench: Path) -> None:
-    assert make(bench, "run").stdout.splitlines() == ["-m", "bot", "chat"]
+    assert make(bench, "run").stdout.splitlines() == ["-P", "-m", "bot", "chat"]
+
+
+def test_started_elsewhere_it_takes_nothing_from_there(bench: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    installed = elsewhere / ".venv" / "bin" / "python"
+    installed.parent.mkdir(parents=True)
+    script(installed, "echo hostile")
+    (elsewhere / ".venv" / ".installed").touch()
+    (elsewhere / ".env").write_text("GOOGLE_API_KEY=theirs\n")
+    script(bench / ".venv" / "bin" / "python", 'echo "$CITEBOT_ENV_FILE $@"')
+
+    done = make(elsewhere, "-f", str(bench / "Makefile"), "run")
+
+    assert done.stdout.split() == ["-P", "-m", "bot", "chat"]
 
 
 def test_run_takes_a_repository_with_any_name(bench: Path) -> None:
     done = make(bench, "run", "REPO=/a b/$c'd")
 
-    assert done.stdout.splitlines() == ["-m", "bot", "chat", "--repo", "/a b/$c'd"]
+    assert done.stdout.splitlines() == ["-P", "-m", "bot", "chat", "--repo", "/a b/$c'd"]
+
+
+def test_the_files_beside_the_makefile_are_named_and_no_others(bench: Path) -> None:
+    script(bench / ".venv" / "bin" / "python", 'echo "$CITEBOT_ENV_FILE|${CITEBOT_CONFIG-unset}"')
+
+    assert make(bench, "run").stdout == "|unset\n"
+    for name in (".env", "citebot.toml"):
+        (bench / name).touch()
+    assert make(bench, "run").stdout == f".env|{bench}/citebot.toml\n"
+    assert make(bench, "run", CITEBOT_CONFIG="mine.toml").stdout == ".env|mine.toml\n"
 
 
 @pytest.mark.parametrize("by", ["argument", "variable"])
@@ -62,7 +86,7 @@ def test_a_question_is_never_executed(bench: Path, by: str) -> None:
 
     done = make(bench, "ask", f"Q={question}") if by == "argument" else make(bench, "ask", Q=question)
 
-    assert done.stdout.splitlines() == ["-m", "bot", "ask", "--", question]
+    assert done.stdout.splitlines() == ["-P", "-m", "bot", "ask", "--", question]
     assert list(bench.glob("p?")) == []
 
 
@@ -86,6 +110,27 @@ def test_lint_and_test_install_the_development_tools(bench: Path) -> None:
 
     assert planned.count('sh scripts/setup.sh .venv ".[dev]"') == 1
     assert [tool in planned for tool in ("ruff check", "ruff format --check", "mypy", "pytest")] == [True] * 4
+
+
+def test_fuzzing_takes_a_number_of_seconds_and_nothing_else(bench: Path) -> None:
+    (bench / ".venv" / ".installed-dev").touch()
+
+    done = make(bench, "fuzz", "SECONDS=$(shell touch p1) a[$(touch p2)] `touch p3`")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: make fuzz" in done.stderr
+    assert list(bench.glob("p?")) == []
+    assert make(bench, "fuzz", "SECONDS=0").returncode == 0
+
+
+def test_fuzzing_goes_round_until_a_text_breaks_a_promise(bench: Path) -> None:
+    (bench / ".venv" / ".installed-dev").touch()
+    script(bench / ".venv" / "bin" / "python", 'echo "$CITEBOT_FUZZ_EXAMPLES $*"; exit 1')
+
+    done = make(bench, "fuzz", "SECONDS=60")
+
+    assert done.returncode != 0
+    assert done.stdout.splitlines() == ["2000 -m pytest --numprocesses=auto --timeout=3600 tests/fuzz"]
 
 
 def setup(folder: Path, *tools: str, **scripts: str) -> str:

@@ -83,9 +83,15 @@ class _Examiner:
     code: CodeSearch
     read: Sequence[Location]
     texts: dict[Location, str | None] = field(default_factory=dict)
+    judged: dict[tuple[Location | None, str], Location | None] = field(default_factory=dict)
 
     async def held(self, cited: Location | None, mark: Mark, *, by_model: bool) -> Location | None:
         """Return the lines to show for a mark: as cited, or repaired; None when the citation does not hold."""
+        if (cited, mark.claim) not in self.judged:
+            self.judged[cited, mark.claim] = await self._judge(cited, mark, by_model=by_model)
+        return self.judged[cited, mark.claim]
+
+    async def _judge(self, cited: Location | None, mark: Mark, *, by_model: bool) -> Location | None:
         place = await self._placed(cited) if cited is not None else None
         if not by_model or cited is None:
             return place

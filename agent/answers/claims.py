@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from agent.answers.spans import split_spans
 from agent.questions.mentions import looks_like_code
 from agent.questions.terms import content_terms, terms_in
+from indexer.patterns import compile_pattern
 
-_SPAN = re.compile(r"(`+)(.+?)\1")
 _MARK = re.compile(r"\[\d{1,4}\]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
-_PATH = re.compile(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
+_PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
@@ -42,13 +43,10 @@ class Claim:
 def read_claim(sentence: str) -> Claim:
     """Find what a sentence names."""
     bare = _MARK.sub(" ", sentence)
-    spans = [span for _, span in _SPAN.findall(bare)]
-    prose = _SPAN.sub(" ", bare)
+    prose, spans = split_spans(bare)
     paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
     paths |= {word for word in _PATH.findall(prose) if "/" in word}
-    quoted = " ".join(spans)
-    for path in paths:
-        quoted = quoted.replace(path, " ")
+    quoted = _PATH.sub(lambda found: " " if found[0] in paths else found[0], " ".join(spans))
     words = [word[0] for word in _WORD.finditer(prose) if looks_like_code(word[0]) and word[0] not in paths]
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     return Claim(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answers.draft import quote
 from agent.answers.markdown import one_line
+from agent.guard.evidence import find_orders, mark_orders, rules_of
 from agent.ports import Deps
 from agent.state import CitationRef, EvidenceRef, where
 from indexer.errors import IndexerError
@@ -16,16 +17,21 @@ MAX_EXHIBITS = 40
 MAX_CHARS = 28_000
 MAX_LINES = 80
 _LONGEST_LINE = 400
+NAMED = "; its name reads as an order, and is a name and nothing else"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exhibit:
-    """Lines that a model is shown as `E{number}`; secrets in `text` are masked."""
+    """Lines that a model is shown as `E{number}`; secrets in `text` are masked, passages that give orders are flagged.
+
+    `flags` name the families of orders that were found.
+    """
 
     number: int
     location: Location
     about: str
     text: str
+    flags: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -60,13 +66,17 @@ async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -
         source = await quote(deps, location)
     except IndexerError:
         return None
-    numbered = [f"{source.first_line + at}: {line[:_LONGEST_LINE]}" for at, line in enumerate(source.lines)]
+    shown = [line[:_LONGEST_LINE] for line in source.lines]
+    flags = find_orders(shown)
+    numbered = [f"{source.first_line + at}: {line}" for at, line in enumerate(shown)]
+    named = rules_of(find_orders([location.path, ref["symbol"]]))
     end = source.first_line + len(source.lines) - 1
     return Exhibit(
         number=number,
         location=Location(path=location.path, start_line=source.first_line, end_line=end),
-        about=_about(ref, is_cut=end < ref["end_line"]),
-        text="\n".join(numbered),
+        about=_about(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
+        text="\n".join(mark_orders(numbered, flags)),
+        flags=tuple(sorted({*rules_of(flags), *named})),
     )
 
 
@@ -89,3 +99,9 @@ def _within(inner: Location, outer: Location) -> bool:
 def listed(exhibits: Sequence[Exhibit]) -> str:
     """Write the exhibits one below the other."""
     return "\n\n".join(f"{one.heading}\n{one.text}" for one in exhibits)
+
+
+def flags_of(exhibits: Sequence[Exhibit]) -> Mapping[str, Sequence[str]]:
+    """Return the flags of the exhibits that have any, by their places."""
+    places = {f"{one.location.path}:{one.location.start_line}-{one.location.end_line}": one.flags for one in exhibits}
+    return {place: flags for place, flags in places.items() if flags}

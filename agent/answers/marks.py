@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(?=[^`\n]*$)")
-_SPAN_OR_MARK = re.compile(
-    r"(?P<ticks>`+)(?P<rest>[^\n]*?[^`])(?P=ticks)(?!`)|(?P<space> ?)\[(?P<mark>\d{1,4})\](?!\()"
-)
+from agent.answers.spans import find_outside
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?!`)|~{3,}(?!~))(?=[^`\n]*$)")
+_MARK = re.compile(r"(?P<space> ?)\[(?P<mark>\d{1,4})\](?!\()")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s*\[\d{1,4}\])*\s+(?=[A-Z`*_\"'(\[])")
 _MARKS = re.compile(r"\[\d{1,4}\]")
 _WORD = re.compile(r"\w")
@@ -22,6 +24,16 @@ class Mark:
     number: int
     claim: str
     claim_id: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Claim:
+    """What marks up to a place stand for, and where that begins."""
+
+    start: int
+    end: int
+    text: str
+    says_something: bool
 
 
 class Fences:
@@ -74,12 +86,16 @@ def renumber(text: str, numbers: Mapping[int, int]) -> str:
 
 def _rewrite(text: str, put: Callable[[re.Match[str]], str]) -> str:
     fences = Fences()
-    return "\n".join(
-        line
-        if fences.take(line)
-        else _SPAN_OR_MARK.sub(lambda found: put(found) if found["mark"] is not None else found[0], line)
-        for line in text.split("\n")
-    )
+    return "\n".join(line if fences.take(line) or "[" not in line else _put_all(line, put) for line in text.split("\n"))
+
+
+def _put_all(line: str, put: Callable[[re.Match[str]], str]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for found in find_outside(_MARK, line):
+        pieces += [line[end : found.start()], put(found)]
+        end = found.end()
+    return "".join([*pieces, line[end:]])
 
 
 def _marks(text: str) -> Iterator[Mark]:
@@ -88,30 +104,33 @@ def _marks(text: str) -> Iterator[Mark]:
     for number, line in enumerate(text.split("\n")):
         if fences.take(line):
             continue
-        found = [match for match in _SPAN_OR_MARK.finditer(line) if match["mark"] is not None]
-        sentences = _sentences(line)
+        found = list(find_outside(_MARK, line)) if "[" in line else []
+        claims = _find_claims(line) if found else []
+        ends = [claim.end for claim in claims]
         for match in found:
-            start, claim = _claim(line, sentences, match.start("mark"))
-            said = claim if _says_something(claim) else before
-            yield Mark(number=int(match["mark"]), claim=said, claim_id=(number, start))
-        if _says_something(line):
+            claim = claims[min(bisect_right(ends, match.start("mark")), len(claims) - 1)]
+            said = claim.text if claim.says_something else before
+            yield Mark(number=int(match["mark"]), claim=said, claim_id=(number, claim.start))
+        if line and _says_something(line):
             before = line
 
 
-def _sentences(line: str) -> list[tuple[int, int]]:
-    """Return where the sentences of a line begin and end; marks after a full stop belong to it."""
-    code = [match.span() for match in _SPAN_OR_MARK.finditer(line) if match["mark"] is None]
-    ends = [end.end() for end in _SENTENCE_END.finditer(line) if not any(a <= end.start() < b for a, b in code)]
-    starts = [0, *ends]
-    return list(zip(starts, [*ends, len(line)], strict=True))
+def _find_claims(line: str) -> list[_Claim]:
+    """Return what each sentence of a line says, or the one before it if it says nothing.
 
-
-def _claim(line: str, sentences: Sequence[tuple[int, int]], at: int) -> tuple[int, str]:
-    index = next(index for index, (_, end) in enumerate(sentences) if at < end or end == len(line))
-    while index and not _says_something(line[slice(*sentences[index])]):
-        index -= 1
-    start, end = sentences[index]
-    return start, line[start:end]
+    Marks after a full stop belong to its sentence.
+    """
+    claims: list[_Claim] = []
+    start = 0
+    for end in [*(found.end() for found in find_outside(_SENTENCE_END, line)), len(line)]:
+        text = line[start:end]
+        says_something = _says_something(text)
+        if claims and not says_something:
+            claims.append(dataclasses.replace(claims[-1], end=end))
+        else:
+            claims.append(_Claim(start=start, end=end, text=text, says_something=says_something))
+        start = end
+    return claims
 
 
 def _says_something(text: str) -> bool:

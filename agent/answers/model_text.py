@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent.answers.exhibits import Exhibit
 from agent.answers.markdown import code_span, printable
 from agent.answers.marks import marks, replace
+from agent.answers.spans import Spans
 from agent.ports import Redactor
 from agent.state import CitationRef
 from indexer.models import Location
+from indexer.patterns import compile_pattern
 
 MAX_MARKS = 60
 
 _PROSE = re.compile(
-    r"(?P<ticks>(?<!`)`+(?!`))(?P<code>[^\n]*?[^`])(?P=ticks)(?!`)"
-    r"|!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
-    r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?(?!\()"
+    r"!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
+    r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?"
     r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
     r"|(?P<address><?(?:[a-z][a-z0-9+.-]{0,20}\\?:\\?/\\?/|\b(?:www\\?\.|(?:mailto|data|javascript)\\?:))"
     r"[^\s<>\"'`]{1,2000}>?"
@@ -28,14 +29,14 @@ _PROSE = re.compile(
     r"|(?P<entity>&\#?\w{1,31};)",
     re.IGNORECASE,
 )
-_EVIDENCE = re.compile(
-    r"E?(\d{1,4})(?:\s*[:,#]?\s*(?:lines?\s*)?L?(\d{1,7})(?:\s*[-\u2013]\s*L?(\d{1,7}))?)?", re.IGNORECASE
+_EVIDENCE = compile_pattern(
+    r"(?i)E?(\d{1,4})(?:\s*[:,#]?\s*(?:lines?\s*)?L?(\d{1,7})(?:\s*[-\x{2013}]\s*L?(\d{1,7}))?)?"
 )
-_PLACE = re.compile(
-    r"(?P<path>[\w.@+/-]{1,300}?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\u2013]\s*L?(?P<end>\d{1,7}))?",
-    re.IGNORECASE,
+_PLACE = compile_pattern(
+    r"(?i)(?P<path>[\w.@+/-]+?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\x{2013}]\s*L?(?P<end>\d{1,7}))?"
 )
-_BETWEEN = re.compile(r"\s*[,;]\s*(?=[E`\w./])|\s+and\s+", re.IGNORECASE)
+_BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
+_BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation begins with
 
 
 class MarkMaker:
@@ -66,23 +67,39 @@ class MarkMaker:
         """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
         pieces: list[str] = []
         end = 0
-        for found in _PROSE.finditer(text):
-            pieces += [text[end : found.start()].replace("`", "'"), self._put(found)]
-            end = found.end()
+        for start, stop, put in self._find_constructs(text):
+            pieces += [text[end:start].replace("`", "'"), put]
+            end = stop
         return _joined([*pieces, text[end:].replace("`", "'")])
 
-    def _put(self, found: re.Match[str]) -> str:
-        if found["code"] is not None:
-            return found[0]
+    def _find_constructs(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Find code spans and all else that is more than text, in order, with what takes the place of each."""
+        spans = Spans(text)
+        beginning = len(text) - len(text.lstrip(_BEFORE_WORDS))
+        end = 0
+        found = _PROSE.search(text)
+        span = spans.next_from(0)
+        while found or span:
+            if span and (found is None or span[0] < found.start()):
+                yield *span, text[slice(*span)]
+                end = span[1]
+            elif found:
+                yield *found.span(), self._put(found, begins_line=found.start() <= beginning)
+                end = found.end()
+            if found and found.start() < end:
+                found = _PROSE.search(text, end)
+            span = spans.next_from(end)
+
+    def _put(self, found: re.Match[str], *, begins_line: bool) -> str:
         if found["label"] is not None:
             return self._cited(found["label"]) or self._cleaned(found["label"])
         if found["cited"] is not None:
-            return self._bracket(found)
+            return self._bracket(found, begins_line=begins_line)
         if found["joint"] is not None:
             return "] "
         return code_span(found[0], longest=200)
 
-    def _bracket(self, found: re.Match[str]) -> str:
+    def _bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
         """Return marks for a citation; a bare number is one only where it stands by itself and was shown."""
         inner = found["cited"].strip()
         if inner.isdigit():
@@ -92,7 +109,6 @@ class MarkMaker:
         colon = ":" if found[0].endswith(":") else ""
         if cited := self._cited(inner):
             # At the beginning of a line `[1]: words` would make a link of every mark.
-            begins_line = not found.string[: found.start()].strip(" \t>-*+0123456789.)")
             return f"{cited} {colon}" if colon and begins_line else cited + colon
         if colon:  # `[name]: address` would make links
             return code_span(f"[{inner}]") + colon
@@ -137,9 +153,12 @@ def inert(sentence: str, redact: Redactor) -> str:
 
 def _joined(pieces: Iterable[str]) -> str:
     """Put pieces together so that they stay what they are: no mark becomes a link, no code span loses its delimiter."""
-    text = ""
+    joined: list[str] = []
+    last = ""
     for piece in filter(None, pieces):
         # A mark may be taken out later, so that a code span must not lean on one either.
-        merges = (piece[0] == "`" and text[-1:] in {"`", "\\", "]"}) or (piece[0] == "(" and text[-1:] == "]")
-        text += f" {piece}" if merges else piece
-    return text
+        if (piece[0] == "`" and last in {"`", "\\", "]"}) or (piece[0] == "(" and last == "]"):
+            joined.append(" ")
+        joined.append(piece)
+        last = piece[-1]
+    return "".join(joined)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 1_000  # characters; a sentence is a fraction of it
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r":(?:[\w-]+:)?[\w-]+:`([^`<>]{1,120}?)\s*<[^`<>]{1,200}>`"), r"\1"),  # :ref:`text <target>`
     (re.compile(r":(?:[\w-]+:)?[\w-]+:`~(?:[\w]+\.)*([\w]+(?:\(\))?)`"), r"\1"),  # :class:`~package.Name`
@@ -20,6 +21,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def plain_sentence(text: str) -> str:
     """Take the markup out of a sentence: roles, links, tags and quoting marks; the words stay."""
+    text = text[:_LONGEST]
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return " ".join(text.split())

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable
 
 from agent.answers.marks import Fences
 from agent.answers.model_text import MarkMaker
 from agent.ports import Deps
 
 LONGEST_ANSWER = 16_000
-_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]*)|~{3,}.*)")
+_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]*)|~{3}.*)")
+_KEY_BEGINS = re.compile(r"-BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_ENDS = re.compile(r"-END [A-Z0-9 ]{0,40}PRIVATE KEY|^\s*(?:`{3}|~{3})")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
+_FOREIGN_LINES = 4  # without any of a key, after which none is awaited
+_CONTEXT_LINES = 2  # before a line, in which the name of its secret may stand
 _LONGEST_WAIT = 400  # characters held back for the end of a construct that may never come
+_LONGEST_OPENING = 2_000  # characters of a line that is shown while it is written: all of it is read at each piece
 
 
 class Scribe:
-    """Takes pieces of raw text; `text` is the answer so far as it was sent out."""
+    """Takes pieces of raw text. Where it `holds` them, nothing goes out before `finish` has checked the whole.
 
-    def __init__(self, deps: Deps, marks: MarkMaker) -> None:
+    `check` raises a `ModelError` for an answer that must not be given.
+    """
+
+    def __init__(
+        self, deps: Deps, marks: MarkMaker, *, holds: bool = False, check: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._deps = deps
         self._marks = marks
+        self._holds = holds
+        self._check = check
         self._fences = Fences()
         self._lines: list[str] = []
         self._line = ""
+        self._recent: deque[str] = deque(maxlen=_CONTEXT_LINES)
+        self._key: list[str] = []  # lines held back since a block of a private key began
         self._sent = ""
         self._length = 0
 
@@ -41,45 +58,71 @@ class Scribe:
         self._length += len(piece)
         *whole, rest = (self._line + piece.replace("\r\n", "\n")).split("\n")
         for line in whole:
-            self._lines.append(self._clean(line))
+            self._take(line)
         self._line = rest
-        self._send("\n".join([*self._lines, self._opening()]))
+        if not self._holds:
+            self._send("\n".join([*self._lines, self._opening()]))
 
     def close(self, remark: str) -> None:
         """End a text that was cut: what is open is closed, and a remark of ours follows."""
-        self._lines.append(self._clean(self._line))
-        self._line = ""
+        self._take_rest()
         if self._fences.open:
             self._lines.append(self._fences.open)
             self._fences = Fences()
         self._lines += ["", remark]
 
     def finish(self) -> str:
-        """Send out the rest, close what is open, and return the answer."""
-        self._lines.append(self._clean(self._line))
-        self._line = ""
+        """Close what is open, check the whole, send out the rest, and return the answer."""
+        self._take_rest()
         if self._fences.open:
             self._lines.append(self._fences.open)
         whole = "\n".join(self._lines).strip()
-        text = self._deps.redact(whole)  # a secret may go over several lines
+        text = self._deps.masked.hide(self._deps.redact(whole))  # a secret may go over several lines
+        self._check(text)
         self._send(text)
         if text != self._sent:
             self._sent = text
             self._deps.emit("reset", text=text)
         return text
 
+    def _take(self, line: str) -> None:
+        """Take a whole line; those of a private key wait for its end, as no line alone tells what it is."""
+        if not self._key and not _KEY_BEGINS.search(line):
+            self._lines.append(self._clean(line))
+            return
+        self._key.append(line)
+        foreign = not any(map(_KEY_LINE.search, self._key[-_FOREIGN_LINES:])) and len(self._key) > _FOREIGN_LINES
+        if foreign or _KEY_ENDS.search(line):
+            self._release_key()
+
+    def _take_rest(self) -> None:
+        self._take(self._line)
+        self._line = ""
+        self._release_key()
+
+    def _release_key(self) -> None:
+        held, self._key = self._deps.redact("\n".join(self._key)), []
+        self._lines += [self._clean(line) for line in held.split("\n")] if held else []
+
+    def _mask(self, line: str) -> str:
+        """Mask a line as what it is below the lines before it."""
+        return self._deps.redact("\n".join([*self._recent, line])).rpartition("\n")[2]
+
     def _clean(self, line: str) -> str:
-        line = _plain_fence(line, is_open=bool(self._fences.open))
+        masked = self._mask(line)
+        self._recent.append(line)
+        line = _plain_fence(masked, is_open=bool(self._fences.open))
         return self._marks.code(line) if self._fences.take(line) else self._marks.prose(line)
 
     def _opening(self) -> str:
         """Return what can be shown of the line that is being written."""
-        if self._fences.open or self._line.lstrip()[:1] in {"`", "~"}:
+        is_hidden = bool(self._fences.open or self._key) or len(self._line) > _LONGEST_OPENING
+        if is_hidden or self._line.lstrip()[:1] in {"`", "~"}:
             return ""
         cut = self._line.rfind(" ") + 1
         while cut and not _is_complete(self._line[:cut]) and len(self._line) - cut < _LONGEST_WAIT:
             cut = self._line.rfind(" ", 0, cut - 1) + 1
-        return self._marks.prose(self._line[:cut]) if _is_complete(self._line[:cut]) else ""
+        return self._marks.prose(self._mask(self._line[:cut])) if _is_complete(self._line[:cut]) else ""
 
     def _send(self, text: str) -> None:
         """Send what is new; where the beginning has changed, `finish` puts it right."""

@@ -234,10 +234,6 @@ def _starts_at(mention: EvidenceRef, definition: EvidenceRef) -> bool:
     return mention["path"] == definition["path"] and mention["start_line"] == definition["start_line"]
 
 
-def _escaped(path: str) -> str:
-    return re.sub(r"([*?\[\]!#\\])", r"\\\1", path)
-
-
 _LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Found]]] = {
     "search": _search,
     "message": _message,

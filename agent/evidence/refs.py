@@ -29,11 +29,6 @@ def definition_ref(definition: Definition, role: Role = "definition", *, score: 
     return _described(lines_ref(definition.location, role, score=score), definition.symbol)
 
 
-def symbol_ref(path: str, symbol: Symbol, role: Role) -> EvidenceRef:
-    """Refer to the whole of a symbol in a file."""
-    return definition_ref(Definition(path=path, symbol=symbol), role)
-
-
 def hit_ref(hit: Hit) -> EvidenceRef:
     """Refer to a search hit; its symbol is the innermost definition around its first line."""
     ref = lines_ref(hit.location, "hit", language=hit.language, score=hit.score)

@@ -1,78 +1,102 @@
-"""Scores a question against the families of injected instructions: a tripwire, not the wall."""
+"""Judges what a person wrote by the families of attacks: a tripwire, not the wall."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
 
-import re2
-
-from agent.guard.families import FAMILIES, Family
-from agent.guard.normalise import Normalised
+from agent.guard.clauses import Clauses, read_clauses
+from agent.guard.english import ENGLISH
+from agent.guard.families import Family, FamilySet, Kind, Recogniser
+from agent.guard.languages import LANGUAGES
+from agent.guard.normalise import Disguise, Normalised, normalise
 from agent.state import VerdictName
 
-BLOCK_AT = 1.0
-WATCH_AT = 0.5
-_HIDDEN_BONUS = 0.3  # nobody spells an instruction in base64 or look-alike letters by accident
-_BIDI_SCORE = 0.3
+FAMILIES: tuple[Family, ...] = (*ENGLISH, *LANGUAGES)
+EARLIER_MESSAGES = 3  # of the same conversation, read together with the newest
+_MOST_QUESTIONS = 50  # of one message that are looked at for a real one
+_EARLIER_LENGTH = 1200  # characters of each
 
-_COMPILED = tuple((family, re2.compile(f"(?i){family.pattern}")) for family in FAMILIES)
-
-_CLAUSE_END = re.compile(r"(?<=[.?!;:])\s+|\n+")
-_ASKS = re.compile(
-    r"\W{0,5}(?:(?:and|but|so|also|ok|okay|hi|hey|hello|please|then|well)\b[\s,]{0,3}){0,3}"
-    r"(?:how|why|where|what|when|which|who|whose|does|do|did|is|are|was|were|has|have|should\s+(?:we|i)|must\s+(?:we|i)"
-    r"|(?:can|could)\s+(?:we|i)|explain|describe|find|show\s+me\s+(?:where|how|which|(?:the|all|any|a)\s+(?:code|place|file|line|test|function|method|class)e?s?)|tell\s+me\s+(?:where|how|which|why))\b",
-    re.IGNORECASE,
-)
-_QUOTED = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|'(?<=\s')[^'\n]{1,400}'(?=[\s,.?!])")
+# Nobody writes an order in these by accident; a letter with an accent or a digit among letters is no disguise.
+_ON_PURPOSE: frozenset[Disguise] = frozenset({"base64", "hex", "tags", "rot13", "reversed", "escaped", "spaced"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What the tripwire says: `rules` name the families that matched, for the log and never for the asker."""
+    """What the guard makes of a message.
+
+    `rules` name the families that matched, for the log and never for the asker; `kind` is what it reads as.
+    """
 
     name: VerdictName
-    score: float
-    rules: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    kind: Kind | None = None
 
 
-def judge(question: Normalised) -> Verdict:
-    """Weigh every form of the question; the strongest match decides, and several weak ones add up."""
-    scores: dict[str, float] = {}
-    for disguise, form in question.forms:
-        for family in _matches(form):
-            bonus = 0.0 if disguise == "plain" else _HIDDEN_BONUS
-            scores.setdefault(family.name, family.weight + bonus)
-    if question.has_bidi_controls and scores:
-        scores["bidi_controls"] = _BIDI_SCORE
-    total = sum(scores.values())
-    return Verdict(name=_name(total), score=total, rules=tuple(sorted(scores)))
+def judge(message: Normalised) -> Verdict:
+    """Look at every form of a message: block what is surely an attack and nothing else, watch what may be one."""
+    found: dict[str, Family] = {}
+    is_sure = asks = False
+    for disguise, form in message.forms:
+        clauses = read_clauses(form)
+        matches = _matches(clauses)
+        asks = asks or (disguise == "plain" and _asks_something(clauses))
+        is_sure = is_sure or any(one.family.is_sure and one.finds(clauses.orders) for one in matches)
+        if disguise in _ON_PURPOSE:
+            is_sure = is_sure or any(one.family.kind in {"override", "prompt"} for one in matches)
+        found |= {one.family.name: one.family for one in matches}
+    if not found:
+        return Verdict(name="allow")
+    first = next((family for family in found.values() if family.is_sure), next(iter(found.values())))
+    # An order beside a real question does not silence who asks: the question is answered, under watch.
+    return Verdict(name="block" if is_sure and not asks else "watch", rules=tuple(sorted(found)), kind=first.kind)
 
 
-def _matches(form: str) -> list[Family]:
-    ordered: str | None = None
-    found: list[Family] = []
-    for family, pattern in _COMPILED:
-        if pattern.search(form) is None:
-            continue
-        if not family.in_questions:
-            ordered = _orders(form) if ordered is None else ordered
-            if pattern.search(ordered) is None:
-                continue
-        found.append(family)
-    return found
+def judge_conversation(message: str, earlier: Sequence[str]) -> Verdict:
+    """Judge a message with those that the same person wrote before it; what is split over several is watched."""
+    own = judge(normalise(message))
+    if own.name != "allow" or not earlier:
+        return own
+    before = [text[:_EARLIER_LENGTH] for text in earlier[-EARLIER_MESSAGES:]]
+    for together in ("\n".join([*before, message]), " ".join([*before, message])):
+        verdict = judge(normalise(together))
+        if verdict.name != "allow":
+            return replace(verdict, name="watch")
+    return own
 
 
-def _orders(form: str) -> str:
-    """Return the form without its interrogative clauses, and without quotations when it asks something."""
-    clauses = _CLAUSE_END.split(form)
-    kept = [clause for clause in clauses if not _ASKS.match(clause)]
-    rest = "\n".join(kept)
-    return rest if len(kept) == len(clauses) else _QUOTED.sub(" ", rest)
+@cache
+def _families() -> FamilySet:
+    return FamilySet(FAMILIES)
 
 
-def _name(score: float) -> VerdictName:
-    if score >= BLOCK_AT:
-        return "block"
-    return "watch" if score >= WATCH_AT else "allow"
+def _matches(clauses: Clauses) -> list[Recogniser]:
+    found = _families().find(clauses.whole)
+    if clauses.orders not in clauses.whole:  # a sentence that was cut apart reads otherwise
+        found += [one for one in _families().find(clauses.orders) if one not in found]
+    return [one for one in found if _counts(one, clauses)]
+
+
+def _counts(one: Recogniser, clauses: Clauses) -> bool:
+    """Whether a family counts where it matched."""
+    match one.family.scope:
+        case "anywhere":
+            return True
+        case "addressed":
+            return one.finds(clauses.orders) or one.finds(clauses.questions)
+        case "orders":
+            return one.finds(clauses.orders)
+
+
+def _asks_something(clauses: Clauses) -> bool:
+    """Whether a question is there that is no attack itself and speaks of something, as "how are you?" does not."""
+    questions = dict.fromkeys(clauses.questions.split("\n"))
+    return any(map(_is_real, islice(questions, _MOST_QUESTIONS)))
+
+
+def _is_real(question: str) -> bool:
+    words = question.lower().strip("?! ").split()
+    says_enough = len(words) > (4 if "you" in words else 2)
+    return says_enough and all(one.family.scope != "addressed" for one in _families().find(question))

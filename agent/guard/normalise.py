@@ -1,39 +1,72 @@
-"""Brings a question into the forms in which an injection could hide: plain, folded, spaced out, encoded."""
+"""Brings a text into the forms in which an order could hide: plain, folded, spaced out, encoded."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import codecs
+import heapq
+import html
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import unquote
+
+import re2
 
 # Everything after this is cut before any pattern looks at it; a compatibility form may be 18 times its source.
 SCAN_LIMIT = 6000
 _MAX_DECODED_SPANS = 8
+_FEWEST_TAGS = 5  # a flag of a region is drawn by that many letters, and an order takes more
 
-Disguise = Literal["plain", "homoglyphs", "spaced", "leet", "base64", "hex", "tags"]
+Disguise = Literal[
+    "plain", "homoglyphs", "spaced", "leet", "base64", "hex", "tags", "rot13", "reversed", "escaped", "parts"
+]
 
 # Letters of other alphabets that are drawn like a Latin one.
 _LOOKALIKES = str.maketrans(
-    "абвгеёікмнорстухѕјԁһԛԝցοαβεικνρτυχγηωАВЕЅІЈКМНОРСТУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "абвгеёікмнорстухѕјԁһԛԝцοαβεικνρτυχγηωАВЕЅІЈКМНОРСТУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "abbreeikmhopctyxsjdhqwgoabeikvptuxynwABESIJKMHOPCTYXABEZHIKMNOPTYX",
 )
 _LEET = str.maketrans("013457@$!", "oieastasi")
-_SPACED = re.compile(r"(?<!\S)(?:\S[ .\-_*]){2,80}\S(?!\S)")
-_WORD_GAPS = re.compile(r"[^\S\n]{2,}")
-_LONG_RUN = re.compile(r"(.)\1{15,}", re.DOTALL)
-_SPACES = re.compile(r"[^\S\n]+")
-_BLANK_LINES = re.compile(r"\n\s*\n\s*\n+")
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{16,2000}={0,2}")
-_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2} ?){12,1000}(?![0-9A-Fa-f])")
+_SPACED = re2.compile(r"(?:^|\s)(?:[^\s][ .\-_*]){2,80}[^\s](?:\s|$)")
+_WORD_GAPS = re2.compile(r"[^\S\n]{2,}")
+_LONG_RUN = re.compile(r"(.{1,4}?)\1{15,}", re.DOTALL)  # over cut text
+_GAPS = re2.compile(r"[ .\-_*]")
+_SPACES = re2.compile(r"[\t ]+")
+_BLANK_LINES = re2.compile(r"\n\s*\n\s*\n")
+_BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX = re2.compile(r"(?:[0-9A-Fa-f]{2} ?){12,}")
+_BASE32 = re2.compile(r"[A-Z2-7]{32,}={0,6}")
+_BITS = re2.compile(r"(?:[01]{8} ?){12,}")
+_CODES = re2.compile(r"(?:\b(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])[ ,;]{1,2}){11,}(?:1[01]\d|12[0-6]|[4-9]\d|3[2-9])\b")
+_JOINED = re2.compile(r"(?:[^\n]-){12,}[^\n]|(?:[^\n]_){12,}[^\n]|(?:[^\n]\|){12,}[^\n]|(?:[^\n]/){12,}[^\n]")
+_DIGITS = re2.compile(r"\d+")
+_FEWEST_LINES = 6  # of a word or two each, for lines to be read as one sentence
+_ESCAPES = re2.compile(
+    r"(?:(?:%[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]{1,6};|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})[ \w]{0,3}){4}"
+)
+_BACKSLASHES = re.compile(r"\\u([0-9A-Fa-f]{4})|\\x([0-9A-Fa-f]{2})")
+_QUOTES = re2.compile(r"[\"'`“]([^\"'`“”\n]{2,200})[\"'`”]")
+_HIDING = re2.compile(
+    r"(?i)[a-z0-9]{24,}|(?:[0-9a-f]{2} ){12}|(?:[a-z][ .\-_*]){5}"
+    r"|(?:%[0-9a-f]{2}|&#x?[0-9a-f]+;|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}).{0,4}(?:%[0-9a-f]{2}|&#|\\u[0-9a-f]|\\x[0-9a-f])"
+    r"|snoitcurtsni|tpmorp|erongi|vafgehpgvba|cebzcg|vtaber|[\x{E0020}-\x{E007E}]"
+)
+_UNSEEN = re2.compile(r"[\p{Cf}\p{Co}]")
+_MIXED = re2.compile(r"[a-zA-Z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][a-zA-Z]")
+# Words that a text turned round or shifted by thirteen letters has where an order is in it.
+_TELLTALE = re2.compile(
+    r"(?i)snoitcurtsni|tpmorp|selur|erongi|dragersid|laever|vafgehpgvba|cebzcg|ehyrf|vtaber|qvfertneq|erirny|flfgrz"
+)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Normalised:
-    """A question without what cannot be seen, and each form of it that is worth a look."""
+    """A text without what cannot be seen, and each form of it that is worth a look."""
 
     text: str
     forms: tuple[tuple[Disguise, str], ...]
@@ -41,28 +74,58 @@ class Normalised:
     has_tag_letters: bool
 
 
-def normalise(question: str) -> Normalised:
-    """Strip invisible characters from a question and list the disguises that an injection in it could wear."""
-    cut = question.encode("utf-8", "replace").decode("utf-8")[:SCAN_LIMIT]
-    tags = "".join(chr(ord(char) - 0xE0000) for char in cut if 0xE0020 <= ord(char) <= 0xE007E)
-    text = visible(cut)
-    plain = _LONG_RUN.sub(lambda run: run[1] * 4, text)
+def normalise(text: str) -> Normalised:
+    """Strip invisible characters from a text and list the disguises that an order in it could wear."""
+    cut = text[:SCAN_LIMIT].encode("utf-8", "replace").decode("utf-8")
+    tags = tag_letters(cut)
+    seen = visible(cut)
+    plain = _LONG_RUN.sub(lambda run: run[1] * 4, seen)
     forms: list[tuple[Disguise, str]] = [("plain", plain)]
     if tags:
         forms.append(("tags", tags))
     forms += _disguised(plain, spaced_out=cut)
     forms += _decoded(plain)
     return Normalised(
-        text=text, forms=tuple(forms), has_bidi_controls=not _BIDI.isdisjoint(cut), has_tag_letters=bool(tags)
+        text=seen, forms=tuple(forms), has_bidi_controls=not _BIDI.isdisjoint(cut), has_tag_letters=bool(tags)
     )
 
 
 def visible(text: str) -> str:
     """Return the text in compatibility form, without format and control characters, its spaces collapsed."""
-    folded = unicodedata.normalize("NFKC", text.replace("\r\n", "\n").replace("\r", "\n"))[:SCAN_LIMIT]
-    kept = "".join(_seen(char) for char in folded)
-    lines = _SPACES.sub(" ", kept)
-    return _BLANK_LINES.sub("\n\n", lines).strip()
+    lines = text[:SCAN_LIMIT].replace("\r\n", "\n").replace("\r", "\n")
+    folded = lines if lines.isascii() else unicodedata.normalize("NFKC", lines)[:SCAN_LIMIT]
+    kept = folded if folded.isascii() and folded.replace("\n", "").isprintable() else "".join(map(_seen, folded))
+    return str(_BLANK_LINES.sub("\n\n", _SPACES.sub(" ", kept))).strip()
+
+
+def visible_line(line: str) -> str:
+    """Return a line without what cannot be seen, and words of mixed alphabets with Latin letters alone."""
+    if line.isascii():
+        return line
+    seen = str(_UNSEEN.sub("", unicodedata.normalize("NFKC", line)))
+    return _without_accents(seen).translate(_LOOKALIKES) if _MIXED.search(seen) is not None else seen
+
+
+def may_hide(text: str) -> bool:
+    """Whether it is worth looking for hidden forms in the lines of a text; of few texts it is."""
+    return _HIDING.search(text) is not None
+
+
+def hidden_forms(line: str) -> Iterator[str]:
+    """Yield what a line holds that nobody reads as it stands: invisible letters, encoded text, letters set apart."""
+    if tags := tag_letters(line):
+        yield tags
+    if _SPACED.search(line) is not None:
+        yield _closed_up(_WORD_GAPS.sub("\n\n", line))
+    yield from (text for disguise, text in _decoded(line) if disguise != "parts")
+
+
+def tag_letters(text: str) -> str:
+    """Return what is written in the invisible letters of the tag block, unless it is a flag's."""
+    if text.isascii():
+        return ""
+    letters = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
+    return letters if len(letters) > _FEWEST_TAGS else ""
 
 
 def _seen(char: str) -> str:
@@ -77,10 +140,11 @@ def _seen(char: str) -> str:
 def _disguised(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
     folded = _without_accents(plain).translate(_LOOKALIKES)
     # Two spaces end a word that is written "l i k e  t h i s"; they have to be seen before they are collapsed.
-    words = _WORD_GAPS.sub("\n", spaced_out) if "  " in spaced_out else folded
+    words = _WORD_GAPS.sub("\n\n", spaced_out) if "  " in spaced_out else folded
     candidates: list[tuple[Disguise, str]] = [
         ("homoglyphs", folded),
-        ("spaced", visible(_SPACED.sub(lambda run: re.sub(r"[ .\-_*]", "", run[0]), words)).replace("\n", " ")),
+        ("spaced", _closed_up(words)),
+        ("spaced", str(_JOINED.sub(lambda run: run[0][::2], folded))),
         ("leet", folded.translate(_LEET)),
     ]
     seen = {plain}
@@ -92,23 +156,76 @@ def _disguised(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
     return different
 
 
+def _closed_up(words: str) -> str:
+    """Write words whose letters stand apart as they are read; empty where there is none."""
+    if _SPACED.search(words) is None:
+        return ""
+    closed = _SPACED.sub(lambda run: f" {_GAPS.sub('', run[0])} ", words)
+    return visible(closed).replace("\n", " ")
+
+
 def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
     return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
 def _decoded(plain: str) -> list[tuple[Disguise, str]]:
-    found: list[tuple[Disguise, str]] = []
-    for span in list(_BASE64.finditer(plain))[:_MAX_DECODED_SPANS]:
-        found += [("base64", text) for text in _readable(_from_base64(span[0]))]
-    for span in list(_HEX.finditer(plain))[:_MAX_DECODED_SPANS]:
-        found += [("hex", text) for text in _readable(bytes.fromhex(span[0]))]
+    found = [(disguise, text) for disguise, data in decode_spans(plain) for text in _readable(data)]
+    if _ESCAPES.search(plain) is not None:
+        found.append(("escaped", visible(unescape(plain))))
+    if _TELLTALE.search(plain) is not None:
+        found += [("reversed", plain[::-1]), ("rot13", codecs.encode(plain, "rot13"))]
+    lines = plain.split("\n")
+    if len(lines) >= _FEWEST_LINES and len(plain.split()) < 2 * len(lines):
+        found.append(("parts", " ".join(lines)))
+    if len(parts := _QUOTES.findall(plain)) > 1:
+        found += [("parts", " ".join(parts)), ("parts", "".join(parts))]
     return found
 
 
+def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
+    """Yield what the longest runs of a text hold that could be base64, base32, or the numbers of characters."""
+    for span in _longest(_BASE64.findall(text)):
+        once = _from_base64(span)
+        yield "base64", once
+        if once.isascii() and _BASE64.fullmatch(inner := once.decode("ascii")) is not None:
+            yield "base64", _from_base64(inner)
+    for span in _longest(_BASE32.findall(text)):
+        yield "base64", _from_base32(span)
+    for span in _longest(_HEX.findall(text)):
+        yield "hex", bytes.fromhex(span)
+    for span in _longest(_BITS.findall(text)):
+        bits = span.replace(" ", "")
+        yield "hex", int(bits, 2).to_bytes(len(bits) // 8, "big")
+    for span in _longest(_CODES.findall(text)):
+        yield "hex", bytes(map(int, _DIGITS.findall(span)))
+
+
+def _longest(spans: Sequence[str]) -> Sequence[str]:
+    """Return the spans worth decoding: identifiers are shorter than an order."""
+    return heapq.nlargest(_MAX_DECODED_SPANS, spans, key=len)
+
+
+def unescape(text: str) -> str:
+    """Replace percent signs, entities and backslashes that stand for letters by the letters."""
+    letters = _BACKSLASHES.sub(lambda code: chr(int(code[1] or code[2], 16)), html.unescape(unquote(text)))
+    return letters.encode("utf-8", "replace").decode("utf-8")
+
+
 def _from_base64(span: str) -> bytes:
+    span = span.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(span + "=" * (-len(span) % 4))
     except binascii.Error:  # no base64 after all: there is nothing to look into
+        return b""
+
+
+def _from_base32(span: str) -> bytes:
+    span = span.rstrip("=")
+    try:
+        return base64.b32decode(span + "=" * (-len(span) % 8))
+    except binascii.Error:  # a word in capitals
         return b""
 
 

@@ -25,6 +25,7 @@ T = TypeVar("T")
 Spend = Callable[[Usage], None]
 
 CLOSING_SECONDS = 5.0
+LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
 _CHARS_PER_TOKEN = 4  # for answers that break off before their usage is told
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ class LangChainChat:
             async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
                 wait = waits.first
                 while (chunk := await self._within(anext(chunks, None), min(wait, _left(end)))) is not None:
+                    if meter.written > LONGEST_REPLY:
+                        raise AnswerCut(f"The language model {self.name} writes without end.")
                     if text := meter.take(chunk):
                         wait = waits.idle
                         yield text
@@ -149,7 +152,7 @@ class _Meter:
         self.metadata: dict[str, Any] = {}
         self.said = False
         self._asked = sum(len(str(message.text)) for message in messages)
-        self._written = 0
+        self.written = 0
         self._told = Usage()
 
     def take(self, chunk: AIMessage) -> str:
@@ -159,13 +162,13 @@ class _Meter:
             self._told += Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
         text = str(chunk.text)
         self.said = self.said or bool(text.strip())
-        self._written += len(text)
+        self.written += len(text)
         return text if self.said else ""
 
     @property
     def usage(self) -> Usage:
         """What was told, else an estimate."""
-        return self._told if self._told.total else _estimate(self._asked, self._written)
+        return self._told if self._told.total else _estimate(self._asked, self.written)
 
 
 def _read(raw: AIMessage, form: type[Form]) -> Form:

@@ -32,7 +32,12 @@ PROVIDERS: Mapping[str, Provider] = {
         package="langchain_google_genai",
         class_name="ChatGoogleGenerativeAI",
         key_variable="GOOGLE_API_KEY",
-        options={"max_retries": 1, "vertexai": False},  # here a retry is a try: 0 and 1 both mean once
+        options={
+            "max_retries": 1,  # here a retry is a try: 0 and 1 both mean once
+            "vertexai": False,
+            # It goes by two libraries, which would take the key along to wherever they are redirected.
+            "client_args": {"follow_redirects": False, "allow_redirects": False},
+        },
     ),
     "anthropic": Provider(
         package="langchain_anthropic",

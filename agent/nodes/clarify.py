@@ -11,7 +11,7 @@ from agent.answers.model_text import inert
 from agent.guard.heuristics import judge
 from agent.guard.normalise import normalise
 from agent.ports import Deps
-from agent.state import AgentState
+from agent.state import AgentState, VerdictName
 
 LONGEST_REPLY = 1000
 WHICH = "I am not sure what you mean. Which function, class, file or behaviour is it about?"
@@ -22,27 +22,29 @@ log = logging.getLogger(__name__)
 async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pause with the question, and add the reply to what was asked.
 
-    Reads router_output, cleaned_query. Writes cleaned_query, clarified, pause_reason.
+    Reads router_output, cleaned_query, gateway_verdict. Writes cleaned_query, clarified, pause_reason, and
+    gateway_verdict where the reply is watched.
     """
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
     redact = runtime.context.redact
-    reply = redact(_admitted(interrupt({"kind": "clarify", "question": inert(question[:500], redact) or WHICH})))
+    said = str(interrupt({"kind": "clarify", "question": inert(question[:500], redact) or WHICH}))
+    reply, verdict = _judged(said.strip()[:LONGEST_REPLY])
     asked = state.get("cleaned_query", "")
-    return {
-        "cleaned_query": f"{asked}\n{reply}" if reply else asked,
+    changes: AgentState = {
+        "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,
         "clarified": True,
         "pause_reason": "",
     }
+    return changes if verdict == "allow" else {**changes, "gateway_verdict": "watch"}
 
 
-def _admitted(reply: object) -> str:
-    """Let a reply through as the gateway would a question: it is about to reach a model too."""
-    text = str(reply).strip()
-    if len(text) > LONGEST_REPLY:
-        text = text[:LONGEST_REPLY]
-    normalised = normalise(text)
-    if judge(normalised).name == "block":
-        log.warning("a reply was left out: it would have been refused as a question")
-        return ""
-    return normalised.text
+def _judged(reply: str) -> tuple[str, VerdictName]:
+    """Judge a reply as the gateway would a question; what would have been refused reaches no model."""
+    normalised = normalise(reply)
+    verdict = judge(normalised)
+    if verdict.name == "allow":
+        return normalised.text, verdict.name
+    is_refused = verdict.name == "block"
+    log.warning("a reply is %s: %s", "left out" if is_refused else "watched", ",".join(verdict.rules))
+    return "" if is_refused else normalised.text, verdict.name

@@ -50,7 +50,7 @@ async def _reply(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage |
     texts = await deps.evidence.texts(filter(None, map(evidence_key, messages)))
     tools = [] if is_last else deps.tools.menu(deps, approved=state.get("approved", []))
     try:
-        return _bounded(await model.reply_with_tools(with_results(messages, texts), tools, task="executor_llm"))
+        return _bounded(await model.reply_with_tools(with_results(messages, texts, deps), tools, task="executor_llm"))
     except ModelError as error:
         log.warning("a step goes on without the model: %s", error)
         return None

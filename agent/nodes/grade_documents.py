@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.exhibits import exhibit
+from agent.answers.exhibits import Exhibit, exhibit, flags_of
 from agent.errors import ModelError
 from agent.forms import GradeForm
-from agent.ports import CodeSearch, Deps
+from agent.guard.hardening import harden, note_flags
+from agent.ports import ChatModel, CodeSearch, Deps
 from agent.prompts import grade_messages
 from agent.questions.terms import content_terms, terms_in
 from agent.state import AgentState, EvidenceRef, Grade, no_metadata
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Drop hits far below the best, and say whether what is left is enough, or another query is worth it.
 
-    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count. Writes retrieved,
-    retrieval_metadata, grade, better_query.
+    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count, flagged. Writes retrieved,
+    retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
     deps.emit("step_start", node="grade_documents", stage="Weighing what was found")
@@ -40,7 +41,12 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     kept = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best][:MAX_GRADED]
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
     share = await _best_share(deps.code, kept, content_terms(state.get("cleaned_query", "")))
-    form = await _judged(state, deps, kept) if _is_doubtful(state, share, exact) else None
+    flagged = state.get("flagged", [])
+    form = None
+    if deps.models.small is not None and _is_doubtful(state, share, exact):
+        shown = await exhibit(deps, kept)
+        flagged = note_flags(flagged, flags_of(shown), deps, source="repository")
+        form = await _judged(state, harden(deps) if flagged else deps, deps.models.small, shown)
     if form is not None:
         kept = [kept[number - 1] for number in _known(form, kept)] or kept
     metadata = state.get("retrieval_metadata", no_metadata())
@@ -52,6 +58,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
         "retrieval_metadata": {**metadata, "weak": weak},
         "grade": grade,
         "better_query": _better(form) if grade == "rewrite" else "",
+        "flagged": flagged,
     }
 
 
@@ -61,18 +68,13 @@ def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) 
     return share < SURE_SHARE and not exact and not (decided is not None and decided["unknown"])
 
 
-async def _judged(state: AgentState, deps: Deps, hits: Sequence[EvidenceRef]) -> GradeForm | None:
-    """Let the model judge; None where there is none or it fails, and the scores decide."""
-    if deps.models.small is None:
-        return None
-    shown = await exhibit(deps, hits)
+async def _judged(state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[Exhibit]) -> GradeForm | None:
+    """Let the model judge; None where it fails, and the scores decide."""
     searched = state.get("retrieval_metadata", no_metadata())["searched"]
+    question = deps.redact(state.get("cleaned_query", ""))
+    messages = grade_messages(question, shown, searched, hardened=deps.is_hardened)
     try:
-        return await deps.models.small.structured(
-            grade_messages(deps.redact(state.get("cleaned_query", "")), shown, searched),
-            GradeForm,
-            task="grade_documents",
-        )
+        return await model.structured(messages, GradeForm, task="grade_documents")
     except ModelError as error:
         log.warning("the hits were judged by their scores: %s", error)
         return None

@@ -98,7 +98,7 @@ async def _read_by_model(question: str, history: Sequence[Turn], deps: Deps) -> 
     if deps.models.small is None:
         return "new_question", question
     try:
-        messages = preprocess_messages(deps.redact(question), history)
+        messages = preprocess_messages(deps.redact(question), history, hardened=deps.is_hardened)
         form = await deps.models.small.structured(messages, IntentForm, task="input_preprocessor")
     except ModelError as error:
         log.warning("the question is taken as a new one: %s", error)

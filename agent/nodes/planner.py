@@ -7,6 +7,7 @@ import logging
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
+from agent.guard.leaks import check_said
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN, WEB_SEARCH
 from agent.ports import Deps
 from agent.research.forms import PlanForm, clean_steps
@@ -40,11 +41,14 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 async def _planned(state: AgentState, deps: Deps) -> PlanForm | None:
     if deps.models.main is None:
         return None
+    messages = planner_messages(state, deps)
     try:
-        return await deps.models.main.structured(planner_messages(state, deps), PlanForm, task="planner")
+        form = await deps.models.main.structured(messages, PlanForm, task="planner")
+        check_said(form.steps, messages, deps.masked)
     except ModelError as error:
         log.warning("no plan was made: %s", error)
         return None
+    return form
 
 
 def _pause(state: AgentState, deps: Deps, steps: list[str], *, needs_web: bool) -> PauseReason:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
 from agent.answers.markdown import code_span
 from agent.evidence.expansion import expand
 from agent.evidence.lookups import Found, fetch
+from agent.guard.evidence import find_orders, rules_of
+from agent.guard.hardening import note_flags
 from agent.ports import CodeSearch, Deps
 from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, no_metadata, where
 from indexer.errors import IndexerError
@@ -33,7 +35,8 @@ log = logging.getLogger(__name__)
 async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Fetch the evidence.
 
-    Reads router_output, retrieved, expanded, retrieval_metadata. Writes retrieved, expanded, retrieval_metadata.
+    Reads router_output, retrieved, expanded, retrieval_metadata, flagged. Writes retrieved, expanded,
+    retrieval_metadata, flagged.
     """
     deps = runtime.context
     decision = state.get("router_output")
@@ -48,7 +51,16 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     beside = await _expanded(deps.code, retrieved, metadata)
     expanded = _distinct([*around, *beside, *state.get("expanded", [])])
     deps.emit("evidence", locations=[where(ref) for ref in retrieved])
-    return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata}
+    flagged = note_flags(state.get("flagged", []), _ordering_names(deps, retrieved), deps, source="names")
+    return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
+
+
+def _ordering_names(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[str, Sequence[str]]:
+    """Name the files that are called by an order, or define something that is; nobody is deceived without a model."""
+    if deps.models.small is None and deps.models.main is None:
+        return {}
+    names = {ref["path"]: (ref["path"], ref["symbol"]) for ref in refs}
+    return {path: rules_of(find_orders(both)) for path, both in names.items()}
 
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Found:

@@ -14,6 +14,7 @@ from agent.errors import ModelError
 from agent.evidence.fast_path import decide
 from agent.evidence.requests import decision, search_for
 from agent.forms import CallForm, RouterForm, SearchForm
+from agent.guard.leaks import check_said
 from agent.limits import MAX_ITERATIONS, WEB_SEARCH
 from agent.nodes.synthesis import tool_results
 from agent.ports import Deps
@@ -78,9 +79,11 @@ async def _asked(state: AgentState, deps: Deps, tree: str) -> RouterDecision | N
         found=state.get("retrieved", []),
         results=await tool_results(state, deps),
         better_query=state.get("better_query", ""),
+        hardened=deps.is_hardened,
     )
     try:
         form = await deps.models.small.structured(messages, RouterForm, task="router")
+        check_said([form.clarification, form.reasoning], messages, deps.masked)
     except ModelError as error:
         log.warning("the way was chosen without the model: %s", error)
         return None

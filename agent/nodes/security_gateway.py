@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from agent.guard.heuristics import judge
-from agent.guard.normalise import normalise
+from agent.guard import evidence
+from agent.guard.background import FLAG, name_orders, split_background
+from agent.guard.consultation import consult_classifier
+from agent.guard.families import KINDS
+from agent.guard.heuristics import EARLIER_MESSAGES, Verdict, judge_conversation
+from agent.guard.normalise import visible
+from agent.guard.size import TOO_LONG, fit
 from agent.ports import Deps
 from agent.state import AgentState, fresh_turn
 
-MAX_QUESTION = 4000
+THREAD = "orders_in_thread"  # the rule that others, in the thread around the question, have made count
 
 EMPTY = (
     "There is no question in that message. Ask about the code, for example where something is defined or who calls it."
 )
-TOO_LONG = (
-    f"That message is too long. Ask in at most {MAX_QUESTION:,} characters; "
-    "of a log or a file, paste the part that matters."
-)
-REFUSED = "I can't help with that request. Ask me about the code instead."
 
 log = logging.getLogger(__name__)
 
@@ -28,24 +31,50 @@ log = logging.getLogger(__name__)
 async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pass, watch or refuse the question.
 
-    Reads user_query. Writes every field of the turn anew, gateway_passed, gateway_reason, gateway_verdict,
-    is_blocked, and final_answer when it refuses.
+    Reads user_query, conversation_history. Writes every field of the turn anew, gateway_passed, gateway_reason,
+    gateway_verdict, is_blocked, and final_answer when it refuses.
     """
     runtime.context.emit("step_start", node="security_gateway", stage="Reading the question")
-    question = state.get("user_query", "").strip()
+    fitting = fit(state.get("user_query", ""))
+    if fitting is None:
+        return _refuse("too_long", TOO_LONG)
+    question = fitting.strip()
     if not question:
         return _refuse("empty", EMPTY)
-    if len(question) > MAX_QUESTION:
-        return _refuse("too_long", TOO_LONG)
-    normalised = normalise(question)
-    if not normalised.text:
+    if not visible(question):
         return _refuse("empty", EMPTY)
-    verdict = judge(normalised)
+    earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
+    # Beside the loop: the first one compiles the families, and others may take 50 ms.
+    judged = await asyncio.to_thread(judge_question, question, earlier)
+    if runtime.context.models.main is not None:
+        await asyncio.to_thread(evidence.prepare)
+    verdict = await consult_classifier(judged, visible(question), runtime.context)
     reason = ",".join(verdict.rules)
     if verdict.name == "block":
-        log.warning("a question was refused: %s (score %.1f)", reason, verdict.score)
-        return _refuse(reason, REFUSED)
+        log.warning("a question was refused: %s", reason)
+        return _refuse(reason, refusal(verdict))
+    if verdict.name == "watch":
+        log.warning("a question is watched: %s", reason)
     return {**fresh_turn(), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
+
+
+def judge_question(question: str, earlier: Sequence[str] = ()) -> Verdict:
+    """Judge what the person wrote now and before; what others wrote around it can have it watched, never refused."""
+    own, lines = split_background(question)
+    verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
+    below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows
+    if verdict.name == "allow" and (FLAG in below or name_orders("", below)):
+        return replace(verdict, name="watch", rules=(*verdict.rules, THREAD))
+    return verdict
+
+
+def refusal(verdict: Verdict) -> str:
+    """Say what a refused message was taken for, and how to go on."""
+    what = KINDS[verdict.kind] if verdict.kind is not None else "an order to me"
+    return (
+        f"That reads as {what}, so I did not act on it. Ask me about the code instead; "
+        "if you ask about a text like this one, put it in quotation marks beside the question."
+    )
 
 
 def _refuse(reason: str, sentence: str) -> AgentState:

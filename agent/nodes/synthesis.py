@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
 from agent.answers.draft import Draft
-from agent.answers.exhibits import Exhibit, exhibit
+from agent.answers.exhibits import Exhibit, exhibit, flags_of
 from agent.answers.extract import Material, Subject, write
 from agent.answers.model_text import MarkMaker
 from agent.answers.scribe import Scribe
-from agent.errors import AnswerCut, AnswerEmpty, ModelError
+from agent.errors import AnswerCut, AnswerEmpty, AnswerLeaked, ModelError
 from agent.evidence.refs import lines_ref
 from agent.evidence.requests import decision
+from agent.guard.hardening import harden, note_flags
+from agent.guard.leaks import says_instructions, says_masked
 from agent.ports import ChatModel, Deps
 from agent.prompts import synthesis_messages
 from agent.questions.intent import asks_to_repeat
@@ -37,8 +40,8 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Write the answer from the evidence of the turn, and fall back to quoting it where a model fails.
 
     Reads cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata, findings, tool_history,
-    conversation_history. Writes final_answer, answer_model, citations, shown, main_symbol, main_kind, and retrieved
-    when the last answer is repeated.
+    conversation_history, flagged. Writes final_answer, answer_model, citations, shown, flagged, main_symbol,
+    main_kind, and retrieved when the last answer is repeated.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -53,10 +56,13 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 async def _written(state: AgentState, material: Material, deps: Deps, model: ChatModel) -> AgentState:
     shown = await exhibit(deps, _ranked(state, deps))
+    flagged = note_flags(state.get("flagged", []), flags_of(shown), deps, source="repository")
+    deps = harden(deps) if flagged else deps
+    messages = await _messages(state, deps, shown)
     marks = MarkMaker(shown, deps.redact)
-    scribe = Scribe(deps, marks)
+    scribe = Scribe(deps, marks, holds=deps.is_hardened, check=partial(_check, deps, messages, shown))
     try:
-        await _stream(model, await _messages(state, deps, shown), scribe)
+        await _stream(model, messages, scribe)
         text = scribe.finish()
         if not any(map(str.isalnum, text)):
             raise AnswerEmpty("The language model gave an empty answer.")
@@ -71,9 +77,17 @@ async def _written(state: AgentState, material: Material, deps: Deps, model: Cha
         "answer_model": model.name,
         "citations": marks.citations,
         "shown": [one.ref for one in shown],
+        "flagged": flagged,
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
     }
+
+
+def _check(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[Exhibit], text: str) -> None:
+    """Refuse an answer that gives away what the model was told, or what was masked; code that says so may be quoted."""
+    instructions = str(messages[0].text)
+    if says_instructions(text, instructions, [one.text for one in shown]) or says_masked(text, deps.masked):
+        raise AnswerLeaked("An answer was left out: it held instructions of the model, or a masked value.")
 
 
 async def _stream(model: ChatModel, messages: Sequence[BaseMessage], scribe: Scribe) -> None:
@@ -102,6 +116,7 @@ async def _messages(state: AgentState, deps: Deps, shown: Sequence[Exhibit]) -> 
         findings=findings_text(state.get("findings", {}), deps),
         results=await tool_results(state, deps),
         searched=state.get("retrieval_metadata", no_metadata())["searched"],
+        hardened=deps.is_hardened,
     )
 
 

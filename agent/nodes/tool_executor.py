@@ -5,15 +5,15 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.research.calls import Called, call_all, with_records, with_refs
+from agent.research.calls import Called, call_all, with_flags, with_records, with_refs
 from agent.state import AgentState, RetrievalMetadata, no_metadata
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Call the tools side by side through the registry; what they read becomes evidence.
 
-    Reads router_output, approved, retrieved, tool_history, retrieval_metadata. Writes retrieved, tool_history,
-    retrieval_metadata.
+    Reads router_output, approved, retrieved, tool_history, retrieval_metadata, flagged. Writes retrieved,
+    tool_history, retrieval_metadata, flagged.
     """
     deps = runtime.context
     decision = state.get("router_output")
@@ -24,6 +24,7 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
         "retrieved": with_refs(state.get("retrieved", []), called),
         "tool_history": with_records(state.get("tool_history", []), called),
         "retrieval_metadata": _noted(state.get("retrieval_metadata", no_metadata()), called),
+        "flagged": with_flags(state.get("flagged", []), called, deps),
     }
 
 

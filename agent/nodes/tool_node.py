@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps, ToolOutcome
-from agent.research.calls import Called, call_all, call_key, with_records, with_refs
+from agent.research.calls import Called, call_all, call_key, with_flags, with_records, with_refs
 from agent.state import AgentState
 
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
@@ -18,7 +18,7 @@ UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again
 async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Call the tools and answer with the keys of their results.
 
-    Reads messages, approved, retrieved, tool_history. Writes messages, retrieved, tool_history.
+    Reads messages, approved, retrieved, tool_history, flagged. Writes messages, retrieved, tool_history, flagged.
     """
     deps = runtime.context
     last = next(reversed(state.get("messages", [])), None)
@@ -33,6 +33,7 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "messages": [_message(one, call_id) for one, call_id in zip(answered, ids, strict=True)],
         "retrieved": with_refs(state.get("retrieved", []), called),
         "tool_history": with_records(state.get("tool_history", []), answered),
+        "flagged": with_flags(state.get("flagged", []), called, deps),
     }
 
 

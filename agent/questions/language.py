@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from indexer.patterns import compile_pattern
+
 _ENDINGS: dict[str, tuple[str, ...]] = {
     "Python": (".py", ".pyi"),
     "JavaScript": (".js", ".jsx", ".mjs", ".cjs"),
@@ -28,9 +30,7 @@ _ENDINGS: dict[str, tuple[str, ...]] = {
 }
 _NAMES = {name.lower(): name for name in _ENDINGS} | {"golang": "Go", "js": "JavaScript", "ts": "TypeScript"}
 _WORDS = "|".join(re.escape(name) for name in sorted(_NAMES, key=len, reverse=True))
-_ENDS_WITH_IT = re.compile(
-    rf"^(?P<rest>.*?)[\s,]+in\s+(?:the\s+)?(?P<name>{_WORDS})(?:\s+code)?[\s?.!]*$", re.IGNORECASE | re.DOTALL
-)
+_ENDS_WITH_IT = compile_pattern(rf"(?is)^(?P<rest>.*?)[\s,]+in\s+(?:the\s+)?(?P<name>{_WORDS})(?:\s+code)?[\s?.!]*")
 _ONLY_IT = re.compile(
     rf"(?:and|but|or|what\s+about|how\s+about|now)?[\s,]*(?:in|for)\s+(?:the\s+)?(?P<name>{_WORDS})(?:\s+code)?[\s?.!]*",
     re.IGNORECASE,

@@ -21,7 +21,7 @@ _LINE_OF = re.compile(
 _NAME = re.compile(r"(?<![\w./@$])[^\W\d][\w$]{0,120}(?:(?:\.|::|\#|->)[^\W\d]\w{0,120}){0,8}(?:\(\))?", re.VERBOSE)
 _HEX = re.compile(r"(?<!\w)(?:0[xX][0-9A-Fa-f]{2,16}|#[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?)(?!\w)")
 _ABBREVIATION = re.compile(r"\w\.\w")
-_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

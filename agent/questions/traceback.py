@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+
+from indexer.patterns import Pattern, compile_pattern
 
 MAX_FRAMES = 40
+_LONGEST_PATH = 400
+_LONGEST_MESSAGE = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,26 +35,21 @@ _JAVA = re.compile(
     r"\bat (?P<class>[\w$.]{1,300})\.(?P<function>[\w$<>]{1,200})"
     r"\((?P<file>[\w$]{1,120}\.(?:java|kt|scala|groovy)):(?P<line>\d{1,7})\)"
 )
-_JAVASCRIPT = re.compile(
-    r"\bat (?:(?P<function>[^\n()]{1,200}?)(?: \[as [^\]\n]{1,80}\])? \()?(?:file://)?"
-    r"(?P<path>[^\s():]{1,400}\.(?:[cm]?[jt]sx?|vue|svelte)):(?P<line>\d{1,7})(?::\d{1,7})?\)?"
+_JAVASCRIPT = compile_pattern(
+    r"(?:^|\W)at (?:(?P<function>[^\n()]+?)(?: \[as [^\]\n]+\])? \()?(?:file://)?"
+    r"(?P<path>[^\s():]+\.(?:[cm]?[jt]sx?|vue|svelte)):(?P<line>\d{1,7})"
 )
-_GO = re.compile(
-    r"(?:^(?P<function>[^\s][^\n]{0,300})\([^\n()]{0,200}\)\n)?"
-    r"[ \t]*(?<!\S)(?P<path>[^\s:]{1,400}\.go):(?P<line>\d{1,7})"
-    r"(?: \+0x[0-9a-f]{1,16})?",
-    re.MULTILINE,
+_GO = compile_pattern(
+    r"(?m)(?:^(?P<function>\S[^\n]*)\([^\n()]*\)\n[ \t]*|^|[ \t\r\f\v\p{Z}])(?P<path>[^\s:]+\.go):(?P<line>\d{1,7})"
 )
-_RUST = re.compile(r"(?:\bat|-->) \.?/?(?P<path>[^\s:]{1,400}\.rs):(?P<line>\d{1,7})(?::\d{1,7})?")
-_RUBY = re.compile(r"(?<!\S)(?P<path>[^\s:]{1,400}\.rb):(?P<line>\d{1,7}):in [`']")
-_DOTNET = re.compile(r" in (?P<path>[^\n:]{1,400}\.cs|[A-Za-z]:[^\n:]{1,400}\.cs):line (?P<line>\d{1,7})")
+_RUST = compile_pattern(r"(?:(?:^|\W)at|-->) \.?/?(?P<path>[^\s:]+\.rs):(?P<line>\d{1,7})")
+_RUBY = compile_pattern(r"(?:^|\s)(?P<path>[^\s:]+\.rb):(?P<line>\d{1,7}):in [`']")
+_DOTNET = compile_pattern(r" in (?P<path>(?:[A-Za-z]:)?[^\n:]+\.cs):line (?P<line>\d{1,7})")
 _OTHERS = (_JAVASCRIPT, _GO, _RUST, _RUBY, _DOTNET)
-_MESSAGE = re.compile(
-    r"^(?:Caused by: )?(?:Uncaught )?(?:[\w$]{1,80}\.){0,12}[A-Z]?\w{0,120}(?:Error|Exception|Warning|Exit|Fault): "
-    r"(?P<named>[^\n]{3,300})$"
-    r"|^panic: (?P<go>[^\n]{3,300})$"
-    r"|panicked at (?:'(?P<old>[^'\n]{3,300})'|[^\n]{1,300}:\n(?P<rust>[^\n]{3,300}))",
-    re.MULTILINE,
+_MESSAGE = compile_pattern(
+    r"(?m)^(?:Caused by: )?(?:Uncaught )?(?:[\w$]+\.)*\w*(?:Error|Exception|Warning|Exit|Fault): (?P<named>[^\n]{3,})$"
+    r"|^panic: (?P<go>[^\n]{3,})$"
+    r"|panicked at (?:'(?P<old>[^'\n]{3,})'|[^\n]+:\n(?P<rust>[^\n]{3,}))"
 )
 _LAST_LINE = re.compile(
     r"^(?:Caused by: |Exception in thread \"[^\"\n]{1,80}\" )?"
@@ -69,9 +70,9 @@ def read_frames(text: str) -> tuple[Frame, ...]:
     if java:
         return tuple(java)[:MAX_FRAMES]
     for pattern in _OTHERS:
-        frames = [_frame(found) for found in pattern.finditer(text)]
+        frames = list(_find_frames(pattern, text))
         if frames and _is_trace(pattern, text, frames):
-            return tuple(frames)[:MAX_FRAMES]
+            return tuple(frames)
     return ()
 
 
@@ -83,9 +84,16 @@ def error_name(text: str) -> str:
 
 def error_message(text: str) -> str:
     """Return what the error of a stack trace says, or an empty string."""
-    found = _MESSAGE.findall(text)
-    said = [next(part for part in parts if part).strip() for parts in found]
+    found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
+    said = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
     return said[-1] if said else ""
+
+
+def _find_frames(pattern: Pattern, text: str) -> Iterator[Frame]:
+    """The first frames only: each may be looked for up to the end of the text."""
+    for found in islice(pattern.finditer(text), MAX_FRAMES):
+        if len(found["path"]) <= _LONGEST_PATH:
+            yield _frame(found)
 
 
 def _frame(found: re.Match[str]) -> Frame:
@@ -104,7 +112,7 @@ def _plain(function: str) -> str:
     return last if re.fullmatch(r"[^\W\d]\w*", last) else ""
 
 
-def _is_trace(pattern: re.Pattern[str], text: str, frames: list[Frame]) -> bool:
+def _is_trace(pattern: Pattern, text: str, frames: list[Frame]) -> bool:
     """Whether Go's frames, which look like any `file.go:12`, come from a trace."""
     return pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
 

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.guard.hardening import note_flags
+from agent.limits import WEB_SEARCH
 from agent.ports import Deps, ToolOutcome
 from agent.research.forms import storable
 from agent.state import EvidenceRef, ToolRecord
@@ -75,6 +77,14 @@ def brief(args: Mapping[str, Any]) -> dict[str, Any]:
 def _brief(value: object) -> object:
     is_small = isinstance(value, float | bool | None) or (isinstance(value, int) and abs(value) < 2**53)
     return value if is_small else storable(str(value)[:_LONGEST_ARGUMENT])
+
+
+def with_flags(flagged: Sequence[str], called: Sequence[Called], deps: Deps) -> list[str]:
+    """Add the results that give orders to what the turn knows of such places."""
+    for source in dict.fromkeys("web" if one.tool == WEB_SEARCH else "tools" for one in called):
+        of_source = [one for one in called if (one.tool == WEB_SEARCH) == (source == "web")]
+        flagged = note_flags(flagged, {one.key: one.outcome.flags for one in of_source}, deps, source=source)
+    return list(flagged)
 
 
 def with_refs(evidence: Sequence[EvidenceRef], called: Sequence[Called]) -> list[EvidenceRef]:

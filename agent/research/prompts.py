@@ -39,18 +39,18 @@ def planner_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
     question = deps.redact(state.get("cleaned_query", ""))
     done = findings_text(state.get("findings", {}), deps)
-    parts = [_quoted("The question", question)]
+    parts = [_quoted("The question", question, deps)]
     if done:
-        parts.append(_quoted("What was found so far", done))
+        parts.append(_quoted("What was found so far", done, deps))
     return [SystemMessage(_PLANNER + _DATA), HumanMessage("\n\n".join(parts))]
 
 
 def executor_messages(step: str, state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Begin the conversation about one step."""
     question = deps.redact(state.get("cleaned_query", ""))
-    parts = [_quoted("The question behind it all", question), _quoted("The step", deps.redact(step))]
+    parts = [_quoted("The question behind it all", question, deps), _quoted("The step", deps.redact(step), deps)]
     if done := findings_text(state.get("findings", {}), deps):
-        parts.append(_quoted("What earlier steps found", done))
+        parts.append(_quoted("What earlier steps found", done, deps))
     return [SystemMessage(_EXECUTOR + _DATA), HumanMessage("\n\n".join(parts))]
 
 
@@ -59,9 +59,9 @@ def refinery_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
     question = deps.redact(state.get("cleaned_query", ""))
     left = state.get("plan", [])[state.get("current_step", 0) :]
     parts = [
-        _quoted("The question", question),
-        _quoted("The findings", findings_text(state.get("findings", {}), deps) or "none"),
-        _quoted("The remaining steps", deps.redact("\n".join(left)) or "none"),
+        _quoted("The question", question, deps),
+        _quoted("The findings", findings_text(state.get("findings", {}), deps) or "none", deps),
+        _quoted("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
     ]
     return [SystemMessage(_REFINERY + _DATA), HumanMessage("\n\n".join(parts))]
 
@@ -83,7 +83,7 @@ def evidence_key(message: BaseMessage) -> str:
     return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, ToolMessage) else ""
 
 
-def with_results(messages: Sequence[BaseMessage], texts: Mapping[str, str]) -> list[BaseMessage]:
+def with_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps) -> list[BaseMessage]:
     """Put the texts of tool results in the place of their keys, the newest first while there is room."""
     room = MAX_CONTEXT
     told: list[BaseMessage] = []
@@ -92,11 +92,11 @@ def with_results(messages: Sequence[BaseMessage], texts: Mapping[str, str]) -> l
             text = texts.get(evidence_key(message), GONE)
             text = text if len(text) <= room else GONE
             room -= len(text)
-            told.append(message.model_copy(update={"content": _quoted("The result", text)}))
+            told.append(message.model_copy(update={"content": _quoted("The result", text, deps)}))
         else:
             told.append(message)
     return told[::-1]
 
 
-def _quoted(what: str, text: str) -> str:
-    return Fence().data(what, text)
+def _quoted(what: str, text: str, deps: Deps) -> str:
+    return Fence(twice=deps.is_hardened).data(what, text)

@@ -34,6 +34,7 @@ class ReadFile(Tool[ReadArguments]):
     name = "read_file"
     description = "Read up to 200 lines of a file."
     arguments = ReadArguments
+    only_reads = True
 
     async def run(self, args: ReadArguments, deps: Deps) -> Evidence:
         """Read the lines as they stand at the indexed commit."""
@@ -59,6 +60,7 @@ class ListDirectory(Tool[ListArguments]):
     name = "list_directory"
     description = "List the files and folders in a folder."
     arguments = ListArguments
+    only_reads = True
 
     async def run(self, args: ListArguments, deps: Deps) -> Evidence:
         """List folders with the number of files below them, then files; each file refers to its first line."""

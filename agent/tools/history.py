@@ -29,6 +29,7 @@ class FileHistory(Tool[HistoryArguments]):
     name = "file_history"
     description = "List the commits that changed a file, and the commit that last changed one of its lines."
     arguments = HistoryArguments
+    only_reads = True
 
     async def run(self, args: HistoryArguments, deps: Deps) -> Evidence:
         """List commits up to the indexed one, newest first; people are named, their addresses are not."""

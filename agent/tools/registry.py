@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.errors import AgentError
+from agent.guard.evidence import find_orders, mark_orders, rules_of
 from agent.ports import Deps, ToolOutcome
 from agent.state import where
 from agent.tools.tool import Tool
@@ -51,6 +52,11 @@ class ToolRegistry:
         """Whether a person has to agree before the tool of that name is called."""
         tool = self._tools.get(name)
         return tool is not None and tool.needs_approval
+
+    def only_reads(self, name: str) -> bool:
+        """Whether the tool of that name does nothing but read the repository."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.only_reads and not tool.needs_approval
 
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
@@ -98,7 +104,9 @@ class ToolRegistry:
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
             log.exception("the tool %s failed", tool.name)
             return _refused(f"{tool.name} failed. Try another tool.")
-        return ToolOutcome(text=deps.redact(evidence.text), refs=evidence.refs)
+        lines = deps.redact(evidence.text).split("\n")
+        flags = find_orders(lines)
+        return ToolOutcome(text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=rules_of(flags))
 
 
 def _schema(tool: Tool[Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class SearchCodebase(Tool[SearchArguments]):
         "Search the code, tests and documents by meaning and by words; returns the best places with their text."
     )
     arguments = SearchArguments
+    only_reads = True
 
     async def run(self, args: SearchArguments, deps: Deps) -> Evidence:
         """Search in the mode that works, best hits first."""
@@ -58,6 +59,7 @@ class Grep(Tool[GrepArguments]):
     name = "grep"
     description = "Find lines that match a regular expression (RE2, case-sensitive; (?i) ignores case)."
     arguments = GrepArguments
+    only_reads = True
 
     async def run(self, args: GrepArguments, deps: Deps) -> Evidence:
         """List the matching lines by path."""

@@ -31,6 +31,7 @@ class FindSymbol(Tool[NameArguments]):
     name = "find_symbol"
     description = "Find where a function, method, class or constant is defined; returns its source."
     arguments = NameArguments
+    only_reads = True
 
     async def run(self, args: NameArguments, deps: Deps) -> Evidence:
         """Show each definition, its first lines where it is long."""
@@ -64,6 +65,7 @@ class GetCallers(Tool[FunctionArguments]):
     name = "get_callers"
     description = "List the places that call a function, method or class."
     arguments = FunctionArguments
+    only_reads = True
 
     async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:
         """List the calls with their lines."""
@@ -76,6 +78,7 @@ class GetCallees(Tool[FunctionArguments]):
     name = "get_callees"
     description = "List what a function or method calls."
     arguments = FunctionArguments
+    only_reads = True
 
     async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:
         """List the calls with their lines."""

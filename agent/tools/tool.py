@@ -29,6 +29,7 @@ class Tool(ABC, Generic[Arguments]):
     description: ClassVar[str]
     arguments: type[Arguments]
     needs_approval: ClassVar[bool] = False
+    only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 
     @abstractmethod
     async def run(self, args: Arguments, deps: Deps) -> Evidence:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from agent.errors import AgentError
+from agent.guard.size import MAX_RAW
 from bot import records
 from bot.adapters.terminal import Terminal
 from bot.errors import BotError, unexpected
@@ -64,36 +65,53 @@ class PipedLines:
 
     def _read_into(self, loop: asyncio.AbstractEventLoop, line: asyncio.Future[bytes]) -> None:
         try:
-            data = self._file.readline()
+            data = self._file.readline(4 * MAX_RAW)
+            if len(data) == 4 * MAX_RAW and not data.endswith(b"\n"):  # too long to be answered, whatever comes
+                self._skip_line()
         except OSError as error:
             log.warning("Standard input cannot be read: %s", error)
             data = b""
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(_settle, line, data)
 
+    def _skip_line(self) -> None:
+        """Read what is left of a line, and keep nothing of it."""
+        while (part := self._file.readline(4 * MAX_RAW)) and not part.endswith(b"\n"):
+            pass
 
-def _trim(history: Path) -> None:
-    """Keep the newer half of a history that has grown large; each entry begins with a line `# time`."""
-    if history.stat().st_size <= _LARGEST_HISTORY:
-        return
-    newer = history.read_bytes()[-_LARGEST_HISTORY // 2 :]
-    history.write_bytes(newer[newer.find(b"\n# ") + 1 :])
+
+def _tidy(history: Path, mask: Callable[[str], str]) -> None:
+    """Keep the newer half of a history that has grown large; each entry begins with a line `# time`.
+
+    Earlier versions kept secrets in it.
+    """
+    found = kept = history.read_bytes()
+    if len(kept) > _LARGEST_HISTORY:
+        newer = kept[-_LARGEST_HISTORY // 2 :]
+        kept = newer[newer.find(b"\n# ") + 1 :]
+    kept = mask(kept.decode("utf-8", "replace")).encode()
+    if kept != found:
+        history.write_bytes(kept)
 
 
 class PromptedLines:
-    """Lines typed at a prompt, with history kept in a file that only its owner can read."""
+    """Lines typed at a prompt, with history kept in a file that only its owner can read, secrets masked."""
 
-    def __init__(self, history: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, history: Path, say: Callable[[str], None], mask: Callable[[str], str] = str) -> None:
         # prompt_toolkit costs a quarter of a second, which only a terminal is worth.
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        class MaskedHistory(FileHistory):
+            def store_string(self, string: str) -> None:
+                super().store_string(mask(string))
 
         past: History = InMemoryHistory()
         try:
             history.parent.mkdir(parents=True, exist_ok=True)
             history.touch(mode=0o600)
-            _trim(history)
-            past = FileHistory(str(history))
+            _tidy(history, mask)
+            past = MaskedHistory(str(history))
         except OSError as error:
             say(f"What you type is not remembered after this session: {history}: {error.strerror}.")
         self._session: PromptSession[str] = PromptSession(history=past)
@@ -169,7 +187,9 @@ class ConsoleChat:
         name, _, rest = line.partition(" ")
         command = self._commands.get(name)
         if command is None:
-            raise BotError(f"There is no command {name}. /help lists them; a question does not begin with a slash.")
+            raise BotError(
+                f"There is no command {name[:40]}. /help lists them; a question does not begin with a slash."
+            )
         await command(rest.strip())
 
     async def _answer(self, question: str) -> None:

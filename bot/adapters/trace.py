@@ -36,6 +36,7 @@ class Trace:
             "tool_start": self._tool_start,
             "tool_end": self._tool_end,
             "evidence": self._evidence,
+            "flagged": self._flagged,
             "model_end": self._model_end,
             "token": self._token,
             "reset": self._reset,
@@ -60,6 +61,9 @@ class Trace:
 
     def _step_end(self, payload: Payload, now: float) -> Iterator[str]:
         yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
+        if payload["changes"].get("gateway_verdict") == "watch":
+            reason = one_line(payload["changes"].get("gateway_reason", "the reply"))
+            yield f"guard: watched ({reason}), reading alone is left"
         self._step_began = now
         if self._verbose:
             yield from self._changes(payload["changes"])
@@ -87,6 +91,10 @@ class Trace:
         if not self._verbose and len(shown) > MOST_PLACES:
             shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
         yield f"evidence: {', '.join(shown) or 'none'}"
+
+    def _flagged(self, payload: Payload, _: float) -> Iterator[str]:
+        rules = ", ".join(payload["rules"])
+        yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; reading alone is left"
 
     def _model_end(self, payload: Payload, _: float) -> Iterator[str]:
         usage = Usage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Models indent the fences of list items; a longer run is no fence that anybody writes.
-_FENCE = re.compile(r"(?P<indent>[ \t]{0,12})(?P<run>`{3,40}|~{3,40})(?P<info>[^`\n]*)\n?\Z")
+# Models indent the fences of list items; a longer run is no fence that anybody writes. Tildes are none on Discord.
+_FENCE = re.compile(r"(?P<indent>[ \t]{0,12})(?P<run>`{3,40})(?!`)(?P<info>[^`\n]*)\n?\Z")
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*\n?\Z")
 
 
@@ -39,7 +39,7 @@ class Line:
 def lines_of(text: str) -> Iterator[Line]:
     """Read the lines; joined they are the text again."""
     fence: Fence | None = None
-    for raw in re.findall(r"[^\n]*\n|[^\n]+", text):
+    for raw in re.findall(r"[^\n]+\n?|\n", text):
         inside = fence is not None
         fence = _after(raw, fence)
         in_code = inside or fence is not None
@@ -62,5 +62,5 @@ def _after(line: str, fence: Fence | None) -> Fence | None:
     if fence is None:
         return Fence(opener=f"{found['indent']}{run}{info}", marker=f"{found['indent']}{run}")
     marker = fence.marker.strip()
-    closes = not info and run[0] == marker[0] and len(run) >= len(marker)
+    closes = not info and len(run) >= len(marker)
     return None if closes else fence

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
+from agent.answers.spans import find_spans
 from bot.markdown.blocks import Fence, lines_of
 from bot.markdown.showing import visible
 
 _GAP = "\u200b"  # shows nothing, and breaks a ping apart
+_MARKER = "```"
 _NO_TICK = "\u02cb"  # looks like a backtick: a real one would open code that swallows what is meant to be code
 _PING = re.compile(r"@(?=(?:everyone|here|channel)\b)|<(?=[!@#/])", re.IGNORECASE)
-_TICKS = re.compile(r"`+")
+_FENCE_INSIDE = re.compile(r"``(?=`)")  # Discord ends a code block at three backticks, wherever they stand
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{0,24}")  # what stands behind it is shown by nobody
+_DEFINITION = re.compile(r"\](?=:)")  # where a link is defined that stands elsewhere
+_TILDES = re.compile(r"~~(?=~)")  # open a code block in Slack, and none in Discord
+_LONG_RUN = re.compile(r"(`{40})`+")  # is a fence to others, and none to us
 _LINK = re.compile(r"!?\[(?P<label>[^\[\]\n]{0,500})\]\((?P<target>[^()\n]{0,2000})\)")
 _ANGLE = re.compile(
     r"<(?P<target>[a-z][a-z0-9+.-]{1,20}:[^<>\n|]{0,2000})(?:\|(?P<label>[^<>\n]{0,500}))?>", re.IGNORECASE
@@ -29,6 +35,7 @@ def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
 
     A host is named as `github.com`, with its port where that is not the scheme's own. Control characters go. A code
     block that is left open is closed, unless the text is `growing`; a backtick that opens nothing is made harmless.
+    Code is written in the one way that every platform reads alike, so that what is code to us is code to them.
     """
     masks: list[str] = []
 
@@ -36,7 +43,10 @@ def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
         masks.append(code)
         return f"\x00{len(masks) - 1}\x00"
 
-    bare = _outside_code(visible(text), masked, growing=growing).replace("`", _NO_TICK)
+    shown = _LONG_RUN.sub(r"\1", visible(text))
+    bare = _outside_code(shown, masked, growing=growing).replace("`", _NO_TICK)
+    for pattern in (_TILDES, _DEFINITION):
+        bare = pattern.sub(lambda found: found.group() + _GAP, bare)
     bare = _without_links(bare, hosts, masked)
     bare = _BARE.sub(lambda found: _address(found, hosts, masked), bare)
     return _unmasked(unpinged(bare), masks)
@@ -70,29 +80,46 @@ def _outside_code(text: str, masked: Callable[[str], str], *, growing: bool) -> 
         if line.in_code:
             block.append(line.text)
             if fence is None:
-                kept.append(masked("".join(block)))
+                kept.append(masked(_write_block(block[:-1]) + _MARKER + block[-1].strip(" \t`")))
                 block = []
         else:
             kept.append(_without_spans(line.text, masked))
     if fence is not None:
-        end = "" if block[-1].endswith("\n") else "\n"
-        kept.append(masked("".join(block) + ("" if growing else end + fence.marker)))
+        kept.append(masked(_write_block(block, is_open=growing) + ("" if growing else _MARKER)))
     return "".join(kept)
+
+
+def _write_block(lines: Sequence[str], *, is_open: bool = False) -> str:
+    """Write a code block without its end: three backticks in the first column, and nowhere in it."""
+    language = _LANGUAGE.match(lines[0].lstrip(" \t`"))
+    code = _FENCE_INSIDE.sub("``" + _GAP, "".join(lines[1:]))
+    opener = _MARKER + (language.group() if language else "") + ("\n" if lines[0].endswith("\n") else "")
+    if not is_open:
+        opener = f"{opener.rstrip()}\n"
+        # Discord takes the end of a block with nothing in it for the beginning of another one.
+        code = code if code.strip("\n") else f"{_GAP}\n"
+        code = code if code.endswith("\n") else f"{code}\n"
+    return opener + code
 
 
 def _without_spans(line: str, masked: Callable[[str], str]) -> str:
     """Mask the code that opens and closes on the line; what is not closed is not shown as code everywhere."""
     kept: list[str] = []
     at = 0
-    runs = [(found.start(), found.end()) for found in _TICKS.finditer(line)]
-    while runs:
-        start, end = runs.pop(0)
-        closing = next((index for index, run in enumerate(runs) if run[1] - run[0] == end - start), None)
-        if closing is not None:
-            kept += [line[at:start], masked(line[start : runs[closing][1]])]
-            at = runs[closing][1]
-            runs = runs[closing + 1 :]
+    for start, end in find_spans(line):
+        span = line[start:end]
+        ticks = len(span) - len(span.lstrip("`"))
+        kept += [line[at:start], masked(_write_span(span[ticks:-ticks], span[:ticks]))]
+        at = end
     return "".join([*kept, line[at:]])
+
+
+def _write_span(code: str, ticks: str) -> str:
+    """Write a code span; one that holds three backticks is a block to Discord, and would end at them."""
+    broken = _FENCE_INSIDE.sub("``" + _GAP, code)
+    if broken != code or len(ticks) > len(_MARKER):
+        ticks = _MARKER
+    return f"{ticks}{broken}{ticks}"
 
 
 def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from agent.ports import Citation
+from indexer.paths import is_safe_path
 
 # What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -33,7 +34,7 @@ def link_target(citation: Citation, root: Path | None) -> str | None:
     """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
-    file = root / citation.path if root else None
+    file = root / citation.path if root and is_safe_path(citation.path) else None
     return file.as_uri() if file and file.is_absolute() else None
 
 

@@ -13,8 +13,11 @@ LEAST = 100  # units; below that there is no room for fences
 
 # What is not cut while it fits a message of its own: links, addresses, code, words.
 _TOKEN = re.compile(
-    r"!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<[^>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.", re.DOTALL
+    r"!?\[[^\[\]\n]{0,500}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?\)"
+    r"|<[^<>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.",
+    re.DOTALL,
 )
+_LONGEST_TOKEN = 5_000  # characters of a link; a longer word is cut in any case
 _JOINER = "\u200d"
 
 
@@ -29,7 +32,7 @@ class Piece:
 
 def units(text: str, *, utf16: bool) -> int:
     """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two."""
-    return len(text) + (sum(char > "\uffff" for char in text) if utf16 else 0)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2 if utf16 else len(text)
 
 
 def split(text: str, limit: int, *, utf16: bool = False) -> list[Piece]:
@@ -87,10 +90,10 @@ class _Packing:
             # Until a line is whole the block before it is open, and after it the one that it opens.
             closing = max(self._closing(self._fence), self._closing(line.fence))
             room = self._limit - self._used - closing
-            if self._units(rest) <= room:
+            if self._fits(rest, room):
                 self._take(rest)
                 break
-            if self._taken and (self._units(rest) <= self._limit - self._opening() - closing or room < LEAST // 2):
+            if self._taken and (self._fits(rest, self._limit - self._opening() - closing) or room < LEAST // 2):
                 self._flush()
                 continue
             head = _cut(rest, room, utf16=self._utf16, plain=line.in_code)
@@ -130,6 +133,10 @@ class _Packing:
     def _opening(self) -> int:
         return self._units(self._opener()) + 1 if self._fence else 0
 
+    def _fits(self, text: str, room: int) -> bool:
+        """Tell whether text takes no more than some units, of which each character takes at least one."""
+        return len(text) <= room and self._units(text) <= room
+
     def _units(self, text: str) -> int:
         return units(text, utf16=self._utf16)
 
@@ -159,7 +166,7 @@ def _cut(text: str, room: int, *, utf16: bool, plain: bool) -> str:
 def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
     end = good = used = 0
     after_space = False
-    for found in _TOKEN.finditer(text):
+    for found in _TOKEN.finditer(text[: room + _LONGEST_TOKEN]):
         token = found.group()
         if after_space or token.isspace() or token[0] in "[!<`":
             good = end
@@ -172,10 +179,9 @@ def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
 
 
 def _characters(text: str, room: int, *, utf16: bool) -> str:
-    end, used = 0, 0
-    while end < len(text) and used + units(text[end], utf16=utf16) <= room:
-        used += units(text[end], utf16=utf16)
-        end += 1
+    end = min(len(text), max(0, room))
+    while (over := units(text[:end], utf16=utf16) - room) > 0:
+        end -= (over + 1) // 2  # no character takes more than two
     whole = end
     # An accent, a modifier or the second half of a pair stays with what it belongs to.
     while whole > max(1, end - 12) and whole < len(text) and _belongs(text[whole - 1], text[whole]):

@@ -11,7 +11,7 @@ from bot.clock import Clock
 from bot.database import Database
 from bot.routing.routes import Route
 
-_TABLES = (
+TABLES = (
     """CREATE TABLE IF NOT EXISTS topics (
     conversation TEXT PRIMARY KEY, repository TEXT NOT NULL, at REAL NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS routes (
@@ -49,7 +49,7 @@ class Ledger:
 
     async def open(self) -> None:
         """Make the tables where they are missing, and drop what is old."""
-        for statement in _TABLES:
+        for statement in TABLES:
             await self._database.write(statement)
 
     async def topic(self, conversation: str) -> Topic | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
+from bot.bodies import Bodies
 from bot.clock import Clock
 from bot.errors import SettingsError
-from bot.webhooks.bodies import Bodies
+from bot.rare_warnings import RareWarnings
 from bot.webhooks.deliveries import Deliveries
 from bot.webhooks.pushes import FORM, concerned, event_of, is_ping, pushes_in, read_payload
 from bot.webhooks.signatures import is_authentic, may_be_authentic
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LARGEST = 5_000_000  # bytes; what a host tells of a push of many commits
+TOTAL = 20_000_000
+SECONDS = 10.0
 _TYPES = frozenset({"application/json", FORM})
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -39,29 +43,30 @@ def push_webhook(
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
     It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
-    to whoever does not know the secret, 4xx to what cannot be read, and 503 while too many others are read. A body
+    to whoever does not know the secret, 4xx to what cannot be read, and 503 where it gave way to others. A body
     whose headers prove nothing is not read at all. `SettingsError` if there is no secret.
     """
     texts = [secret.get_secret_value() for secret in secrets]
     if not texts or not all(texts):
         raise SettingsError("Webhooks need a secret that is not empty. Set one here and the same at the host.")
-    bodies, deliveries = Bodies(), Deliveries()
+    bodies, deliveries = Bodies(largest=LARGEST, seconds=SECONDS, total=TOTAL), Deliveries()
+    warnings = RareWarnings(log)
 
     async def answer(request: web.Request) -> web.Response:
         if not may_be_authentic(request.headers, texts, now=clock.now()):
-            return _refused()
+            return _refuse(warnings)
         body = await bodies.read(request)
         if isinstance(body, web.Response):
             return body
         if not is_authentic(request.headers, body, texts, now=clock.now()):
-            return _refused()
+            return _refuse(warnings)
         return web.Response(status=_pass_on(request, body, remotes, notify, deliveries))
 
     return answer
 
 
-def _refused() -> web.Response:
-    log.warning("A webhook was refused: its signature is missing, wrong or too old.")
+def _refuse(warnings: RareWarnings) -> web.Response:
+    warnings.warn("A webhook was refused: its signature is missing, wrong or too old.")
     return web.Response(status=401)
 
 

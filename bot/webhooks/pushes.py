@@ -19,6 +19,7 @@ _PUSHES = frozenset({"push", "Push Hook", "repo:push", "repo:refs_changed"})
 _SYSTEM = "System Hook"  # all that happens on a GitLab; the payload says what
 _BRANCH = "refs/heads/"
 _MOST_CHANGES = 100  # branches that one delivery may tell of
+_MOST_VALUES = 200_000  # in a payload, as far as its signs tell; those of 2,000 commits are a third of that
 # Where payloads name the repository's addresses and its full name.
 _ADDRESSES = (
     ("repository", "clone_url"), ("repository", "ssh_url"), ("repository", "html_url"), ("repository", "git_http_url"),
@@ -55,6 +56,8 @@ def read_payload(body: bytes, content_type: str) -> Payload | None:
         text = body.decode("utf-8")
         if content_type == FORM:
             text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
+        if sum(map(text.count, "[{,")) > _MOST_VALUES:  # it is small values that take long to read
+            return None
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None

@@ -8,6 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from indexer.errors import BadAddress
+from indexer.patterns import compile_pattern
 
 Scheme = Literal["https", "http", "ssh", "file"]
 
@@ -22,7 +23,8 @@ _SCHEMES: dict[str, Scheme] = {
 _SCP_LIKE = re.compile(r"(?:(?P<user>[A-Za-z0-9._-]+)@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^:].*)")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e\u00a1-\U0010fffd]")
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+# Behind a scheme, or before the host of `user:password@host`, which is no address but is written all the same.
+_CREDENTIALS = compile_pattern(r"(://)[^/?#\s]*@|[^\s/:'\"(]{1,64}:[^\s/]{1,100}@")
 _USUAL_PORTS = {"https": 443, "http": 80}
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Hosts that serve ssh on the port of https, under another name.
@@ -49,7 +51,7 @@ class Address:
         if not url or url.startswith("-") or _UNPRINTABLE.search(url):
             raise BadAddress(f"{redacted(url)!r} is no address of a repository. Write it as https://host/team/project.")
         if url.startswith("/"):
-            return cls(scheme="file", user=None, host="", port=None, path=url)
+            return _checked(cls(scheme="file", user=None, host="", port=None, path=url), url)
         if "://" in url:
             return _from_url(url)
         match = _SCP_LIKE.fullmatch(url)
@@ -87,7 +89,7 @@ def redacted(text: str, *secrets: str) -> str:
     """A text that may be shown: without secrets and without what stands before the @ of an address."""
     for secret in secrets:
         text = text.replace(secret, "[secret]")
-    return _CREDENTIALS.sub("", text)
+    return _CREDENTIALS.sub(lambda found: found[1] or "", text)
 
 
 def shown(url: str) -> str:

@@ -10,19 +10,23 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import logging
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.complaints import text
-from indexer.errors import RepositoryError, StorageLocked
+from indexer.errors import DamagedClone, RepositoryError, StorageLocked
 from indexer.remotes import states
 from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.transport import Completed, Limits, Transport
+from indexer.remotes.transport import AnswerTooLong, Completed, Limits, Transport
 from indexer.storage import storage_errors
 from indexer.tips import State, Tip
+
+log = logging.getLogger(__name__)
 
 _LOCAL_SECONDS = 60.0  # for what git does without the network
 _INCOMING = "refs/citebot/incoming"
@@ -63,29 +67,50 @@ class Clone:
         self._slots = slots or asyncio.Semaphore(1)
         self._busy = asyncio.Lock()
         self._forced = ""
+        self._is_anew = False  # emptied because of damage, and not fetched since
 
     async def prepare(self) -> None:
-        """Make the repository, empty, if it is not there: an index can then be opened before the host answers."""
-        if not await self._is_made():
+        """Make the repository, empty, if it is not there: an index can then be opened before the host answers.
+
+        One that is damaged is emptied; what was indexed before answers until it is fetched again.
+        """
+        if not await self._is_usable():
             async with self._busy, self._held() as hold:
-                await self._make(hold)
+                await self._begin_anew(hold)
+
+    async def renew(self) -> None:
+        """Fetch everything again, where what had been fetched turned out damaged."""
+        async with self._busy, self._held() as hold:
+            await self._begin_anew(hold)
+            await self._catch_up(hold)
 
     async def newest(self) -> Tip:
         """Fetch the newest commit of the branch, if it is not here yet.
 
-        Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable.
+        Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable, unless it is
+        damaged, and then everything is fetched again.
         """
         async with self._busy, self._held() as hold:
-            if not await self._is_made():
-                await self._make(hold)
-            there = await self._advertised()
-            branch, commit = self._followed(there)
-            here = await self._here()
-            if here != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
-                async with self._slots:
-                    commit = await self._fetch(branch, hold)
-                await self._switch(branch, commit, here)
-            return self._tip(branch, commit, there.moved)
+            if not await self._is_usable():
+                await self._begin_anew(hold)
+            try:
+                return await self._catch_up(hold)
+            except DamagedClone:
+                if self._is_anew:  # fetched again already, which did not help
+                    raise
+                await self._begin_anew(hold)
+                return await self._catch_up(hold)
+
+    async def _catch_up(self, hold: int) -> Tip:
+        there = await self._advertised()
+        branch, commit = self._followed(there)
+        here = await self._here()
+        if here != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
+            async with self._slots:
+                commit = await self._fetch(branch, hold)
+            await self._switch(branch, commit, here)
+        self._is_anew = False
+        return self._tip(branch, commit, there.moved)
 
     def _tip(self, branch: str, commit: str, moved: str) -> Tip:
         remark = " ".join(each for each in (moved, self._forced) if each)
@@ -156,8 +181,29 @@ class Clone:
             if name != f"refs/heads/{branch}":
                 await self._output("update-ref", "-d", name)
 
-    async def _is_made(self) -> bool:
-        return await asyncio.to_thread((self.path / "HEAD").exists)
+    async def _is_usable(self) -> bool:
+        """Whether there is a repository that git can open, and whose refs it can read."""
+        if not await asyncio.to_thread((self.path / "HEAD").exists):
+            return False
+        return not (await self._local("for-each-ref", "--count=1")).status
+
+    async def _begin_anew(self, hold: int) -> None:
+        """Make an empty repository, in place of one that is damaged."""
+        if await asyncio.to_thread(self._make_empty):
+            log.warning("The clone of %s in %s was damaged and is fetched again.", self.name, self.path)
+        self._is_anew = True
+        await self._make(hold)
+
+    def _make_empty(self) -> bool:
+        """Delete everything but the lock; return whether there was anything."""
+        with storage_errors(self.path / _LOCK):
+            found = [path for path in self.path.iterdir() if path.name != _LOCK]
+            for path in found:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+        return bool(found)
 
     async def _make(self, hold: int) -> None:
         made = await self._transport.run(
@@ -173,7 +219,11 @@ class Clone:
             done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
         except TimeoutError as error:
             raise states.too_slow(self.remote, seconds) from error
+        except AnswerTooLong as error:
+            raise states.too_long(self.remote) from error
         if done.status and _NO_CLONE in done.complaint:
+            raise states.local_error(self.remote, done.complaint, self.path)
+        if done.status and states.is_local_damage(done.complaint):
             raise states.local_error(self.remote, done.complaint, self.path)
         if done.status:
             raise states.complaint_error(self.remote, done.complaint)

@@ -7,17 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from indexer.complaints import is_damage, text
 from indexer.complaints import shown as shown_path
-from indexer.complaints import text
-from indexer.errors import RemoteError
+from indexer.errors import DamagedClone, RemoteError
+from indexer.patterns import Pattern, compile_pattern
 from indexer.remotes.addresses import redacted, same_repository, shown
 from indexer.remotes.configured import RemoteRepository
 from indexer.tips import State
 
 _MOST_NAMED = 10  # branches that a sentence lists
+_LONGEST_COMPLAINT = 20_000  # characters that are looked at: the last ones, where git says what ended it
 
 # Words of git, of curl and of ssh, in the language that git is made to speak; the first that match count.
-_WORDS: dict[State, re.Pattern[str]] = {
+_WORDS: dict[State, re.Pattern[str] | Pattern] = {
     "disk full": re.compile(r"no space left|quota exceeded|file too large|disk full", re.IGNORECASE),
     "host not trusted": re.compile(r"host key verification|certificate|SSL: no alternative", re.IGNORECASE),
     "auth refused": re.compile(
@@ -31,7 +33,7 @@ _WORDS: dict[State, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "branch gone": re.compile(r"couldn't find remote ref", re.IGNORECASE),
-    "moved": re.compile(r"update url base from redirection|protocol .+ (?:disabled|not supported)", re.IGNORECASE),
+    "moved": compile_pattern(r"(?i)update url base from redirection|protocol .+ (?:disabled|not supported)"),
     "host down": re.compile(
         r"could(?: not|n't) (?:resolve|connect)|failed to connect|connection (?:refused|reset|timed|closed)"
         r"|operation (?:too slow|timed out)|timed out|empty reply|unexpected disconnect|early EOF|recv failure"
@@ -46,7 +48,7 @@ _REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
 def complaint_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     """Say why git could not fetch."""
     _, token = remote.sign_in or ("", "")
-    said = redacted(complaint, token) if token else redacted(complaint)
+    said = (redacted(complaint, token) if token else redacted(complaint))[-_LONGEST_COMPLAINT:]
     state = next((state for state, words in _WORDS.items() if words.search(said)), None)
     if state is None:
         return RemoteError("failed", f"{_place(remote)} could not be fetched: {_reason(said)}. It is tried again.")
@@ -61,17 +63,30 @@ def local_error(remote: RemoteRepository, complaint: str, folder: Path) -> Remot
     if error.state == "disk full":
         return error
     where = shown_path(folder)
-    return RemoteError(
+    return DamagedClone(
         "failed",
-        f"The clone of {remote.name} in {where} is damaged ({_reason(complaint)}). Delete that folder; "
-        "it is fetched again.",
+        f"The clone of {remote.name} in {where} is damaged ({_reason(complaint)}). It is fetched again; if that does "
+        "not help, delete the folder.",
     )
+
+
+def is_local_damage(complaint: str) -> bool:
+    """Whether a fetch failed because of what had been fetched before, and not because of the host."""
+    local = [line for line in complaint.splitlines() if not line.startswith("remote:")]
+    return not any(words.search(complaint) for words in _WORDS.values()) and is_damage("\n".join(local))
 
 
 def too_slow(remote: RemoteRepository, seconds: float) -> RemoteError:
     """Say that a host did not finish in time."""
     return RemoteError(
         "host down", f"{_place(remote)} did not answer within {seconds:g} seconds. It is tried again by itself."
+    )
+
+
+def too_long(remote: RemoteRepository) -> RemoteError:
+    """Say that a host did not stop to name branches, or to complain."""
+    return RemoteError(
+        "failed", f"{_place(remote)} sent more than git has to say about a repository. Check that its url is right."
     )
 
 

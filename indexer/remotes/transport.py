@@ -15,30 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import RepositoryError
+from indexer.processes import start_git_async
 from indexer.remotes.configured import RemoteRepository
 
-# What others may have set for their own git: where it reads, what it runs, whom it asks, and what it logs.
-_FOREIGN_VARIABLES = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_SHALLOW_FILE",
-    "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_QUARANTINE_PATH", "GIT_TEMPLATE_DIR", "GIT_SSH", "GIT_PROXY_COMMAND",
-    "GIT_PROTOCOL_FROM_USER", "SSH_ASKPASS", "GIT_TRACE", "GIT_TRACE_CURL", "GIT_TRACE_PACKET", "GIT_CURL_VERBOSE",
-    "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF", "GIT_PREFIX",
-)  # fmt: skip
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",
-    "SSH_ASKPASS_REQUIRE": "never",
-    "GIT_SSH_COMMAND": _SSH,
-    "GIT_SSH_VARIANT": "ssh",
-}
 _CONFIG = (
     "credential.helper=", "credential.useHttpPath=false", "core.askPass=", f"core.hooksPath={os.devnull}",
-    "core.fsmonitor=false", "core.alternateRefsCommand=", "fetch.recurseSubmodules=false",
-    "http.followRedirects=initial", "http.saveCookies=false", "http.emptyAuth=false",
-    "gc.autoDetach=false", "maintenance.autoDetach=false", "transfer.bundleURI=false",
+    "core.fsmonitor=false", "core.sharedRepository=umask", "core.alternateRefsCommand=",
+    "fetch.recurseSubmodules=false", "http.followRedirects=initial", "http.saveCookies=false",
+    "http.emptyAuth=false", "gc.autoDetach=false", "maintenance.autoDetach=false", "transfer.bundleURI=false",
 )  # fmt: skip
 # A redirect may lead to what is as safe, or safer, and nowhere else.
 _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "file"}
@@ -46,11 +31,19 @@ _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "fil
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How long a host may take, in seconds: to name its branches, to send, and to send next to nothing."""
+    """How long a host may take, in seconds: to name its branches, to send, and to send next to nothing.
+
+    `saying` is how many bytes of names and complaints are taken from it; a million branches have some 60 MB.
+    """
 
     listing: float = 60.0
     fetching: float = 3_600.0
     stalling: int = 60
+    saying: int = 100_000_000
+
+
+class AnswerTooLong(RepositoryError):
+    """A command says more than anybody needs to know."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,11 +60,13 @@ class Transport:
 
     def __init__(self, remote: RemoteRepository, git_dir: Path, limits: Limits) -> None:
         self._remote = remote
-        self._git_dir = git_dir
+        self._git_dir = git_dir.absolute()
         self._limits = limits
 
     async def run(self, *arguments: str, seconds: float, held: Sequence[int] = ()) -> Completed:
-        """Run a command to its end; `TimeoutError` after `seconds`. Cancelled or late, all its processes are killed.
+        """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` where it does not stop to write.
+
+        Cancelled, late or without end, all its processes are killed.
 
         It inherits the file descriptors in `held`, so a lock on one of them lasts as long as it does.
         """
@@ -79,25 +74,32 @@ class Transport:
             process = await self._start(self._line(arguments, token), (*held, *token))
             try:
                 async with asyncio.timeout(seconds):
-                    output, complaint = await process.communicate()
+                    output, complaint = await asyncio.gather(self._read(process.stdout), self._read(process.stderr))
+                    await process.wait()
             finally:
                 await _ended(process)
         return Completed(
             status=process.returncode or 0, output=output, complaint=complaint.decode("utf-8", "backslashreplace")
         )
 
-    async def _start(self, line: list[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
+    async def _start(self, arguments: list[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
+        variables = {
+            "GIT_SSH_COMMAND": _SSH,
+            "GIT_SSH_VARIANT": "ssh",
+            "GIT_ALLOW_PROTOCOL": _PROTOCOLS[self._remote.address.scheme],
+        }
         try:
-            return await asyncio.create_subprocess_exec(
-                *line,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=descriptors,
-            )
+            return await start_git_async(arguments, variables=variables, pass_fds=descriptors)
         except OSError as error:
             raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
+
+    async def _read(self, stream: asyncio.StreamReader | None) -> bytes:
+        found = bytearray()
+        while stream is not None and (part := await stream.read(65_536)):
+            found += part
+            if len(found) > self._limits.saying:
+                raise AnswerTooLong(f"git wrote more than {self._limits.saying:,} bytes, and was stopped.")
+        return bytes(found)
 
     @contextmanager
     def _token(self) -> Iterator[tuple[int, ...]]:
@@ -118,13 +120,9 @@ class Transport:
             os.close(reading)
 
     def _line(self, arguments: Sequence[str], token: tuple[int, ...]) -> list[str]:
-        unset = [word for name in _FOREIGN_VARIABLES for word in ("-u", name)]
-        protocols = _PROTOCOLS[self._remote.address.scheme]
-        variables = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
         settings = (*_CONFIG, *self._limit_config(), *(self._helper(each) for each in token))
         config = [word for setting in settings for word in ("-c", setting)]
-        git = ["git", "--no-pager", "--no-replace-objects", f"--git-dir={self._git_dir}", *config]
-        return ["env", *unset, *variables, f"GIT_ALLOW_PROTOCOL={protocols}", *git, *arguments]
+        return ["--no-pager", "--no-replace-objects", f"--git-dir={self._git_dir}", *config, *arguments]
 
     def _limit_config(self) -> tuple[str, ...]:
         return ("http.lowSpeedLimit=100", f"http.lowSpeedTime={self._limits.stalling}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,3 +152,10 @@ def test_a_claim_is_read_by_its_names_and_files(sentence: str, names: set[str], 
 @given(st.text(st.sampled_from("ab `[]()E123:-\n.*~ shop/dates.py"), max_size=150))
 async def test_any_text_keeps_marks_and_list_in_step(text: str) -> None:
     await checked(text)
+
+
+@pytest.mark.parametrize("word", ["a", "a.", "a/", "aA", "`", "`a` ", "x[E1]"])
+async def test_a_long_answer_is_checked_in_a_moment(word: str) -> None:
+    started = time.thread_time()
+    await checked((word * 16_000)[:16_000] + " [E1]" * 8)
+    assert time.thread_time() - started < 2

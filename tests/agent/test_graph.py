@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
 from agent import routing
-from agent.agent import Agent
+from agent.agent import MAX_TRIES, Agent
 from agent.checkpoints import SafeSaver, open_saver
 from agent.errors import ModelDown, UnknownRun
 from agent.evidence.refs import lines_ref
@@ -420,7 +420,7 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
 async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) -> None:
     journal = Journal(saver)
     await journal.begin("run", thread="t", repository=None, question=QUESTION)
-    for _ in range(3):
+    for _ in range(MAX_TRIES):
         await journal.try_again("run")
     agent, _ = agent_with(saver, research("Find pay"))
     answer = [event async for event in agent.resume("run")][-1].payload["answer"]

@@ -244,7 +244,7 @@ async def test_an_endless_reply_is_cut() -> None:
 
 def test_old_results_make_room_for_new_ones() -> None:
     results = [ToolMessage("", tool_call_id=str(n), additional_kwargs={"evidence": f"k{n}"}) for n in range(4)]
-    told = with_results(results, {f"k{n}": str(n) * (MAX_CONTEXT // 2 - 100) for n in range(3)})
+    told = with_results(results, {f"k{n}": str(n) * (MAX_CONTEXT // 2 - 100) for n in range(3)}, runtime_with().context)
 
     assert [GONE in message.text for message in told] == [True, False, False, True]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,30 @@ async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: 
     assert (kind, payload["task"], payload["input_tokens"], payload["error"]) == ("model_end", "synthesis", 30, "")
     assert gemini.received[0].key == KEY
     assert gemini.received[0].prompt == "Be brief.\nWhere is it?"
+
+
+@pytest.mark.parametrize("ask", [streamed, filled, replied])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_takes_neither_the_key_nor_the_question_along(
+    gemini: FakeGemini, models: Models, ask: Callable[[ChatModel], Awaitable[str]], status: int
+) -> None:
+    with running_gemini() as elsewhere:
+        path = "/v1beta/models/gemini-flash-latest:generateContent"
+        gemini.script = lambda _: Failure(status=status, location=f"{elsewhere.url}{path}")
+        with pytest.raises(ModelError):
+            await ask(turn(models))
+
+    assert elsewhere.received == []
+
+
+async def test_a_model_that_writes_without_end_is_cut(
+    gemini: FakeGemini, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.llm.chat.LONGEST_REPLY", 10)
+    gemini.replies.append(says("It is here. " * 100))
+
+    with pytest.raises(AnswerCut, match="without end"):
+        await streamed(turn(models))
 
 
 async def test_a_form_is_filled_in_by_its_schema(gemini: FakeGemini, models: Models) -> None:

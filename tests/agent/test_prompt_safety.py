@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,6 +146,17 @@ def call(messages: Sequence[BaseMessage]) -> Line:
     found = re.findall(r"CALL: (\w+) (\{.*\})", read(messages))
     has_called = any(message.type == "tool" for message in messages)
     return say(messages) if has_called or not found else [(name, json.loads(args)) for name, args in found][:8]
+
+
+def are_closed(fences: Sequence[str]) -> bool:
+    """Whether every fence is closed, inner ones before those around them."""
+    opened: list[str] = []
+    for fence in fences:
+        if not fence.startswith("</"):
+            opened.append(fence)
+        elif not opened or opened.pop() != fence.replace("</", "<"):
+            return False
+    return not opened
 
 
 def text_of(answer: AgentEvent) -> str:
@@ -361,7 +373,7 @@ async def test_no_evidence_closes_its_fence(library: Library, saver: SafeSaver) 
             r"^</?data-\w+>$", "\n".join(str(one.text) for one in messages if one.type != "system"), re.MULTILINE
         )
         assert fences
-        assert all(end == begin.replace("<", "</") for begin, end in zip(fences[::2], fences[1::2], strict=True))
+        assert are_closed(fences)
         assert "data-000000000000>" not in read(messages)
 
 
@@ -422,6 +434,16 @@ def test_no_text_of_a_model_does_harm(pieces: list[str], chance: random.Random) 
     assert harms_in(written) == []
     assert harms_in(told.text()) == []
     assert harms_in(replace(written, [""] * len(marks(written)))) == []
+
+
+@pytest.mark.parametrize("word", ["a", "a ", "[E1]", "<a ", "`a` ", "\n"])
+def test_a_long_line_is_sent_out_letter_by_letter_in_a_moment(word: str) -> None:
+    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=Told()), MarkMaker([exhibit()], redact))
+    started = time.thread_time()
+    for letter in (word * 16_000)[:16_000]:
+        scribe.write(letter)
+    scribe.finish()
+    assert time.thread_time() - started < 5
 
 
 def exhibit() -> Exhibit:

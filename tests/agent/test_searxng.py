@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from agent.searxng import SearxngSearch
 
 
 @contextmanager
-def served(body: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
+def served(body: bytes, status: int = 200, packing: str = "") -> Iterator[tuple[str, list[str]]]:
     """A server that answers everything alike, and remembers what it was asked."""
     asked: list[str] = []
 
@@ -26,6 +27,8 @@ def served(body: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
             asked.append(self.path)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
+            if packing:
+                self.send_header("Content-Encoding", packing)
             if status == 302:
                 self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.end_headers()
@@ -91,6 +94,13 @@ async def test_a_server_that_misbehaves_is_a_sentence(body: bytes, status: int, 
     with served(body, status) as (url, asked), pytest.raises(WebSearchError, match=sentence):
         await found(url)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "zstd"])
+async def test_an_answer_that_is_packed_is_not_unpacked(packing: str) -> None:
+    bomb = gzip.compress(b" " * 20_000_000)
+    with served(bomb, packing=packing) as (url, _), pytest.raises(WebSearchError, match="compresses its answer"):
+        await found(url)
 
 
 async def test_a_server_that_is_not_there_is_a_sentence(engine: SearxngSearch) -> None:

@@ -35,7 +35,7 @@ from tests.fakes.shop import SHOP
 
 DATES = lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition")
 SEND = lines_ref(Location(path="shop/payments.py", start_line=19, end_line=32), "hit")
-LABEL = lines_ref(Location(path="shop/parcels.py", start_line=4, end_line=8), "hit")
+LOAD = lines_ref(Location(path="shop/orders.py", start_line=19, end_line=22), "hit")
 PATIENT = Patience(backoff=0.01)
 QUICK = Patience(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
 ENDS_IN_MIDST = Patience(idle=0.3, backoff=0.01)
@@ -96,7 +96,7 @@ def asked(question: str) -> AgentState:
     return {
         "cleaned_query": question,
         "router_output": decision([look_up("definition", "parse_date", reasoning="")], fast_path=True, reasoning=""),
-        "retrieved": [{**DATES, "symbol": "parse_date", "kind": "function"}, SEND, LABEL],
+        "retrieved": [{**DATES, "symbol": "parse_date", "kind": "function"}, SEND, LOAD],
     }
 
 

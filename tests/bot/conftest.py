@@ -18,6 +18,7 @@ def without_settings(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     for name in [name for name in os.environ if name.startswith(("CITEBOT_", "DISCORD_", "GOOGLE_", "SLACK_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CITEBOT_HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.with_name("config")))
 
 
 @pytest.fixture(autouse=True)

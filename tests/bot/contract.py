@@ -254,14 +254,42 @@ async def an_answer_cut_short_by_the_end_is_completed_by_the_next_process(world:
     await settled(world, "Answer to: where is send?")
 
 
-async def after_three_kills_the_message_is_closed(world: World) -> None:
+async def after_two_kills_the_message_is_set_aside(world: World) -> None:
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
-    for _ in range(3):
+    for _ in range(2):
         await world.agent.begun.acquire()
         await world.crash()
         await world.begin()
-    await settled(world, "I was interrupted")
+    await settled(world, "I could not finish this one")
+    assert len(world.agent.asked) + len(world.agent.resumed) == 2
+
+
+async def what_was_set_aside_is_answered_in_other_words(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    question = await world.mention("where is send?")
+    for _ in range(2):
+        await world.agent.begun.acquire()
+        await world.crash()
+        await world.begin()
+    await settled(world, "I could not finish this one")
+    world.agent.gate = None
+    await world.edit(question, "which function sends?")
+    await settled(world, "Answer to: which function sends?")
+
+
+async def a_message_that_is_too_long_is_not_read(world: World) -> None:
+    have(world, "shop", "website")
+    question = await world.mention("where is send? " * 400)
+    await settled(world, "That message is too long.")
+    assert world.agent.asked == []
+    await world.edit(question, "shop: where is send?")
+    await settled(world, "Answer to: where is send?")
+
+
+async def blanks_make_no_message_too_long(world: World) -> None:
+    await world.mention(f"where is send?{' ' * 30_000}{chr(9) * 9_000}and who calls it?")
+    await settled(world, "Answer to: where is send? and who calls it?")
 
 
 async def nobody_is_pinged_by_an_answer(world: World) -> None:
@@ -378,7 +406,10 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_failure_becomes_a_sentence,
     a_killed_answer_is_completed_in_the_same_message,
     an_answer_cut_short_by_the_end_is_completed_by_the_next_process,
-    after_three_kills_the_message_is_closed,
+    after_two_kills_the_message_is_set_aside,
+    what_was_set_aside_is_answered_in_other_words,
+    a_message_that_is_too_long_is_not_read,
+    blanks_make_no_message_too_long,
     nobody_is_pinged_by_an_answer,
     an_unclear_question_is_answered_once_its_author_has_chosen,
     a_choice_outlives_a_kill,

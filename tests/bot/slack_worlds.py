@@ -19,6 +19,8 @@ from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import Rate as SendRate
+from bot.observing import Loss
+from bot.web import application, served
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.slack import Delivery, FakeSlack, Seen
 
@@ -58,6 +60,8 @@ class SlackWorld:
         self.people = {name: fake.add_user(name) for name in ("ann", "bob")}
         self.channel = fake.add_channel("general", members=tuple(self.people.values()))
         self.slack: Slack | None = None
+        self.address = ""  # where requests come in, in HTTP mode
+        self.lost: list[Loss] = []
         self._rates: dict[SendMethod, SendRate] = dict(RATES) if paced else {}
         self._streaming = streaming
         self._mode: Mode = mode
@@ -111,8 +115,10 @@ class SlackWorld:
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
             await stack.enter_async_context(life.conversations.on("slack", slack.platform))
-            server = web.Application()
-            listening = slack.listening(life.conversations, self.repositories, self.policy.access, server.router)
+            server = application()
+            listening = slack.listening(
+                life.conversations, self.repositories, self.policy.access, server.router, self.lost.append
+            )
             await stack.enter_async_context(listening)
             if self._mode == "http":
                 await self._serve(server, stack)
@@ -120,12 +126,8 @@ class SlackWorld:
             await life.ending.wait()
 
     async def _serve(self, server: web.Application, stack: AsyncExitStack) -> None:
-        runner = web.AppRunner(server, shutdown_timeout=1)
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        self.fake.serve_http(f"http://{host}:{port}/slack/events")
+        self.address = await stack.enter_async_context(served(server, host="127.0.0.1", port=0))
+        self.fake.serve_http(f"{self.address}/slack/events")
 
     async def end(self) -> None:
         """End in an orderly way, letting the time pass that running answers are given."""

@@ -11,8 +11,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
+import ormsgpack
 import pytest
 
 from agent.checkpoints import open_saver
@@ -76,11 +78,11 @@ def dumped(database: Path) -> list[str]:
 
 
 def contents(home: Path) -> dict[str, bytes]:
-    """Every file but the lock, by path; of databases what is in them."""
+    """Every file but locks and digests, by path; of databases what is in them."""
     found = {}
     for path in sorted(home.rglob("*")):
         name = path.relative_to(home).as_posix()
-        if path.is_file() and not name.endswith((".lock", "-wal", "-shm")) and "/vectors/" not in name:
+        if path.is_file() and not name.endswith((".lock", "-wal", "-shm", "/catalog.json")) and "/vectors/" not in name:
             found[name] = repr(dumped(path)).encode() if path.suffix == ".sqlite" else path.read_bytes()
     return found
 
@@ -96,6 +98,27 @@ def test_everything_comes_back_and_answers(saved: Path, full: Path, citebot: Cit
     found = citebot("search", "parse a date", "--json")
     assert (found.err, found.answer["hits"][0]["path"]) == ("", "shop/dates.py")  # nothing was indexed again
     assert sorted(path.name for path in elsewhere.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_restored_conversation_makes_nothing_but_plain_values_of_what_it_reads(
+    saved: Path, elsewhere: Path, citebot: Citebot, tmp_path: Path
+) -> None:
+    assert citebot("restore", str(saved)).code == 0
+    planted = tmp_path / "planted"
+    call = ormsgpack.Ext(0, ormsgpack.packb(("os", "mkdir", str(planted))))
+    checkpoint = ormsgpack.packb({"id": "1", "v": 4, "channel_values": {"x": call}})
+
+    async def read() -> None:
+        async with open_saver(elsewhere / "conversations.sqlite") as saver:
+            await saver.conn.execute(
+                "INSERT INTO checkpoints VALUES ('t', '', '1', NULL, 'msgpack', ?, '{}')", (checkpoint,)
+            )
+            await saver.conn.commit()
+            await saver.aget_tuple({"configurable": {"thread_id": "t"}})
+
+    asyncio.run(read())
+
+    assert not planted.exists()
 
 
 def test_a_restored_index_goes_on_with_the_next_commit(
@@ -152,9 +175,14 @@ def writing(full: Path) -> Iterator[threading.Event]:
 
     def write() -> None:
         with closing(sqlite3.connect(full / FILE, isolation_level=None, timeout=30)) as db:
-            db.executescript("CREATE TABLE left_side (n INTEGER); CREATE TABLE right_side (n INTEGER)")
-            while not ended.is_set():
-                db.executescript("BEGIN; INSERT INTO left_side VALUES (1); INSERT INTO right_side VALUES (1); COMMIT")
+            db.executescript("DELETE FROM turns; DELETE FROM feedback")
+            for number in count():
+                if ended.is_set():
+                    break
+                db.execute("BEGIN")
+                db.execute("INSERT INTO turns VALUES (?, 't', '{}', 0)", (number,))
+                db.execute("INSERT INTO feedback VALUES (?, 'ann', 'good', 0)", (number,))
+                db.execute("COMMIT")
                 begun.set()
 
     thread = threading.Thread(target=write)
@@ -177,8 +205,8 @@ def test_what_is_saved_while_others_write_is_of_one_moment(
     assert citebot("restore", "busy.tar.gz").code == 0
 
     with closing(sqlite3.connect(tmp_path / "elsewhere" / FILE)) as db:
-        (left,) = db.execute("SELECT count(*) FROM left_side").fetchone()
-        assert db.execute("SELECT count(*) FROM right_side").fetchone() == (left,)
+        (left,) = db.execute("SELECT count(*) FROM turns").fetchone()
+        assert db.execute("SELECT count(*) FROM feedback").fetchone() == (left,)
         assert left > 0
 
 

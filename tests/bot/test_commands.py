@@ -17,12 +17,13 @@ from bot.access import AccessPolicy
 from bot.chat import ChatPolicy
 from bot.command_line import COMMANDS, Invocation, Misspelt, help_text, parse
 from bot.descriptions import ago, explained, freshness, indexing, read_at, refreshed
-from bot.turn_records import TurnRecord
+from bot.turn_records import Tally, TurnRecord, together
+from indexer.errors import IndexDamaged
 from indexer.models import Drift, Progress, RefreshReport
 from tests.bot.contract import settled
 from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeRepositories
-from tests.fakes.parts import HEAD, FakeIndex
+from tests.fakes.parts import ANSWER, HEAD, FakeCode, FakeIndex, event
 
 REPOSITORIES = ("demo", "acme/shop")
 
@@ -209,6 +210,7 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
     world.repositories.indexes["shop"].held = gate
     await world.mention("in the shop repo, where is send?")
     async with asyncio.timeout(5):
+        await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
         while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
             await world.clock.advance(1)
     assert world.agent.asked == []
@@ -216,6 +218,30 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
 
     await settled(world, "Answer to")
     assert world.repositories.indexes["shop"].refreshes == [False]
+
+
+class DamagedIndex(FakeIndex):
+    """An index that has to be built again before it can be read."""
+
+    async def pin(self) -> FakeCode:
+        if not self.refreshes:
+            raise IndexDamaged("The index of shop was damaged, and is being built again.")
+        return await super().pin()
+
+
+async def test_who_asks_about_a_damaged_index_is_told_that_it_is_built_again(world: FakeWorld) -> None:
+    gate = threading.Event()
+    world.repositories.indexes["shop"] = DamagedIndex()
+    world.repositories.indexes["shop"].held = gate
+    said = "The index of shop was damaged, and is being built again. Indexing shop: reading files, 1 of 3 (33 %) …"
+    await world.mention("in the shop repo, where is send?")
+    async with asyncio.timeout(5):
+        await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
+        while said not in world.said():
+            await world.clock.advance(1)
+    gate.set()
+
+    await settled(world, "Answer to")
 
 
 def test_a_refresh_that_changed_nothing_says_so() -> None:
@@ -230,3 +256,24 @@ def test_many_files_are_counted() -> None:
     )
 
     assert "and 2 more" in explained(record)
+
+
+def test_a_watched_turn_and_orders_in_the_evidence_are_explained() -> None:
+    record = TurnRecord(
+        repository="demo", commit=HEAD, route="broad", model="m:1", seconds=1.0, watched=True, flagged=2
+    )
+
+    assert "- Guard: the message read as an order to me" in explained(record)
+    assert "- Guard: 2 passages of what was read give orders" in explained(record)
+    assert "Guard" not in explained(replace(record, watched=False, flagged=0))
+
+
+def test_what_the_guard_did_is_kept_of_a_turn() -> None:
+    tally = Tally()
+    tally.take(event("step_end", node="security_gateway", changes={"gateway_verdict": "watch"}))
+    tally.take(event("flagged", source="tools", count=2, rules=["hide"]))
+    tally.take(event("flagged", source="repository", count=1, rules=["hide"]))
+
+    record = tally.record(ANSWER)
+    assert (record.watched, record.flagged) == (True, 3)
+    assert together([record, replace(record, watched=False)]).flagged == 6

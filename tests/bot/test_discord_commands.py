@@ -288,7 +288,20 @@ async def test_commands_are_registered_when_they_have_changed(world: DiscordWorl
     next(iter(scope.values()))["description"] = "something else"
     await world.end()
     await world.begin()
-    assert world.fake.commands.writes == 2
+    await world.fake.until(lambda: world.fake.commands.writes == 2)
+
+
+@pytest.mark.parametrize("call", ["get_global_application_commands", "bulk_overwrite_global_application_commands"])
+async def test_commands_are_registered_in_the_end_where_discord_is_away_at_first(tmp_path: Path, call: str) -> None:
+    async with FakeDiscord() as fake:
+        fake.faults.http(call, 503, times=2)
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        async with asyncio.timeout(5):
+            while fake.commands.writes == 0:
+                fake.clock.advance(1)
+                await asyncio.sleep(0.01)
+        await world.end()
 
 
 async def test_citebot_works_where_commands_cannot_be_registered(tmp_path: Path) -> None:

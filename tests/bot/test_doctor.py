@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,12 @@ from bot.cli import run
 from bot.doctor import Finding, examined, note, ok, outcome, problem, warning
 from bot.errors import InboxError
 from bot.examination import examine, slack_credentials
-from bot.settings import Settings
+from bot.settings import GuardTable, Settings
 from indexer.errors import StorageLocked
 from indexer.models import IndexStatus
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.citebot import Citebot
+from tests.fakes.classifier import make_classifier
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
 from tests.fakes.parts import FakeIndex, FakeOpening
@@ -145,6 +147,52 @@ async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path
 
     assert found.level == "problem"
     assert "is damaged. Move it away" in found.what
+
+
+# The classifier of the guard
+
+
+async def examined_guard(home: Path, guard: GuardTable) -> list[Finding]:
+    """What is found of a classifier among everything else."""
+    settings = Settings(home=home, guard=guard)
+    found = await examine(settings, home, open_app=FakeOpening(), call_model=False)
+    return [each for each in found if each.what.startswith(("The classifier", "Questions are judged"))]
+
+
+async def test_nothing_is_said_of_a_classifier_where_there_is_none(tmp_path: Path) -> None:
+    assert await examined_guard(tmp_path, GuardTable()) == []
+
+
+async def test_a_classifier_that_is_not_pinned_is_told_with_the_value_to_pin(tmp_path: Path) -> None:
+    pin = make_classifier(tmp_path / "model")
+
+    (found,) = await examined_guard(tmp_path, GuardTable(classifier=tmp_path / "model"))
+
+    assert found.level == "warning"
+    assert "judged by the rules alone" in found.what
+    assert f'classifier_sha256 = "{pin}"' in found.what
+
+
+async def test_a_pinned_classifier_is_well_where_it_answers_in_time(tmp_path: Path) -> None:
+    pin = make_classifier(tmp_path / "model")
+    table = GuardTable(classifier=tmp_path / "model", classifier_sha256=pin, classifier_ms=5000)
+
+    (found,) = await examined_guard(tmp_path, table)
+
+    assert found.level == "ok"
+    assert "is the pinned one" in found.what
+
+
+async def test_a_classifier_that_takes_too_long_is_a_warning(tmp_path: Path) -> None:
+    class Slow:
+        def score(self, text: str) -> float:
+            threading.Event().wait(0.02)
+            return 0.0
+
+    (found,) = await checks.classifier(Slow, tmp_path, milliseconds=10)
+
+    assert found.level == "warning"
+    assert "; it has 10." in found.what
 
 
 # Indexes

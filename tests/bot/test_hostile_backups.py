@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import io
 import json
+import sqlite3
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.database import open_database
 from bot.errors import BackupError
 from bot.manifest import NAME, Manifest, Member, Unfit, read_manifest
 from bot.packed import opened
 from bot.restore import restore
+from bot.turn_records import TurnRecords
+from tests.fakes.clock import FakeClock
 
 CONTENT = b"# typed\n+where?\n"
 PROMPTS = Member(name="console_history", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
@@ -180,6 +186,83 @@ def test_a_backup_of_another_version_is_refused_as_such(tmp_path: Path) -> None:
     file = archive(tmp_path / "b", entry(NAME, json.dumps(other).encode()), entry(PROMPTS.name))
 
     assert "was made by another version of citebot (form 2, this one reads 1)" in refused(file, tmp_path / "home")
+
+
+def packed(path: Path, *databases: tuple[str, Path]) -> Path:
+    """A backup whose list of contents is right, whatever its databases are."""
+    contents = {name: database.read_bytes() for name, database in databases}
+    members = [
+        Member(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        for name, content in contents.items()
+    ]
+    return archive(path, entry(NAME, listed(*members)), *(entry(name, content) for name, content in contents.items()))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """The messages of a team, as citebot makes them."""
+
+    async def fill() -> None:
+        async with open_database(tmp_path / "made.sqlite") as opened_database:
+            await TurnRecords(opened_database, FakeClock()).open()
+            for number in range(500):
+                await opened_database.write("INSERT INTO turns VALUES (?, 't', '{}', 0)", (str(number),))
+
+    asyncio.run(fill())
+    return tmp_path / "made.sqlite"
+
+
+def test_a_database_that_citebot_made_is_restored(database: Path, tmp_path: Path) -> None:
+    restore(packed(tmp_path / "b", ("inbox.sqlite", database)), tmp_path / "home", force=False)
+
+    assert (tmp_path / "home" / "inbox.sqlite").read_bytes() == database.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("CREATE TRIGGER t AFTER INSERT ON turns BEGIN DELETE FROM feedback; END", "the trigger 't'"),
+        ("CREATE VIEW v AS SELECT load_extension('x')", "the view 'v'"),
+        ("CREATE VIRTUAL TABLE words USING fts5(text)", "the table 'words"),
+        ("CREATE TABLE more (n INTEGER)", "the table 'more'"),
+        ("CREATE INDEX i ON turns (abs(at))", "the index 'i'"),
+        ("DROP TABLE feedback; CREATE TABLE feedback (run_id, x AS (abs(1)))", "the table 'feedback'"),
+        ("DROP TABLE feedback; CREATE VIEW feedback AS SELECT * FROM turns", "the view 'feedback'"),
+        ("ALTER TABLE turns ADD COLUMN more CHECK (more > 1)", "the table 'turns'"),
+        ("PRAGMA user_version = 99", "of another version of citebot (form 99)"),
+    ],
+)
+def test_a_database_with_more_in_it_than_citebot_makes_is_refused(
+    sql: str, says: str, database: Path, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(database)) as db:
+        db.executescript(sql)
+
+    for name in ("inbox.sqlite", "conversations.sqlite", "repositories/a/catalog.sqlite"):
+        said = refused(packed(tmp_path / "b", (name, database)), tmp_path / "home")
+        assert f"holds {name}" in said
+        assert said.endswith("Nothing was restored.")
+    assert says in refused(packed(tmp_path / "b", ("inbox.sqlite", database)), tmp_path / "home")
+
+
+def damage_page(data: bytes) -> bytes:
+    return data[:8192] + bytes(4096) + data[12_288:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [damage_page, lambda data: data[:-5000], lambda data: data + bytes(4096), lambda data: b"x" * len(data),
+     lambda data: data[:50] + b"\xff" * 20 + data[70:]],
+    ids=["zeroed page", "cut off", "more behind it", "garbage", "header"],
+)  # fmt: skip
+def test_a_damaged_database_is_refused_and_named(
+    damage: Callable[[bytes], bytes], database: Path, tmp_path: Path
+) -> None:
+    database.write_bytes(damage(database.read_bytes()))
+
+    said = refused(packed(tmp_path / "b", ("inbox.sqlite", database)), tmp_path / "home")
+
+    assert "holds inbox.sqlite" in said
 
 
 @given(st.binary() | st.recursive(

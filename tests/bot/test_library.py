@@ -157,6 +157,9 @@ class Remote:
         if self._error is not None:
             raise self._error
 
+    async def renew(self) -> None:
+        await self.newest()
+
 
 async def test_the_newest_commit_is_fetched_before_it_is_indexed() -> None:
     remote, index = Remote(), FakeIndex()

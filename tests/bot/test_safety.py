@@ -172,3 +172,18 @@ def test_an_address_that_only_looks_allowed_is_not(address: str) -> None:
 
 def test_a_named_port_is_allowed() -> None:
     assert leads_to("https://code.example.com:8443/a", HOSTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("````py\na ``` b\n````", "```py\na ``\u200b` b\n```"),
+        ("```\n```", "```\n\u200b\n```"),
+        ("      ```\na\n      ```", "```\na\n```"),
+        ("```python title=x.py\na", "```python\na\n```"),
+        ("```` a ``` b ````", "``` a ``\u200b` b ```"),
+        ("~~~\na\n~~~", "~~\u200b~\na\n~~\u200b~"),
+    ],
+)
+def test_code_is_written_as_every_platform_reads_it(text: str, written: str) -> None:
+    assert safe(text, HOSTS) == written

@@ -80,6 +80,7 @@ def settings(home: Path) -> Mapping[str, str]:
         "CITEBOT_HOME": str(home),
         "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
         "CITEBOT_WEB_PORT": "0",
+        "CITEBOT_METRICS_PORT": "0",
     }
 
 
@@ -137,6 +138,23 @@ async def test_a_turn_killed_at_any_node_is_finished_in_the_same_message(
 
     await answered(office, question)
     assert await processes.end(second) == 128 + signal.SIGTERM
+
+
+@on_all_platforms
+async def test_a_question_that_kills_two_processes_is_put_aside_by_the_third(
+    office: Office, processes: Processes
+) -> None:
+    dying = await processes.start("retrieval<")
+    question = await office.ask()
+    assert await processes.end(dying, 0) == -signal.SIGKILL
+    dying = await processes.start("retrieval<", heard=[])
+    assert await processes.end(dying, 0) == -signal.SIGKILL
+
+    third = await processes.start("retrieval<")
+
+    await office.until(lambda: any("I could not finish this one" in text for text in office.replies(question)))
+    assert len(office.replies(question)) == 1
+    assert await processes.end(third) == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -286,7 +304,7 @@ async def test_a_push_to_a_host_is_answered_from_soon_after_its_webhook(
         work.git("remote", "add", "origin", str(published(work.root, host, "team/shop.git")))
         (directory / "citebot.toml").write_text(REMOTE.format(url=f"{host.url}/team/shop.git"))
         port = free_port()
-        own = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_WEB_PORT": str(port)}
+        own = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_WEB_PORT": str(port), "CITEBOT_CONFIG": str(directory)}
         secrets = {"CITEBOT_WEBHOOK_SECRET": pushes.SECRET, "SHOP_TOKEN": "t0ken"}
         processes = Processes(forks, {**settings, **own, **secrets}, directory, [office])
         try:

@@ -21,11 +21,11 @@ def test_defaults_need_no_variable_and_no_file(tmp_path: Path) -> None:
 
 
 def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "citebot.toml").write_text('fusion = "rrf"\nembedder = "google"\n')
+    (tmp_path / "citebot.toml").write_text('fusion = "rrf"\nlog_level = "debug"\n')
 
-    settings = Settings.load({"CITEBOT_EMBEDDER": "static"}, tmp_path)
+    settings = Settings.load({"CITEBOT_LOG_LEVEL": "error"}, tmp_path)
 
-    assert (settings.fusion, settings.embedder) == ("rrf", "static")
+    assert (settings.fusion, settings.log_level) == ("rrf", "error")
 
 
 def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
@@ -242,13 +242,14 @@ def test_a_repository_is_in_one_place(tmp_path: Path, keys: str) -> None:
 def test_a_token_is_read_from_the_variable_that_a_table_names(tmp_path: Path) -> None:
     table = '[[repositories]]\nurl = "https://git.example.com/shop"\ntoken_variable = "SHOP_TOKEN"\n'
     (tmp_path / "citebot.toml").write_text(table)
+    named = {"CITEBOT_CONFIG": "citebot.toml"}
 
-    settings = Settings.load({"SHOP_TOKEN": "very-secret"}, tmp_path)
+    settings = Settings.load({"SHOP_TOKEN": "very-secret", **named}, tmp_path)
 
     assert settings.tokens["SHOP_TOKEN"].get_secret_value() == "very-secret"
     assert "very-secret" not in repr(settings)
     with pytest.raises(SettingsError, match="SHOP_TOKEN is named for a token and not set"):
-        Settings.load({}, tmp_path)
+        Settings.load(named, tmp_path)
 
 
 def test_a_token_does_not_belong_into_the_file(tmp_path: Path) -> None:
@@ -262,7 +263,8 @@ def test_a_token_does_not_belong_into_the_file(tmp_path: Path) -> None:
 def test_access_is_read_from_the_file_alone(tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text('[access]\nreindex = ["slack:U1"]\n')
 
-    assert Settings.load({"CITEBOT_ACCESS": "{}"}, tmp_path).access.reindex == ("slack:U1",)
+    variables = {"CITEBOT_ACCESS": "{}", "CITEBOT_CONFIG": "citebot.toml"}
+    assert Settings.load(variables, tmp_path).access.reindex == ("slack:U1",)
 
 
 @pytest.mark.parametrize("text", ['access = "all"', "[access]\nopne = true"])
@@ -306,6 +308,18 @@ def test_what_is_no_address_is_told_how_one_begins(variable: str, value: str, be
         Settings.load({variable: value})
 
 
+def test_a_token_that_is_too_short_is_told_how_long_one_is_in_characters() -> None:
+    with pytest.raises(SettingsError, match=r"^CITEBOT_METRICS_TOKEN: This is too short. .* at least 16 characters\.$"):
+        Settings.load({"CITEBOT_METRICS_TOKEN": "short"})
+
+
+def test_what_is_no_checksum_is_told_where_to_find_one(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[guard]\nclassifier_sha256 = "abc"\n')
+
+    with pytest.raises(SettingsError, match="64 hexadecimal digits; `citebot doctor` shows the one to pin"):
+        Settings.load({"CITEBOT_CONFIG": "own.toml"}, tmp_path)
+
+
 def test_a_repository_names_its_channels(tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text('[[repositories]]\npath = "shop"\nchannels = ["slack:C1", "direct"]\n')
 
@@ -318,3 +332,33 @@ def test_channels_that_are_none_are_refused_with_their_table(tmp_path: Path, cha
 
     with pytest.raises(SettingsError, match="repositories 1 channels"):
         Settings.load({}, tmp_path)
+
+
+def test_a_classifier_is_named_by_its_folder_and_pinned(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text(f'[guard]\nclassifier = "{tmp_path}"\nclassifier_sha256 = "{"aB" * 32}"\n')
+
+    guard = Settings.load({"CITEBOT_CONFIG": "citebot.toml"}, tmp_path).guard
+
+    assert (guard.classifier, guard.classifier_sha256) == (tmp_path, "aB" * 32)
+    assert (guard.classifier_threshold, guard.classifier_ms) == (0.92, 150)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('classifier_sha256 = "abc"', "classifier_sha256"),
+        ("classifier_threshold = 1.0", "classifier_threshold"),
+        ("classifier_threshold = nan", "classifier_threshold"),
+        ("classifier_ms = 0", "classifier_ms"),
+        ('clasifier = "x"', "clasifier"),
+    ],
+)
+def test_a_classifier_that_is_wrongly_set_up_is_named(tmp_path: Path, line: str, key: str) -> None:
+    (tmp_path / "citebot.toml").write_text(f"[guard]\n{line}\n")
+
+    with pytest.raises(SettingsError, match=rf"citebot\.toml: guard {key}:"):
+        Settings.load({"CITEBOT_CONFIG": "citebot.toml"}, tmp_path)
+
+
+def test_the_environment_names_no_classifier(tmp_path: Path) -> None:
+    assert Settings.load({"CITEBOT_GUARD": "{}"}, tmp_path).guard.classifier is None

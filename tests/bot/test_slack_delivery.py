@@ -17,6 +17,7 @@ from bot.messages import IncomingMessage, MessageKey, Press
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.answerer import FakeRepositories
+from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import Clock, FakeSlack
 
 MODES: tuple[Mode, ...] = ("socket", "http")
@@ -113,7 +114,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
                 await fake.clock.jump()
             await fake.until(lambda: core.heard)
             await fake.delivered()
-            await runner.cleanup()
+            await close_server(runner)
 
     assert [attempt.outcome.acked for attempt in delivery.attempts] == [False, True]
     assert [message.text for message in core.heard] == ["where is send?"]

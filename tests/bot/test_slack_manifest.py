@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.adapters.slack.connections import PATH
+from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.events import _READERS
 from bot.adapters.slack.front import EVENTS as HANDLED
 from bot.adapters.slack.home import PROMPTS

@@ -329,7 +329,8 @@ async def test_a_stream_that_expires_while_an_answer_is_written_goes_on_in_place
 
 
 async def test_a_long_answer_goes_on_in_the_thread_of_its_question(world: SlackWorld) -> None:
-    question = await world.mention("why " + "and what of this one? " * 700)
+    world.agent.repeats = 700
+    question = await world.mention("and what of this one?")
 
     answers = await world.fake.until(
         lambda: [each for each in world.replies() if "demo at" in each.text] and world.replies()

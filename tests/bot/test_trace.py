@@ -46,6 +46,19 @@ def test_a_tool_is_told_with_its_arguments_and_what_it_found() -> None:
     ]
 
 
+def test_the_guard_is_told_with_its_rules() -> None:
+    watched = {"gateway_verdict": "watch", "gateway_reason": "you_are_now"}
+    lines = traced(
+        event("step_end", node="security_gateway", changes=watched),
+        event("flagged", source="tools", count=2, rules=["call_model", "hide"]),
+    )
+
+    assert [line[12:] for line in lines[1:]] == [
+        "guard: watched (you_are_now), reading alone is left",
+        "guard: 2 passages (tools) give orders: call_model, hide; reading alone is left",
+    ]
+
+
 def test_evidence_is_told_by_its_places() -> None:
     found = event("evidence", locations=[Location(path="a.py", start_line=n, end_line=n + 1) for n in range(1, 9)])
 

@@ -64,7 +64,8 @@ def forks() -> Iterator[Forks]:
 async def firm(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterator[Firm]:
     async with in_slack() as slack, in_discord() as discord:
         port = free_port()
-        variables = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), "CITEBOT_WEB_PORT": str(port)}
+        ports = {"CITEBOT_WEB_PORT": "0", "CITEBOT_METRICS_PORT": str(port)}
+        variables = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), **ports}
         processes = Processes(forks, variables, repository.root, [slack, discord])
         address = f"http://127.0.0.1:{port}"
         try:

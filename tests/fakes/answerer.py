@@ -38,6 +38,7 @@ class FakeAnswerer:
         self.most_at_once = 0
         self.error: Exception | None = None
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
+        self.repeats = 1  # how often an answer says what was asked
         self.gate = gate
         self.runs = runs or Runs()
         self._route = route
@@ -106,7 +107,9 @@ class FakeAnswerer:
     def _answer(self, question: str, *, stopped: bool) -> Answer:
         if stopped:
             return replace(ANSWER, text="Stopped, as you asked.", citations=(), commit="", route="stopped")
-        return replace(ANSWER, text=f"Answer to: {question}", citations=(), route=self._route)
+        return replace(
+            ANSWER, text=f"Answer to: {' '.join([question] * self.repeats)}", citations=(), route=self._route
+        )
 
 
 class FakeRepositories:

@@ -48,6 +48,7 @@ class Failure:
     status: int
     message: str = "the fake was told to fail"
     reason: str = "UNKNOWN"
+    location: str = ""  # where a redirect leads
 
     @property
     def body(self) -> JSON:
@@ -229,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, reply: Reply | Failure, *, streamed: bool) -> None:
         if isinstance(reply, Failure):
-            self._send(reply.status, reply.body)
+            self._send(reply.status, reply.body, reply.location)
         elif streamed:
             self._stream(reply)
         elif not self._stops(reply, 0, at_all=True):
@@ -261,9 +262,11 @@ class _Handler(BaseHTTPRequestHandler):
             return True
         return False
 
-    def _send(self, status: int, answer: JSON) -> None:
+    def _send(self, status: int, answer: JSON, location: str = "") -> None:
         content = json.dumps(answer).encode()
         self.send_response(status)
+        if location:
+            self.send_header("location", location)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(content)))
         self.end_headers()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.fakes.loopback.closing import close_server
 from tests.fakes.repositories import run_git
 
 LIMIT = 30  # seconds that no request here comes near
@@ -112,7 +113,7 @@ async def serving(host: GitHost, address: str = "127.0.0.1") -> AsyncIterator[Gi
     finally:
         if host.silent is not None:
             host.silent.set()
-        await runner.cleanup()
+        await close_server(runner)
 
 
 def command_lines() -> str:

@@ -188,10 +188,10 @@ class FakeIndex:
     def _work(self, report: Callable[[Progress], None]) -> None:
         try:
             report(Progress(stage="parsing", done=1, total=3))
+            self.begun.set()
             if self.held is not None:
                 self.held.wait(5)
             while self._endless:
-                self.begun.set()
                 report(Progress(stage="parsing", done=2, total=3))
         except BaseException as error:
             self.stopped_by = error

@@ -52,6 +52,53 @@ class GitRepo:
         self._clock += 60
         return self.sha()
 
+    def commit_names(self, *names: bytes, content: bytes, folder: bytes = b"") -> str:
+        """Commit a file under names that no working tree can hold, beside what is committed; a slash stays in its name.
+
+        With a folder, they are in it, and that may be called anything as well.
+        """
+        blob = self._store("blob", content)
+        entries = b"".join(b"100644 %s\0%s" % (name, bytes.fromhex(blob)) for name in sorted(names))
+        if folder:
+            entries = b"40000 %s\0%s" % (folder, bytes.fromhex(self._store("tree", entries)))
+        listed = self.git("ls-tree", "-z", "HEAD").split("\0")
+        for mode, _, sha, name in (entry.replace("\t", " ", 1).split(" ", 3) for entry in listed if entry):
+            entries += b"%s %s\0%s" % (mode.lstrip("0").encode(), os.fsencode(name), bytes.fromhex(sha))
+        commit = self.git("commit-tree", "-p", "HEAD", "-m", "names", self._store("tree", entries))
+        self._clock += 60
+        self.git("update-ref", "HEAD", commit)
+        return commit
+
+    def commit_claiming(self, time: bytes, *, subject: bytes, author: bytes) -> str:
+        """Commit what is in the working tree with a time, a subject and an author that no git would write so."""
+        self.git("add", "--all")
+        tree, parent = self.git("write-tree"), self.sha()
+        who = author + b"<ann@example.org> " + time + b" +0000"
+        lines = (b"tree " + tree.encode(), b"parent " + parent.encode(), b"author " + who, b"committer " + who)
+        commit = self._store("commit", b"\n".join((*lines, b"", subject)) + b"\n")
+        self.git("update-ref", "HEAD", commit)
+        return commit
+
+    def commit_nested(self, breadth: int, depth: int, *, empty: bool = False) -> str:
+        """Commit folders that hold one folder under several names, and so on: of a few objects, billions of files."""
+        blob = self._store("blob", b"def nested():\n    return 1\n")
+        tree = self._store("tree", b"" if empty else b"100644 a.py\0" + bytes.fromhex(blob))
+        for _ in range(depth):
+            tree = self._store(
+                "tree", b"".join(b"40000 %d\0%s" % (each, bytes.fromhex(tree)) for each in range(breadth))
+            )
+        commit = self.git("commit-tree", "-p", "HEAD", "-m", "nested", tree)
+        self._clock += 60
+        self.git("update-ref", "HEAD", commit)
+        return commit
+
+    def _store(self, kind: str, data: bytes) -> str:
+        """Write an object as it is, whatever git thinks of it, and return its name."""
+        command = [*_GIT, "hash-object", "-t", kind, "-w", "--literally", "--stdin"]
+        environment = _environment(self._clock)
+        done = subprocess.run(command, cwd=self.root, env=environment, input=data, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
     def submodule(self, path: str, other: GitRepo) -> None:
         """Add another repository as a submodule."""
         self.git("submodule", "--quiet", "add", str(other.root), path)

@@ -45,8 +45,19 @@ class Served:
         assert found is not None, self.said
         return found[1]
 
+    @property
+    def metrics_address(self) -> str:
+        """The address for those who look after the process."""
+        found = re.search(r"Metrics at (http://\S+)\. ", self.said[0])
+        assert found is not None, self.said
+        return found[1]
+
     async def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        """Ask for a path; JSON is read."""
+        """Ask for a path as whoever looks after the process does; JSON is read."""
+        return await got(self.metrics_address, path, **headers)
+
+    async def get_outside(self, path: str, **headers: str) -> tuple[int, Any]:
+        """Ask for a path as others do."""
         return await got(self.address, path, **headers)
 
     async def figures(self) -> dict[str, float]:
@@ -82,6 +93,7 @@ def variables(fake: FakeSlack, home: Path) -> dict[str, str]:
     return {
         "CITEBOT_HOME": str(home),
         "CITEBOT_WEB_PORT": "0",
+        "CITEBOT_METRICS_PORT": "0",
         "SLACK_BOT_TOKEN": fake.bot_token,
         "SLACK_APP_TOKEN": fake.app_token,
         "SLACK_SIGNING_SECRET": fake.signing_secret,

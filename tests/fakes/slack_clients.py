@@ -13,6 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import FakeSlack
 
 
@@ -64,4 +65,4 @@ async def by_http(fake: FakeSlack, app: AsyncApp) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await runner.cleanup()
+        await close_server(runner)

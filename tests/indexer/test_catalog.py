@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from indexer.catalog import Catalog
-from indexer.errors import StorageError, StorageUnwritable, StorageVersion
+from indexer.errors import DamagedCatalog, StorageUnwritable, StorageVersion
 from indexer.models import Chunk, Commit, FileEntry, Import, ParsedFile, Reference, Symbol
 from indexer.packing import pack
 from indexer.tree import Omission
@@ -196,10 +196,10 @@ def test_a_catalog_of_another_version_is_refused_with_advice(tmp_path: Path) -> 
         Catalog(path)
 
 
-def test_a_damaged_catalog_says_what_to_delete(tmp_path: Path) -> None:
+def test_a_damaged_catalog_is_told_from_one_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(StorageError, match="Delete the folder"):
+    with pytest.raises(DamagedCatalog, match="is built again"):
         Catalog(path)
 
 

@@ -7,12 +7,14 @@ import base64
 import logging
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
+from bot.library import Library
+from bot.service import Logged
 from indexer.errors import RemoteError, StorageLocked
 from indexer.index import CodeIndex
 from indexer.models import Location
@@ -21,7 +23,7 @@ from indexer.remotes.configured import RemoteRepository
 from indexer.remotes.transport import Limits
 from tests.fakes.disks import mounted
 from tests.fakes.git_host import GitHost, command_lines, published, serving
-from tests.fakes.repositories import GitRepo
+from tests.fakes.repositories import GitRepo, run_git
 
 ROOT = Path(__file__).parent.parent.parent
 TOKEN = "tok-5ecret/with:odd@signs%"
@@ -271,6 +273,19 @@ async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost,
     assert (error.state, "did not answer within 0.5 seconds" in str(error)) == ("host down", True)
 
 
+async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
+    host: GitHost, work: GitRepo, tmp_path: Path
+) -> None:
+    for number in range(50):
+        work.git("branch", f"topic{number}")
+    push(work, "--all")
+
+    error = await refused(clone(host, tmp_path, limits=Limits(saying=2_000)))
+
+    assert (error.state, "sent more than git has to say" in str(error)) == ("failed", True)
+    assert (await clone(host, tmp_path).newest()).commit == work.sha()
+
+
 async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent, host.patience = asyncio.Event(), 5
 
@@ -350,15 +365,82 @@ async def unless_locked(clone: Clone) -> str | None:
         return None
 
 
-async def test_a_damaged_clone_says_what_to_delete(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+def overwrite_head(path: Path) -> None:
+    (path / "HEAD").write_bytes(b"\0")
+
+
+def overwrite_config(path: Path) -> None:
+    (path / "config").write_bytes(b"[core\n\0")
+
+
+def lose_refs(path: Path) -> None:
+    shutil.rmtree(path / "refs")
+
+
+def lose_objects(path: Path) -> None:
+    shutil.rmtree(path / "objects")
+    (path / "objects").mkdir()
+
+
+def overwrite_objects(path: Path) -> None:
+    for each in [each for each in (path / "objects").rglob("*") if each.is_file()]:
+        each.chmod(0o600)
+        each.write_bytes(b"\xa5" * each.stat().st_size)
+
+
+@pytest.mark.parametrize("damage", [overwrite_head, overwrite_config, lose_refs, lose_objects, overwrite_objects])
+async def test_a_damaged_clone_is_fetched_again_and_said_so(
+    damage: Callable[[Path], None], host: GitHost, work: GitRepo, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     shop = clone(host, tmp_path)
     await shop.newest()
-    (shop.path / "HEAD").write_bytes(b"\0")
+    damage(shop.path)
+    work.write("more.py", "more = 1\n")
+    work.commit()
+    push(work)
 
-    error = await refused(shop)
+    assert (await shop.newest()).commit == work.sha()
 
-    assert f"in {shop.path} is damaged" in str(error)
-    assert "Delete that folder" in str(error)
+    run_git(shop.path, "fsck", "--strict")
+    assert damage in {lose_refs, lose_objects} or "was damaged and is fetched again" in caplog.text
+
+
+async def test_a_damaged_clone_keeps_no_index_from_being_opened(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+    shop = clone(host, tmp_path)
+    await shop.newest()
+    index = await CodeIndex.open(shop.path, home=tmp_path)
+    await index.refresh()
+    await index.aclose()
+    overwrite_head(shop.path)
+
+    await shop.prepare()
+    index = await CodeIndex.open(shop.path, home=tmp_path)
+    try:
+        assert (await index.pin()).commit.sha == work.sha()  # what was indexed answers on
+        await shop.newest()
+        assert await index.is_current()
+    finally:
+        await index.aclose()
+
+
+async def test_objects_that_turn_out_damaged_when_they_are_indexed_are_fetched_again(
+    host: GitHost, work: GitRepo, tmp_path: Path
+) -> None:
+    shop = clone(host, tmp_path)
+    await shop.newest()
+    for blob in (shop.path / "objects").rglob("*"):
+        if blob.is_file() and blob.suffix not in {".idx", ".rev"}:
+            blob.chmod(0o600)
+            data = blob.read_bytes()
+            blob.write_bytes(data[: len(data) // 2] + b"\xa5" * (len(data) - len(data) // 2))
+    await shop.prepare()
+    index = await CodeIndex.open(shop.path, home=tmp_path)
+    try:
+        library = Library({"shop": index}, Logged(), clones={"shop": shop})
+        assert (await library.take_in("shop")).commit == work.sha()
+        await library.aclose()
+    finally:
+        await index.aclose()
 
 
 async def test_a_token_signs_in_and_is_shown_nowhere(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from indexer.errors import CommitSetAside
 from indexer.index import CodeIndex
+from indexer.models import Progress
 from indexer.reader import IndexReader
 from indexer.remotes.clone import Clone
 from indexer.remotes.configured import RemoteRepository
@@ -114,3 +116,58 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
             await assert_serves(await index.pin(), new, AFTER)
         finally:
             await index.aclose()
+
+
+async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
+    repository: GitRepo, tmp_path: Path, crashes: Crashes
+) -> None:
+    home = tmp_path / "home"
+    await indexed(repository, home)
+    old = repository.sha()
+    new = changed(repository)
+    for _ in range(2):
+        assert await crashes.killed(repository.root, home, "chunks>")
+
+    index = await CodeIndex.open(repository.root, home=home)
+    try:
+        for _ in range(2):
+            with pytest.raises(CommitSetAside, match=f"Indexing {new[:7]} has ended citebot 2 times"):
+                await index.refresh()
+        await assert_serves(await index.pin(), old, BEFORE)
+        repository.write("events/newer.py", code(300))
+        newer = repository.commit("the next one")
+        assert (await index.refresh()).commit == newer
+    finally:
+        await index.aclose()
+
+
+async def test_a_full_index_gives_a_commit_another_chance(
+    repository: GitRepo, tmp_path: Path, crashes: Crashes
+) -> None:
+    home = tmp_path / "home"
+    await indexed(repository, home)
+    new = changed(repository)
+    for _ in range(2):
+        assert await crashes.killed(repository.root, home, "chunks>")
+
+    index = await CodeIndex.open(repository.root, home=home)
+    try:
+        assert (await index.refresh(full=True)).commit == new
+        await assert_serves(await index.pin(), new, AFTER)
+    finally:
+        await index.aclose()
+
+
+async def test_a_refresh_that_is_stopped_or_fails_has_not_ended_anything(repository: GitRepo, tmp_path: Path) -> None:
+    def stop(_: Progress) -> None:
+        raise InterruptedError
+
+    repository.commit()
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        for _ in range(3):
+            with pytest.raises(InterruptedError):
+                await index.refresh(progress=stop)
+        assert (await index.refresh()).commit == repository.sha()
+    finally:
+        await index.aclose()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,19 @@ async def test_the_history_follows_a_file_through_its_names(repository: GitRepo,
     assert history.revisions[0] == Revision(
         sha=repository.sha(), author="Ada Example", committed_at=1_700_000_180, subject="Try more often"
     )
+
+
+async def test_no_character_of_a_message_ends_the_history(repository: GitRepo, tmp_path: Path) -> None:
+    repository.write("shop/payments.py", "RETRIES = 7\n")
+    repository.commit("Separate\x1erecords and\x1ffields")
+    async with pinned(repository, tmp_path / "home") as code:
+        history = await code.history("shop/payments.py", line=1)
+
+    subjects = [one.subject for one in history.revisions]
+    assert [subject.replace("\x1e", " ").replace("\x1f", " ") for subject in subjects[:2]] == [
+        "Separate records and fields",
+        "Try more often",
+    ]
 
 
 async def test_an_older_line_is_blamed_on_its_own_commit(repository: GitRepo, tmp_path: Path) -> None:
@@ -142,13 +156,48 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
         ("Ada <ada@example.org>", "Ada"),
         ("", "someone"),
         ("<ada@example.org>", "someone"),
+        ("Ada password=tR4vq0ZkPw7nYb2X", "Ada password=[REDACTED:secret]"),
     ],
 )
 def test_people_have_names_and_no_addresses(written: str, shown: str) -> None:
     assert person(written) == shown
 
 
+async def test_a_secret_in_the_message_of_a_commit_is_masked(repository: GitRepo, tmp_path: Path) -> None:
+    repository.write("shop/payments.py", "RETRIES = 6\n")
+    repository.commit("Set DB_PASSWORD=tR4vq0ZkPw7nYb2X in staging")
+    async with pinned(repository, tmp_path / "home") as code:
+        history = await code.history("shop/payments.py", line=1)
+        told = [
+            history.revisions[0].subject,
+            history.last_changed and history.last_changed.subject,
+            code.commit.subject,
+        ]
+
+    assert told == ["Set DB_PASSWORD=[REDACTED:secret] in staging"] * 3
+    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and b"tR4vq0" in path.read_bytes()]
+
+
 def test_odd_output_of_git_is_read_without_harm() -> None:
     assert read_log(b"") == []
     assert read_blame(b"") is None
     assert read_blame(b"0" * 40 + b" 1 1 1\nauthor Not Committed Yet\n\tx\n") is None
+
+
+async def test_a_commit_of_the_far_future_with_a_subject_of_megabytes_is_told_in_bounds(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    repository.write("shop/payments.py", "RETRIES = 7\n")
+    repository.commit_claiming(b"99999999999999999", subject=b"word " * 400_000, author=b"Ann " * 100_000)
+
+    async with pinned(repository, tmp_path / "home") as reader:
+        history = await reader.history("shop/payments.py", line=1)
+
+    assert history.last_changed is not None
+    for found in (history.last_changed, history.revisions[0]):
+        assert len(found.subject) <= 500
+        assert found.subject.startswith("word word")
+        assert len(found.author) <= 500
+        assert datetime.fromtimestamp(found.committed_at, UTC).year >= 2000
+    assert datetime.fromtimestamp(reader.commit.committed_at, UTC).year >= 2000
+    assert len(reader.commit.subject) <= 500

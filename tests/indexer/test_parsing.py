@@ -1,4 +1,4 @@
-"""Parsing files: what is left out, what is masked, and that processes give what this one gives."""
+"""Parsing files: what is left out, what is masked, and what becomes of files that are too much for their parser."""
 
 from __future__ import annotations
 
@@ -6,34 +6,77 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
 
+import ormsgpack
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from indexer import parsing
 from indexer.attributes import UNMARKED
+from indexer.errors import ParserUnavailable
 from indexer.packing import unpack
-from indexer.parsing import Contents, Outcome, Source, Unfit, parse_source, parse_sources
+from indexer.parsers.frames import HEADER, Contents, Malformed, Reply, Request, Unfit, pack_reply, unpack_reply
+from indexer.parsers.limits import Limits
+from indexer.parsers.plain_files import PlainFiles
+from indexer.parsers.pool import ParserPool
+from indexer.parsers.source import parse_source
+from indexer.parsing import Outcome, Parsers, Source
 from indexer.tree import TreeEntry
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
+DEADLY = "tests.fakes.deadly_parser"
+TIGHT = Limits(tree=0.5, cpu=1.0, wall=60.0, memory=400_000_000)
+CODE = b"def function():\n    return 1\n"
 
 
-def source(path: str, data: bytes) -> Source:
-    return TreeEntry(path=path, blob="0" * 40, size=len(data), marks=UNMARKED), data
+def source(path: str, data: bytes = CODE, *, blob: str = "") -> Source:
+    return TreeEntry(path=path, blob=blob or f"{path:0>40}", size=len(data), marks=UNMARKED), data
 
 
 def many(count: int) -> list[Source]:
     return [source(f"src/module_{n}.py", f"def function_{n}():\n    return {n}\n".encode()) for n in range(count)]
 
 
+def parse(path: str, data: bytes) -> Contents | Unfit:
+    return parse_source(Request(path=path, data=data), seconds=3.0)
+
+
 @pytest.fixture
-def processes_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "WORTH_PROCESSES", 1)
+def deadly(tmp_path: Path) -> Iterator[Parsers]:
+    """Parsers that do what the names of files say."""
+    pool = ParserPool(processes=1, limits=TIGHT, module=DEADLY)
+    yield Parsers(PlainFiles(tmp_path), pool)
+    pool.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[ParserPool]:
+    pool = ParserPool(processes=2)
+    yield pool
+    pool.close()
+
+
+def children(name: str = "indexer.parsers.worker") -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if name in " ".join(child.cmdline())]
+
+
+def plain(outcomes: Sequence[Outcome]) -> dict[str, str | None]:
+    """The files that were read as plain text, or left out, each with the reason."""
+    told = {entry.path: it.reason if isinstance(it, Unfit) else it.parsed.plain for entry, it in outcomes}
+    return {path: reason for path, reason in told.items() if reason is not None}
+
+
+# What is in a file
 
 
 def test_text_is_masked_before_it_is_parsed() -> None:
-    _, contents = parse_source(source("settings.py", f'TOKEN = "{SECRET}"\n'.encode()))
+    contents = parse("settings.py", f'TOKEN = "{SECRET}"\n'.encode())
     assert isinstance(contents, Contents)
     assert SECRET not in unpack(contents.packed)
     assert all(SECRET not in chunk.text for chunk in contents.parsed.chunks)
@@ -47,61 +90,222 @@ def test_text_is_masked_before_it_is_parsed() -> None:
     ],
 )
 def test_unfit_contents_are_left_out_with_a_reason(path: str, data: bytes, reason: str) -> None:
-    assert parse_source(source(path, data))[1] == Unfit(reason=reason)
+    assert parse(path, data) == Unfit(reason=reason)
 
 
-@pytest.mark.usefixtures("processes_for_few")
-def test_processes_give_what_this_process_gives_in_the_same_order() -> None:
-    sources = many(150)
-    assert list(parse_sources(sources, count=150, processes=2)) == [parse_source(each) for each in sources]
+def test_parsers_give_what_this_process_would_in_the_same_order(pool: ParserPool, tmp_path: Path) -> None:
+    sources = [*many(150), source("a.bin", b"\0" * 9), source("README.md", b"# Title\n\ntext\n")]
+
+    found = list(Parsers(PlainFiles(tmp_path), pool).parse(sources))
+
+    assert found == [(entry, parse(entry.path, data)) for entry, data in sources]
+    assert len(children()) == 2
 
 
-@pytest.mark.usefixtures("processes_for_few")
-def test_a_process_that_dies_costs_no_file() -> None:
-    sources = many(150)
-    outcomes = parse_sources(sources, count=150, processes=1)
-    found = [next(outcomes)]
-    for child in psutil.Process().children():
-        if "spawn_main" in " ".join(child.cmdline()):
-            child.kill()
-    found += outcomes
-    assert [entry.path for entry, _ in found] == [entry.path for entry, _ in sources]
+def test_nothing_is_started_before_there_is_something_to_parse(pool: ParserPool, tmp_path: Path) -> None:
+    assert list(Parsers(PlainFiles(tmp_path), pool).parse([])) == []
+    assert children() == []
 
 
-def deadly(source: Source, *, plainly: bool = False) -> Outcome:
-    """Parse as ever, but for the files that no parser survives."""
-    if "deadly" in source[0].path and not plainly:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    return parse_source(source, plainly=plainly)
+# What is too much for a parser
 
 
-@pytest.mark.usefixtures("processes_for_few")
-def test_a_file_that_crashes_the_parser_is_kept_as_plain_text(caplog: pytest.LogCaptureFixture) -> None:
-    sources = many(150)
-    for number in (3, 4, 120):
-        sources[number] = source(f"deadly_{number}.py", b"def function():\n    return 1\n")
-    found = list(parse_sources(sources, count=150, processes=1, parse=deadly))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a-crash.py", "crash"), ("a-spin.py", "time"), ("a-eat.py", "memory"), ("a-fail.py", "crash")],
+)
+def test_a_file_that_is_too_much_is_kept_as_plain_text_and_costs_no_other(
+    deadly: Parsers, caplog: pytest.LogCaptureFixture, name: str, reason: str
+) -> None:
+    sources = [*many(20), source(name), *many(20)]
+
+    found = list(deadly.parse(sources))
 
     assert [entry.path for entry, _ in found] == [entry.path for entry, _ in sources]
-    named = [entry.path for entry, contents in found if isinstance(contents, Contents) and not contents.parsed.symbols]
-    assert named == ["deadly_3.py", "deadly_4.py", "deadly_120.py"]
-    assert [record.getMessage() for record in caplog.records if "crashed over" in record.getMessage()] == [
-        f"The parser crashed over {path}; it is searched as plain text." for path in named
+    assert plain(found) == {name: reason}
+    (contents,) = [it for entry, it in found if entry.path == name]
+    assert isinstance(contents, Contents)
+    assert (unpack(contents.packed).encode(), contents.parsed.symbols) == (CODE, ())
+    assert [each.getMessage() for each in caplog.records if "plain text" in each.getMessage()] == [
+        f"{name} is searched as plain text: its parser "
+        + {"crash": "crashed", "time": "took too long", "memory": "needed too much memory"}[reason]
+        + "."
     ]
 
 
-def test_parsing_processes_end_when_their_parent_is_killed() -> None:
+def test_a_parser_that_hangs_without_using_time_is_given_up(tmp_path: Path) -> None:
+    pool = ParserPool(processes=1, limits=Limits(wall=2.0), module=DEADLY)
+    try:
+        found = list(Parsers(PlainFiles(tmp_path), pool).parse([source("a-sleep.py"), source("b.py")]))
+    finally:
+        pool.close()
+
+    assert plain(found) == {"a-sleep.py": "time"}
+
+
+def test_a_file_that_cannot_be_read_even_as_plain_text_is_left_out(deadly: Parsers) -> None:
+    sources = [source("always-crash.py"), source("b.py")]
+
+    assert plain(list(deadly.parse(sources))) == {"always-crash.py": "unreadable"}
+    assert plain(list(deadly.parse(sources))) == {"always-crash.py": "unreadable"}
+
+
+def test_what_a_parser_prints_is_no_answer(deadly: Parsers) -> None:
+    assert plain(list(deadly.parse([source("a-shout.py"), source("b.py")]))) == {}
+
+
+def test_a_parser_that_is_killed_from_outside_costs_no_file(deadly: Parsers, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    mark.touch()
+
+    found = list(deadly.parse([*many(9), source("a-once.py", b"def f(): pass\n# " + os.fsencode(mark)), *many(9)]))
+
+    assert plain(found) == {}
+    assert not mark.exists()
+
+
+# What is remembered
+
+
+def test_a_file_that_was_too_much_is_not_tried_again_whoever_asks(tmp_path: Path) -> None:
+    """Not by another process, nor in another repository of the data folder, nor under another name."""
+    for path in ("a-crash.py", "other/a-crash.py"):
+        pool = ParserPool(processes=1, module=DEADLY if path == "a-crash.py" else "indexer.parsers.worker")
+        try:
+            found = list(Parsers(PlainFiles(tmp_path), pool).parse([source(path, blob="b" * 40)]))
+        finally:
+            pool.close()
+        assert plain(found) == {path: "crash"}
+    assert Parsers(PlainFiles(tmp_path)).plain_reasons() == {"b" * 40: "crash"}
+
+
+def test_with_another_version_of_the_grammar_it_is_tried_again(pool: ParserPool, tmp_path: Path) -> None:
+    remembered = PlainFiles(tmp_path)
+    remembered.note("b" * 40, "tree-sitter-python 0.1.0, tree-sitter 0.1.0, query 00000000", "crash")
+
+    found = list(Parsers(remembered, pool).parse([source("a.py", blob="b" * 40)]))
+
+    assert plain(found) == {}
+    assert remembered.load() == {}
+
+
+def test_a_failure_of_one_grammar_is_none_of_another(tmp_path: Path) -> None:
+    remembered = PlainFiles(tmp_path)
+    remembered.note("b" * 40, "tree-sitter-c 1", "time")
+    remembered.note("b" * 40, "tree-sitter-cpp 1", "crash")
+    remembered.note("b" * 40, "tree-sitter-c 2", "memory")
+    assert remembered.load() == {"b" * 40: {"tree-sitter-cpp 1": "crash", "tree-sitter-c 2": "memory"}}
+
+    remembered.forget("b" * 40, "tree-sitter-cpp 2")
+    assert remembered.load() == {"b" * 40: {"tree-sitter-c 2": "memory"}}
+
+
+# Parsers come and go
+
+
+def test_a_parser_with_nothing_to_do_ends_and_another_begins(tmp_path: Path) -> None:
+    pool = ParserPool(processes=1, limits=Limits(idle=0.1))
+    parsers = Parsers(PlainFiles(tmp_path), pool)
+    try:
+        list(parsers.parse(many(1)))
+        (first,) = children()
+        first.wait(20)
+        assert len(list(parsers.parse(many(1)))) == 1
+    finally:
+        pool.close()
+
+
+def test_closing_ends_parsers_at_once_and_refuses_what_waits() -> None:
+    pool = ParserPool(processes=1, module=DEADLY)
+    futures = [pool.submit(Request(path=path, data=CODE)) for path in ("a-sleep.py", *["b.py"] * 30)]
+    while not children(DEADLY):
+        time.sleep(0.01)
+    pool.close()
+
+    assert children(DEADLY) == []
+    assert all(is_refused(future) for future in futures)
+    with pytest.raises(ParserUnavailable):
+        pool.submit(Request(path="c.py", data=CODE))
+
+
+def is_refused(future: Future[Contents | Unfit]) -> bool:
+    return future.cancelled() or isinstance(future.exception(timeout=10), ParserUnavailable)
+
+
+def test_parsers_that_cannot_be_started_are_said_and_no_file_is_blamed(tmp_path: Path) -> None:
+    pool = ParserPool(processes=1, module="no.such.module")
+    try:
+        with pytest.raises(ParserUnavailable, match=r"No module named 'no'.*Install citebot again"):
+            list(Parsers(PlainFiles(tmp_path), pool).parse(many(3)))
+    finally:
+        pool.close()
+    assert PlainFiles(tmp_path).load() == {}
+
+
+def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
+    found: dict[int, list[Outcome]] = {}
+
+    def work(number: int) -> None:
+        found[number] = list(Parsers(PlainFiles(tmp_path), pool).parse(many(40 + number)))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert {number: [entry.path for entry, _ in outcomes] for number, outcomes in found.items()} == {
+        number: [entry.path for entry, _ in many(40 + number)] for number in range(4)
+    }
+
+
+@pytest.mark.parametrize("path", ["a.py", "a-spin.py"], ids=["idle", "at work"])
+def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
     program = (
-        "import os, psutil\n"
-        "from tests.indexer.test_parsing import many, parsing\n"
-        "if __name__ == '__main__':\n"
-        "    parsing.WORTH_PROCESSES = 1\n"
-        "    outcomes = parsing.parse_sources(many(5000), count=5000, processes=1)\n"
-        "    next(outcomes)\n"
-        "    print(*(child.pid for child in psutil.Process().children()), flush=True)\n"
-        "    os.kill(os.getpid(), 9)\n"
+        "import os, psutil, sys, time\n"
+        "from tests.indexer.test_parsing import *\n"
+        "pool = ParserPool(processes=1, module=DEADLY)\n"
+        "pool.submit(Request(path='b.py', data=CODE)).result()\n"
+        "pool.submit(Request(path=sys.argv[1], data=CODE))\n"
+        "print(*(child.pid for child in children(DEADLY)), flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
     )
-    # The pipe that is the parent's standard output is open as long as one of its children lives: `run` waits for them.
-    parent = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=30)
+    started = time.monotonic()
+    # The pipe that is the parent's standard error is inherited by nobody; the child is looked for by its number.
+    parent = subprocess.run(
+        [sys.executable, "-P", "-c", program, path],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
     assert parent.returncode == -signal.SIGKILL, parent.stderr
-    assert parent.stdout.split()
+    (number,) = map(int, parent.stdout.split())
+    while psutil.pid_exists(number) and psutil.Process(number).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() - started < 30
+        time.sleep(0.01)
+
+
+# What comes back is data
+
+
+@given(st.binary(max_size=200))
+def test_whatever_a_parser_sends_is_a_reply_or_malformed(body: bytes) -> None:
+    assert_told(body)
+
+
+@given(
+    st.recursive(st.none() | st.integers(-9, 9) | st.text(max_size=5) | st.binary(max_size=5), st.lists, max_leaves=20)
+)
+def test_whatever_values_a_parser_sends_are_a_reply_or_malformed(value: object) -> None:
+    for kind in ("contents", "unfit", "failed"):
+        assert_told(ormsgpack.packb([kind, *value] if isinstance(value, list) else [kind, value]))
+
+
+def assert_told(body: bytes) -> None:
+    try:
+        reply: Reply = unpack_reply(body)
+    except Malformed:
+        return
+    assert unpack_reply(pack_reply(reply)[HEADER.size :]) == reply

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.models import Location
+from indexer.paths import is_safe_path
 from indexer.permalinks import permalink, web_base
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -60,6 +61,8 @@ def test_remotes_become_project_pages_without_credentials(remote: str, base: str
         "https://github.com/only-owner",
         "https://github.com/o/r> <!channel>",
         "https://github.com/o/../r",
+        "https://github.com/./r",
+        "git@github.com:o/.",
         "https://github.com:port/o/r",
         "https://[::1/o/r",
         "javascript://github.com/o/r",
@@ -123,15 +126,53 @@ def test_special_characters_of_paths_are_escaped() -> None:
     assert link == f"https://github.com/o/r/blob/{SHA}/a%20b/%231%3F%28x%29/%C3%BC%25.py#L3-L9"
 
 
-@given(
-    path=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
-    base=st.sampled_from(["https://github.com/o/r", "https://gitlab.com/o/r", "https://bitbucket.org/o/r"]),
-)
-def test_any_path_survives_the_round_trip_through_a_link(path: str, base: str) -> None:
+BASES = ("https://github.com/o/r", "https://gitlab.com/g/s/r", "https://bitbucket.org/o/r", "https://codeberg.org/o/r")
+# Bits of paths that have led out of places.
+PARTS = ("..", ".", "/", "//", "\\", "%2e%2e", "%2E", "%", "%2f", "?", "#", "@", ":", "//evil.example", "a", " ", "\t",
+         "\n", "\u3002", "\uff0e\uff0e", "\u2025", "\u202e", ";", "\0", ".git", "..%00", "&lt;", "ä")  # fmt: skip
+hostile_paths = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
+any_paths = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | hostile_paths
+
+
+def browse(url: str) -> str:
+    """Where a browser goes: it drops tabs and line breaks, takes backslashes for slashes, and follows dot segments."""
+    parts = urlsplit("".join(char for char in url if char not in "\t\r\n"))
+    climbed: list[str] = []
+    for segment in parts.path.replace("\\", "/").split("/")[1:]:
+        dots = segment.lower().replace("%2e", ".")
+        if dots == "..":
+            del climbed[-1:]
+        elif dots != ".":
+            climbed.append(segment)
+    return f"{parts.scheme}://{parts.netloc}/{'/'.join(climbed)}"
+
+
+@given(path=any_paths, base=st.sampled_from(BASES))
+def test_a_link_never_leaves_its_project(path: str, base: str) -> None:
     link = permalink(base, SHA, lines(path))
-    assert link is not None
+    if link is None:
+        return
     assert link.isascii()
-    assert unquote(urlsplit(link).path).endswith(f"/{SHA}/{path}")
+    assert browse(link).startswith(f"{base}/")
+    assert f"/{SHA}/" in browse(link)
+    # A server may decode the path, and send the browser on to that.
+    below = unquote(urlsplit(link).path).partition(f"/{SHA}/")[2].partition("?")[0].partition("#")[0]
+    assert browse(f"{base}/{below}").startswith(f"{base}/")
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "../../../evil/repo/x", "a/../../../../b", "..\\..\\x", "/x", "a//b", "a\nb", ""]
+)
+def test_what_would_lead_elsewhere_has_no_link(path: str) -> None:
+    assert permalink("https://github.com/o/r", SHA, lines(path)) is None
+
+
+@given(path=any_paths, base=st.sampled_from(BASES))
+def test_any_plain_path_survives_the_round_trip_through_a_link(path: str, base: str) -> None:
+    link = permalink(base, SHA, lines(path))
+    if is_safe_path(path):
+        assert link is not None
+        assert unquote(urlsplit(link).path).endswith(f"/{SHA}/{path}")
 
 
 @given(st.text())

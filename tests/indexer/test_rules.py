@@ -178,8 +178,50 @@ def test_hostile_attribute_patterns_take_no_time() -> None:
     assert time.process_time() - started < 1
 
 
+def test_brackets_that_are_never_closed_take_no_time() -> None:
+    started = time.process_time()
+    lines = [*(["[" * 2000 + " linguist-generated"] * 20), "[" * 30_000 + " linguist-generated"]
+    attributes = Attributes({".gitattributes": "\n".join(lines)})
+    assert attributes.of("a" * 250) == Marks()
+    assert time.process_time() - started < 1
+
+
+def test_more_patterns_than_can_be_matched_leave_the_first_in_force(caplog: pytest.LogCaptureFixture) -> None:
+    lines = [f"*/{number}/**/[a-z]*.x linguist-generated" for number in range(20_000)]
+    started = time.process_time()
+    attributes = Attributes({".gitattributes": "\n".join(lines)})
+    assert attributes.of("a/7/b/c.x") == Marks(generated=True)
+    assert attributes.of("a/19999/b/c.x") == Marks()
+    assert time.process_time() - started < 5
+    assert [record.getMessage() for record in caplog.records] == [
+        "Of the patterns in .gitattributes the first 2000 count, and the others do not."
+    ]
+
+
+def test_a_pattern_that_cannot_be_read_is_passed_over_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    lines = ["*.a linguist-generated", *(["[z-a] linguist-generated"] * 300), "*.b linguist-generated"]
+    attributes = Attributes({".gitattributes": "\n".join(lines)})
+    assert attributes.of("x.a") == attributes.of("x.b") == Marks(generated=True)
+    assert [record.getMessage() for record in caplog.records] == [
+        "300 patterns of .gitattributes cannot be read, such as '[z-a]'."
+    ]
+
+
+def test_patterns_too_large_to_be_matched_together_are_matched_apart(caplog: pytest.LogCaptureFixture) -> None:
+    lines = [f"{'[!x]*' * 300}{number} linguist-vendored" for number in range(35)]
+    attributes = Attributes({".gitattributes": "\n".join(lines)})
+    assert attributes.of("a" * 300 + "7") == Marks(vendored=True)
+    assert not caplog.records
+
+
 @given(pattern=st.text(max_size=20), path=st.text(min_size=1, max_size=20))
 def test_no_attribute_line_or_path_makes_rules_fail(pattern: str, path: str) -> None:
     marks = Attributes({"a b/.gitattributes": f"{pattern} linguist-vendored"}).of(path)
     path_verdict(path, 1, marks)
     content_verdict(path, path.encode(), marks)
+
+
+def test_a_file_whose_name_holds_a_secret_is_not_indexed() -> None:
+    assert path_verdict("keys/ghp_" + "a1B2c3D4e5" * 4 + ".txt", 10) == "secret-bearing"
+    assert path_verdict("backup/password=tR4vq0ZkPw7nYb2X.sql", 10) == "secret-bearing"
+    assert path_verdict("auth/tokens/refresh_token_v2.py", 10) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from indexer.assembly import Assembly, bags_of, empty_snapshot
+from indexer.assembly import Assembly, empty_snapshot
+from indexer.bags import build_bags
 from indexer.embeddings import EmbeddingInput
 from indexer.models import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
 from indexer.paths import traits
@@ -57,7 +58,7 @@ def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = fro
     for file_id, (path, chunks) in enumerate(files.items(), start=first):
         entry = FileEntry(path=path, language="python", source_type=traits(path).source_type, lines=50)
         file = parsed(chunks)
-        assembly.add(file_id, entry, file, bags_of(path, file), [file_id * 100 + n for n in range(len(chunks))])
+        assembly.add(file_id, entry, file, build_bags(path, file), [file_id * 100 + n for n in range(len(chunks))])
         inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
     return assembly.build(removed, EMBEDDER.documents(inputs))
 

@@ -248,7 +248,7 @@ def test_a_damaged_folder_is_noticed_and_can_be_filled_again(damage: str, filled
 def test_damage_is_noticed_after_a_crash_left_no_digests(damage: str, filled_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(filled_folder, folder)
-    (folder / "seal.json").unlink()
+    (folder / "checksums.json").unlink()
     DAMAGES[damage](folder)
     with pytest.raises(DamagedVectors, match="cannot be read"):
         ChromaVectors(folder, "vectors", DIMENSIONS)

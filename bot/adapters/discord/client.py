@@ -6,20 +6,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 import discord
 import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
+from discord.state import ConnectionState
 
 from bot.adapters.discord.counter import Counter
 from bot.adapters.discord.front import Front
+from bot.adapters.redirects import refuse_redirects
+from bot.observing import CountLoss, ignore_loss
 
 P = ParamSpec("P")
 
 LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
+ESSENTIAL = frozenset({"READY", "RESUMED"})  # a session that begins with less is none
 LAST_MOMENT = 2.0  # seconds in which what was heard can still be stored; the next process looks for what is not
 
 log = logging.getLogger(__name__)
@@ -56,12 +60,34 @@ class Client(discord.Client):
             chunk_guilds_at_startup=False,
             guild_ready_timeout=settle_seconds,
             max_ratelimit_timeout=LONGEST_WAIT,
+            http_trace=refuse_redirects(),
         )
+        self.count_loss: CountLoss = ignore_loss
         self.front: Front | None = None
         self.counter: Counter | None = None
         self.under_way: set[asyncio.Task[Any]] = set()
         self.in_session = asyncio.Event()  # the gateway tells what people do
         self._identify_pause = identify_pause
+
+    def _get_state(self, **options: Any) -> ConnectionState[Any]:
+        """Let an event that discord.py cannot read be skipped: it would end the connection, and the process with it."""
+        state = super()._get_state(**options)
+        state.parsers.update(
+            {
+                event: partial(self._parse_or_skip, event, parse)
+                for event, parse in state.parsers.items()
+                if event not in ESSENTIAL
+            }
+        )
+        return state
+
+    def _parse_or_skip(self, event: str, parse: Callable[[Any], None], data: Any) -> None:
+        try:
+            parse(data)
+        except Exception as error:  # nothing says what a parser raises over what it does not expect
+            kind, in_full = type(error).__name__, log.isEnabledFor(logging.DEBUG)
+            log.warning("an event could not be read, and was skipped: %s (%s)", event, kind, exc_info=in_full)
+            self.count_loss("malformed")
 
     async def finish(self) -> None:
         """Tell nobody anything more, once what was heard is told; what takes too long is given up."""

@@ -103,8 +103,11 @@ async def stay(client: discord.Client, clock: Clock) -> None:
     pause = FIRST_PAUSE
     try:
         while True:
+            began = clock.now()
             with _manners(client):
                 away = await _connected(client)
+            if clock.now() - began > LONGEST_PAUSE:
+                pause = FIRST_PAUSE
             log.warning("the gateway of Discord cannot be reached (%s); next try in %g seconds", away, pause)
             await clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -121,12 +124,16 @@ async def _connected(client: discord.Client) -> str:
     except discord.ConnectionClosed as error:
         said = f"Discord has closed the connection for good (code {error.code})."
         raise SettingsError(_CLOSED.get(error.code, said)) from error
-    except AttributeError as error:
-        # Where the first connection fails, discord.py looks for the state of one that never was.
-        if client.ws is not None:
-            raise
-        return type(error.__context__).__name__
     except _AWAY as error:
+        return type(error).__name__
+    except Exception as error:
+        # Where the first connection fails, discord.py looks for the state of one that never was.
+        if isinstance(error, AttributeError) and client.ws is None and error.__context__ is not None:
+            return type(error.__context__).__name__
+        # Nothing says what it raises over a frame that is none, be it no JSON or not packed as it should be.
+        log.exception("a frame of Discord could not be read; the connection is made anew")
+        client.dispatch("disconnect")
+        await _leave(client, code=4000)
         return type(error).__name__
     return "it was closed"
 
@@ -144,12 +151,12 @@ def _manners(client: discord.Client) -> Iterator[None]:
         library.removeFilter(plainly)
 
 
-async def _leave(client: discord.Client) -> None:
+async def _leave(client: discord.Client, *, code: int = 1000) -> None:
     """Hear nothing more; messages can still be sent."""
     if client.ws is None or not client.ws.open:
         return
     try:
         async with asyncio.timeout(FAREWELL):
-            await client.ws.close(code=1000)
+            await client.ws.close(code=code)
     except TimeoutError:
         log.info("the gateway of Discord was left without its answer")

@@ -13,7 +13,7 @@ from bot.adapters.discord.looks import pressed
 from bot.adapters.discord.members import Members
 from bot.adapters.discord.refusals import posting
 from bot.adapters.discord.rooms import Room, Rooms
-from bot.adapters.discord.slash import Used, choices, typed, used
+from bot.adapters.discord.slash import LONGEST_CHOICE, Used, choices, typed, used
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.whispers import Line
 from bot.adapters.discord.writings import roles_of
@@ -85,7 +85,7 @@ class Counter:
 
     async def _asked_aloud(self, interaction: Interaction, room: Room, command: Used) -> IncomingMessage:
         """Let everybody read the question; the answer goes into a thread on it, as if it had been written."""
-        question = safe(command.words, ()).strip()
+        question = safe(command.words[:LONGEST_SHOWN], ()).strip()
         with posting():
             shown = await interaction.response.send_message(
                 f"{interaction.user.mention} asks: {question}"[:LONGEST_SHOWN], suppress_embeds=True
@@ -135,7 +135,7 @@ class Counter:
 
     async def _complete(self, interaction: Interaction, room: Room, text: str) -> None:
         asking = await self._message(interaction, room, Used(words=""))
-        offered = choices(self._visible(asking), text)
+        offered = choices(self._visible(asking), text[:LONGEST_CHOICE])
         with posting():
             await interaction.response.autocomplete(
                 [discord.app_commands.Choice(name=name, value=name) for name in offered]

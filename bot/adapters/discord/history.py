@@ -10,7 +10,7 @@ from bot.adapters.discord.looks import bears
 from bot.adapters.discord.refusals import posting
 from bot.adapters.discord.rooms import Room
 from bot.adapters.discord.writings import words
-from bot.messages import ThreadMessage
+from bot.messages import LONGEST_QUOTED, ThreadMessage
 
 MOST_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
 
@@ -54,5 +54,8 @@ def _read(message: discord.Message, client: discord.Client) -> ThreadMessage | N
         return None
     own = client.user is not None and message.author.id == client.user.id
     return ThreadMessage(
-        id=str(message.id), author=message.author.display_name, text=words(message, client.user), own=own
+        id=str(message.id),
+        author=message.author.display_name,
+        text=words(message, client.user, message.content[:LONGEST_QUOTED]),
+        own=own,
     )

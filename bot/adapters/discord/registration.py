@@ -9,21 +9,39 @@ import discord
 
 from bot.adapters.discord.refusals import posting
 from bot.adapters.discord.slash import differ, registered
-from bot.errors import ChatError
+from bot.clock import Clock
+from bot.errors import ChatError, RateLimited, Unreachable
+
+PAUSES = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)  # seconds between tries where Discord does not answer
 
 log = logging.getLogger(__name__)
+
+
+async def keep_registering(client: discord.Client, clock: Clock) -> None:
+    """Bring the commands up to date, a few times where Discord does not answer or asks to wait."""
+    for pause in (*PAUSES, None):
+        try:
+            await register(client)
+        except (RateLimited, Unreachable) as error:
+            if pause is None:
+                log.warning("the commands were not registered: %s Restart citebot to try again.", error)
+                return
+            wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
+            log.warning("the commands are not registered yet: %s Trying again in %g seconds.", error, wait)
+            await clock.sleep(wait)
+        except ChatError as error:
+            log.warning("the commands were not registered: %s", error)
+            return
+        else:
+            return
 
 
 async def register(client: discord.Client) -> bool:
     """Bring the commands up to date; True where that took a change. Without it the ones from before go on working."""
     application, wanted = client.application_id or 0, registered()
-    try:
-        with posting():
-            present = await client.http.get_global_commands(application)
-            if not differ(wanted, cast("Any", present)):
-                return False
-            await client.http.bulk_upsert_global_commands(application, cast("Any", list(wanted)))
-    except ChatError as error:
-        log.warning("the commands were not registered: %s", error)
-        return False
+    with posting():
+        present = await client.http.get_global_commands(application)
+        if not differ(wanted, cast("Any", present)):
+            return False
+        await client.http.bulk_upsert_global_commands(application, cast("Any", list(wanted)))
     return True

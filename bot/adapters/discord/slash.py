@@ -54,14 +54,14 @@ def used(data: Mapping[str, Any]) -> Used | None:
     options = {str(each["name"]): each for each in data.get("options") or ()}
     match data.get("name"):
         case "ask":
-            return Used(words=_value(options, "question"), is_question=True, aloud=bool(_value(options, "share")))
+            return Used(words=str(_value(options, "question")), is_question=True, aloud=bool(_value(options, "share")))
         case "reindex":
             full = "full" if _value(options, "full") else ""
-            return Used(words=" ".join(filter(None, ("reindex", _value(options, "repository"), full))), aloud=True)
+            return Used(words=" ".join(filter(None, ("reindex", str(_value(options, "repository")), full))), aloud=True)
         case "citebot" if options:
             name, option = next(iter(options.items()))
             inner = {str(each["name"]): each for each in option.get("options") or ()}
-            return Used(words=" ".join(filter(None, (name, _value(inner, "repository")))))
+            return Used(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
     return None
 
 

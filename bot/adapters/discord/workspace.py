@@ -17,7 +17,7 @@ from bot.adapters.discord.hearing import Conversations
 from bot.adapters.discord.members import Members
 from bot.adapters.discord.pace import Pace
 from bot.adapters.discord.platform import RATES, DiscordPlatform
-from bot.adapters.discord.registration import register
+from bot.adapters.discord.registration import keep_registering
 from bot.adapters.discord.rooms import Rooms
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.whispers import Whispers
@@ -25,6 +25,7 @@ from bot.beside import beside
 from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.messages import IncomingMessage, Rate, SendMethod
+from bot.observing import CountLoss, ignore_loss
 from bot.ports import Repositories
 
 
@@ -110,9 +111,14 @@ class Discord:
 
     @asynccontextmanager
     async def listening(
-        self, conversations: Conversations, repositories: Repositories, access: AccessPolicy
+        self,
+        conversations: Conversations,
+        repositories: Repositories,
+        access: AccessPolicy,
+        count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
         """Hear what people do, from when the gateway has let the bot in until the context ends."""
+        self._client.count_loss = count_loss
         async with beside(self.run(conversations, repositories, access)):
             await self._client.in_session.wait()
             yield
@@ -131,8 +137,8 @@ class Discord:
             rooms=self._rooms, spots=self._spots, members=self._members, conversations=conversations,
             visible=visible, clock=self._clock,
         )  # fmt: skip
-        await register(self._client)
         try:
-            await stay(self._client, self._clock)
+            async with beside(keep_registering(self._client, self._clock)):
+                await stay(self._client, self._clock)
         finally:
             await self._client.finish()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import discord
 
+from agent.guard.size import fit
 from bot.adapters.discord.rooms import Room
 from bot.adapters.discord.text import plain
 from bot.messages import IncomingMessage, MessageKind
@@ -15,8 +16,11 @@ Own = discord.ClientUser | None
 def asked(message: discord.Message, room: Room, own: Own) -> IncomingMessage | None:
     """Read a message of a person; None where it is said to nobody, by a bot, or without words that may be read."""
     kind = _kind(message, room, own)
-    text = words(message, own)
-    if kind is None or not _by_person(message) or (kind == "follow_up" and not text):
+    if kind is None or not _by_person(message):
+        return None
+    fitting = fit(message.content)
+    text = words(message, own, fitting or "")
+    if kind == "follow_up" and not (text or fitting is None):
         return None
     begins = room.is_thread and message.id == room.id
     return IncomingMessage(
@@ -31,15 +35,16 @@ def asked(message: discord.Message, room: Room, own: Own) -> IncomingMessage | N
         private=room.is_direct,
         in_thread=room.is_thread and not begins,
         mentions_others=_mentions_others(message, own),
+        oversize=len(message.content) if fitting is None else 0,
     )
 
 
-def words(message: discord.Message, own: Own) -> str:
-    """The text of a message as it was typed, without mentions of the bot."""
+def words(message: discord.Message, own: Own, text: str) -> str:
+    """What is read of the text of a message, as it was typed, without mentions of the bot."""
     users = {each.id: each.display_name for each in message.mentions}
     users |= {each.id: each.name for each in message.role_mentions}
     places = {each.id: getattr(each, "name", "") for each in message.channel_mentions}
-    return plain(message.content, own=_names(message, own), users=users, places=places)
+    return plain(text, own=_names(message, own), users=users, places=places)
 
 
 def roles_of(person: discord.abc.User) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
-from bot.adapters.slack.connections import PATH
+from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.refusals import UNSURE, general
 from bot.adapters.slack.scopes import APP_SCOPE, ESSENTIAL, EVENTS, WITHOUT, bot_scopes
 from bot.adapters.slack.slash import COMMANDS

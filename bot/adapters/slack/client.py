@@ -13,6 +13,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.adapters.redirects import refuse_redirects
 from bot.adapters.slack import refusals
 from bot.clock import Clock
 from bot.errors import ChatError, RateLimited, Unreachable
@@ -84,7 +85,8 @@ class Calls:
 @asynccontextmanager
 async def open_calls(token: str, clock: Clock, *, base_url: str = API_URL) -> AsyncIterator[Calls]:
     """Open a session for a bot token; an address on this machine is never reached through a proxy."""
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS)) as session:
+    timeout, traces = aiohttp.ClientTimeout(total=SECONDS), [refuse_redirects()]
+    async with aiohttp.ClientSession(timeout=timeout, trace_configs=traces) as session:
         client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
         if is_local(base_url):
             client.proxy = None

@@ -1,49 +1,52 @@
-"""The two ways in which Slack reaches the app: connections that the app opens, or requests to its address."""
+"""Socket Mode: connections that the app opens, over which Slack delivers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol
+from typing import Any, cast
 
-from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 
 from bot.adapters.slack.client import Calls, is_local
 from bot.adapters.slack.refusals import of_app_token
+from bot.adapters.slack.schema import is_well_formed, parse_body
 
-PATH = "/slack/events"
 CONNECTIONS = 2  # while one is opened anew, the other one takes what comes
+LARGEST = 2_000_000  # characters of a frame; what has over 4 MB ends the connection before it is here
 
-
-class Server(Protocol):
-    """A server that somebody else runs."""
-
-    def add_post(self, path: str, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], /) -> object:
-        """Let requests be posted to a path."""
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def by_socket(
-    app: AsyncApp, calls: Calls, app_token: str, *, connections: int = CONNECTIONS, ping_interval: float = 10
-) -> AsyncIterator[Sequence[AsyncSocketModeHandler]]:
+async def open_sockets(
+    app: AsyncApp,
+    calls: Calls,
+    app_token: str,
+    *,
+    connections: int = CONNECTIONS,
+    ping_interval: float = 10,
+    count_malformed: Callable[[], None],
+) -> AsyncIterator[Sequence[Socket]]:
     """Listen over connections of one's own, which are yielded; raises a `ChatError` where the token opens none."""
     # The SDK tries for ever, whatever the reason; a wrong token is to be told at once.
     await check_app_token(calls, app_token)
-    handlers: list[AsyncSocketModeHandler] = []
+    sockets: list[Socket] = []
     async with AsyncExitStack() as stack:
         for _ in range(connections):
-            handler = AsyncSocketModeHandler(
-                app, app_token, web_client=calls.client, ping_interval=ping_interval, logger=app.logger
-            )
-            if is_local(calls.client.base_url):
-                handler.client.proxy = None
-            stack.push_async_callback(handler.close_async)
-            await handler.connect_async()  # type: ignore[no-untyped-call]
-            handlers.append(handler)
-        yield handlers
+            socket = Socket(app, calls, app_token, ping_interval=ping_interval, count_malformed=count_malformed)
+            stack.push_async_callback(socket.close)
+            await socket.connect_to_new_endpoint()
+            sockets.append(socket)
+        yield sockets
 
 
 async def check_app_token(calls: Calls, app_token: str) -> None:
@@ -51,10 +54,75 @@ async def check_app_token(calls: Calls, app_token: str) -> None:
     await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token), of_app_token)
 
 
-def by_requests(app: AsyncApp, server: Server, *, path: str = PATH) -> None:
-    """Listen at a path of a server that somebody else runs; Bolt checks the signatures."""
+class Socket(SocketModeClient):
+    """One connection. What comes in and is nothing that Slack would send is skipped."""
 
-    async def receive(request: web.Request) -> web.Response:
-        return await to_aiohttp_response(await app.async_dispatch(await to_bolt_request(request)))
+    def __init__(
+        self,
+        app: AsyncApp,
+        calls: Calls,
+        app_token: str,
+        *,
+        ping_interval: float,
+        count_malformed: Callable[[], None],
+    ) -> None:
+        told = cast("logging.Logger", _SocketLog(app.logger, self._forget_address))
+        super().__init__(app_token, logger=told, web_client=calls.client, ping_interval=ping_interval)
+        if is_local(calls.client.base_url):
+            self.proxy = None
+        self._app = app
+        self._calls = calls
+        self._count_malformed = count_malformed
+        self.socket_mode_request_listeners.append(self._deliver)
 
-    server.add_post(path, receive)
+    async def issue_new_wss_url(self) -> str:
+        """Ask for the address of a connection, a few times where Slack does not answer or asks to wait."""
+        answer = await self._calls.read(
+            lambda: self._calls.client.apps_connections_open(app_token=self.app_token), of_app_token
+        )
+        return str(answer["url"])
+
+    async def enqueue_message(self, message: str) -> None:
+        """Let a frame be handled that is what it should be; acknowledge an envelope that is not, and forget it."""
+        frame = parse_body(message, "application/json") if len(message) <= LARGEST else None
+        envelope = frame.get("envelope_id") if frame is not None else None
+        if frame is not None and (envelope is None or _is_envelope(frame)):
+            await super().enqueue_message(message)
+            return
+        log.warning("a frame of Slack with %d characters could not be read, and was skipped", len(message))
+        self._count_malformed()
+        if isinstance(envelope, str):
+            await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))
+
+    def _forget_address(self) -> None:
+        """Have a new one asked for: each is good for one connection, and the SDK would try it for ever."""
+        self.wss_uri = None
+
+    async def _deliver(self, _: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        began = time.time()
+        await send_async_response(self, request, await run_async_bolt_app(self._app, request), began)
+
+
+class _SocketLog(logging.LoggerAdapter[logging.Logger]):
+    """Hears that a try to connect has failed, which the SDK tells nobody but its log, with a traceback for each."""
+
+    def __init__(self, logger: logging.Logger, forget_address: Callable[[], None]) -> None:
+        super().__init__(logger)
+        self._forget_address = forget_address
+
+    @property
+    def level(self) -> int:
+        """The level of the log, which the SDK looks at."""
+        return self.logger.level
+
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **more: Any) -> None:
+        if str(msg).startswith("Failed to connect"):
+            self._forget_address()
+            log.warning("cannot connect to Slack (%s); trying again", type(sys.exception()).__name__)
+        else:
+            super().exception(msg, *args, exc_info=exc_info, **more)
+
+
+def _is_envelope(frame: Mapping[str, Any]) -> bool:
+    kind, envelope, payload = (frame.get(name) for name in ("type", "envelope_id", "payload"))
+    return isinstance(kind, str) and isinstance(envelope, str) and isinstance(payload, dict) and is_well_formed(payload)

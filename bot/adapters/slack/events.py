@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from bot.adapters.slack.client import Identity
@@ -9,6 +10,8 @@ from bot.adapters.slack.heard import Body, Heard
 from bot.adapters.slack.presses import presses, reaction, stopped
 from bot.adapters.slack.slash import command
 from bot.adapters.slack.writings import asked, message
+
+log = logging.getLogger(__name__)
 
 _Reader = Callable[[Body, Body, Identity], Heard | Iterable[Heard] | None]
 _READERS: Mapping[str, _Reader] = {
@@ -20,7 +23,15 @@ _READERS: Mapping[str, _Reader] = {
 
 
 def read(body: Body, own: Identity) -> tuple[Heard, ...]:
-    """Read one delivery; what is nothing to answer gives nothing."""
+    """Read one delivery; what is nothing to answer gives nothing, and so does what Slack would not send."""
+    try:
+        return _read(body, own)
+    except (AttributeError, KeyError, TypeError) as error:
+        log.warning("a delivery of Slack has another form than its kind: %s", type(error).__name__)
+        return ()
+
+
+def _read(body: Body, own: Identity) -> tuple[Heard, ...]:
     if "command" in body:
         return (command(body, own),)
     if body.get("type") == "block_actions":

@@ -14,9 +14,11 @@ from weakref import WeakValueDictionary
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
 
 from bot.adapters.slack.channels import Channels
 from bot.adapters.slack.client import Calls, Identity
+from bot.adapters.slack.event_limit import APP_RATE_LIMITED, EventLimit
 from bot.adapters.slack.events import read
 from bot.adapters.slack.heard import PLATFORM, Asked, Deleted, Edited, Pressed
 from bot.adapters.slack.home import PROMPTS, Home
@@ -75,6 +77,7 @@ class Front:
         channels: Channels,
         conversations: Conversations,
         home: Home,
+        event_limit: EventLimit,
     ) -> None:
         self._calls = calls
         self._identity = identity
@@ -83,6 +86,7 @@ class Front:
         self._channels = channels
         self._conversations = conversations
         self._home = home
+        self._event_limit = event_limit
         self._edits: OrderedDict[str, None] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_work = 0
@@ -112,13 +116,12 @@ class Front:
             if not self._at_work:
                 self._idle.set()
 
-    def app(self, *, signing_secret: str = "") -> AsyncApp:
-        """Build the Bolt app, with a middleware that stores and catch-alls that acknowledge."""
+    def app(self) -> AsyncApp:
+        """Build the Bolt app, with a middleware that stores and catch-alls that acknowledge; it checks no signature."""
         bolt_log.setLevel(logging.ERROR)  # Bolt warns of a token in the environment that it does not need
         app = AsyncApp(
             name="citebot",
             logger=bolt_log,
-            signing_secret=signing_secret,
             authorize=_authorizing(self._identity, self._calls.client.token),
             attaching_conversation_kwargs_enabled=False,
         )
@@ -186,6 +189,9 @@ class Front:
         return replace(message, external=await self._channels.is_shared(message.place.channel))
 
     async def _store(self, body: dict[str, Any], context: Any, next_: Callable[[], Awaitable[Any]]) -> Any:
+        if body.get("type") == APP_RATE_LIMITED:  # an event around no event, which Bolt does not know
+            self._event_limit.note()
+            return BoltResponse(status=200)
         with self._working():
             context["told"] = await self.take(body)
             return await next_()
@@ -198,7 +204,7 @@ class Front:
         """Write the Home tab, or suggest questions in the messages tab."""
         with self._working():
             if event.get("tab") == "messages":
-                await self._suggest(str(event["channel"]))
+                await self._suggest(str(event.get("channel", "")))
             else:
                 await self._show_home(event)
 
@@ -206,10 +212,9 @@ class Front:
         place = Place(platform=PLATFORM, workspace=self._identity.team, channel=str(event.get("channel", "")))
         try:
             external = await self._channels.is_shared(place.channel)
-            view = await self._home.view(place, str(event["user"]), external=external)
-            await self._calls.read(
-                lambda: self._calls.client.views_publish(user_id=str(event["user"]), view=dict(view))
-            )
+            person = str(event.get("user", ""))
+            view = await self._home.view(place, person, external=external)
+            await self._calls.read(lambda: self._calls.client.views_publish(user_id=person, view=dict(view)))
         except ChatError as error:
             log.warning("a Home tab was not written: %s", error)
 

@@ -69,7 +69,5 @@ def handle_of(place: Place, ts: str) -> MessageHandle:
 
 def seconds(ts: str) -> float:
     """Read the time that a timestamp or a trigger begins with."""
-    try:
-        return float(ts.partition(".")[0])
-    except ValueError:
-        return 0.0
+    whole = ts.partition(".")[0]
+    return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 13 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.adapters.slack.client import Identity
 from bot.adapters.slack.heard import Asked, Body, place_in, seconds
-from bot.adapters.slack.text import plain
+from bot.adapters.slack.text import read_text
 from bot.adapters.slack.whispers import place_of
 from bot.messages import IncomingMessage
 
@@ -13,7 +13,8 @@ COMMANDS = ("/citebot", "/reindex")
 
 def command(body: Body, own: Identity) -> Asked:
     """Read the form of a slash command."""
-    name, rest = str(body["command"]).removeprefix("/"), plain(str(body.get("text", "")), own=own.user)
+    name = str(body["command"]).removeprefix("/")
+    rest, oversize = read_text(str(body.get("text", "")), own=own.user)
     user, trigger = str(body["user_id"]), str(body.get("trigger_id", ""))
     team = str(body.get("team_id") or own.team)
     return Asked(
@@ -27,6 +28,7 @@ def command(body: Body, own: Identity) -> Asked:
             sent_at=seconds(trigger),
             private=True,
             external=team != own.team,
+            oversize=oversize,
         ),
         team=team,
         answer_to=str(body.get("response_url", "")),

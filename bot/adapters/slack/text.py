@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 
+from agent.guard.size import MAX_QUESTION, fit
+
 _TOKEN = re.compile(r"<(?P<sign>[@#!]?)(?P<target>[^<>|\n]*)(?:\|(?P<label>[^<>\n]*))?>")
 _LINK = re.compile(r"\[(?P<label>[^\[\]\n]+)\]\((?P<target>https?://[^()\s]+)\)")
+LONGEST = 4 * MAX_QUESTION  # characters as Slack sends them, which writes `&` as five and a name as fourteen
 _FALLBACK = 2_900  # `chat.update` refuses a text of more than 4,000 characters
+
+
+def read_text(text: str, *, own: str) -> tuple[str, int]:
+    """Return the words of a message, and 0; of one that is too long to be read no word, and its length."""
+    fitting = fit(text, LONGEST)
+    return ("", len(text)) if fitting is None else (plain(fitting, own=own), 0)
 
 
 def plain(text: str, *, own: str) -> str:

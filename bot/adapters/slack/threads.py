@@ -9,19 +9,19 @@ from typing import Any
 
 from bot.adapters.slack.client import Calls, Fields, Identity
 from bot.adapters.slack.text import plain
-from bot.messages import Place, ThreadMessage
+from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
-PAGE = 200
-MOST_PAGES = 25
+PAGE = 50  # to read as many messages of 40,000 characters keeps everybody waiting for some hundredths of a second
+MOST_PAGES = 100
 
 
 async def read_thread(calls: Calls, place: Place, *, own: Identity, before: str, limit: int) -> Sequence[ThreadMessage]:
     """Read the newest messages of a thread before a timestamp, oldest first."""
-    newest: deque[ThreadMessage] = deque(maxlen=limit)
+    newest: deque[Fields] = deque(maxlen=limit)
     async for message in messages(calls, place, latest=before):
         if message.get("subtype") != "tombstone":
-            newest.append(_read(message, own))
-    return tuple(newest)
+            newest.append(message)
+    return tuple(_read(message, own) for message in newest)
 
 
 async def find_reply(calls: Calls, place: Place, *, own: Identity, event_type: str, nonce: str) -> str:
@@ -89,6 +89,6 @@ def _read(message: Fields, own: Identity) -> ThreadMessage:
     return ThreadMessage(
         id=str(message["ts"]),
         author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
-        text=plain(str(message.get("text", "")), own=own.user),
+        text=plain(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
         own=is_own(message, own),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.webhook.async_client import AsyncWebhookClient
@@ -20,6 +21,7 @@ MARK = "@"  # before the person in `Place.thread`, and before the number of the 
 _LIFETIME = 1_700.0  # seconds; Slack takes answers for half an hour
 _USES = 5
 _KEPT = 200
+_SLACK = "slack.com"
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,10 @@ class Whispers:
         self._lines: OrderedDict[tuple[str, str], _Line] = OrderedDict()
 
     def heard(self, channel: str, user: str, url: str) -> None:
-        """Remember where answers to a person in a channel go."""
+        """Remember where answers to a person in a channel go; nowhere but to Slack."""
+        if not self._is_of_slack(url):
+            log.warning("a response URL does not lead to Slack, and is not used")
+            return
         self._lines[channel, user] = _Line(url, self._clock.now())
         while len(self._lines) > _KEPT:
             self._lines.popitem(last=False)
@@ -60,6 +65,17 @@ class Whispers:
         line = self._lines.get((place.channel, place.thread.removeprefix(MARK)))
         if line is None or not await self._by_line(line, content):
             await self._ephemerally(place, content)
+
+    def _is_of_slack(self, url: str) -> bool:
+        """Whether an address is one of Slack's own, or of what stands for it."""
+        try:
+            asked, api = urlsplit(url), urlsplit(self._calls.client.base_url)
+        except ValueError:
+            return False
+        host = asked.hostname or ""
+        if host == api.hostname:
+            return asked.scheme == api.scheme
+        return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
 
     async def _by_line(self, line: _Line, content: Content) -> bool:
         """Answer by the response URL; False where it takes no more."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, Self
 
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.channels import Channels
 from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
-from bot.adapters.slack.connections import CONNECTIONS, Server, by_requests, by_socket
+from bot.adapters.slack.connections import CONNECTIONS, Socket, open_sockets
+from bot.adapters.slack.endpoint import PATH, Server, slack_endpoint
+from bot.adapters.slack.event_limit import EventLimit
 from bot.adapters.slack.front import Conversations, Front
 from bot.adapters.slack.home import Home
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
@@ -23,6 +25,7 @@ from bot.beside import beside
 from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.messages import Rate, SendMethod
+from bot.observing import CountLoss, ignore_loss
 from bot.ports import Repositories
 
 
@@ -58,8 +61,10 @@ class Slack:
         self._options = options
         self._calls = calls
         self._clock = clock
-        self._sockets: Sequence[AsyncSocketModeHandler] = ()
+        self._sockets: Sequence[Socket] = ()
         self._standing = Standing(calls, options.app_token, self._is_connected, clock)
+        self._count_loss: CountLoss = ignore_loss
+        self._event_limit = EventLimit(clock, lambda: self._count_loss("rate_limited"))
         self._whispers = Whispers(calls, clock)
         self._channels = Channels(calls, clock)
         self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
@@ -77,9 +82,13 @@ class Slack:
             return self._standing.refusal
         return "Slack: no connection is open. It is tried again without end; see the log, and status.slack.com."
 
+    def remark(self) -> str:
+        """Say what is worth knowing although all is well."""
+        return self._event_limit.remark()
+
     async def _is_connected(self) -> bool:
         """Whether events can come in."""
-        return self._options.mode == "http" or any([await socket.client.is_connected() for socket in self._sockets])
+        return self._options.mode == "http" or any([await socket.is_connected() for socket in self._sockets])
 
     @asynccontextmanager
     async def listening(
@@ -88,8 +97,10 @@ class Slack:
         repositories: Repositories,
         access: AccessPolicy,
         server: Server | None = None,
+        count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
         """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
+        self._count_loss = count_loss
         front = Front(
             calls=self._calls,
             identity=self.identity,
@@ -98,8 +109,9 @@ class Slack:
             channels=self._channels,
             conversations=conversations,
             home=Home(repositories, access, self._clock),
+            event_limit=self._event_limit,
         )
-        app = front.app(signing_secret=self._options.signing_secret)
+        app = front.app()
         async with front.open(), self._delivering(app, server), beside(self._standing.watch()):
             yield
 
@@ -107,13 +119,15 @@ class Slack:
     async def _delivering(self, app: AsyncApp, server: Server | None) -> AsyncIterator[None]:
         options = self._options
         if options.mode == "socket":
-            async with by_socket(
+            async with open_sockets(
                 app, self._calls, options.app_token,
                 connections=options.connections, ping_interval=options.ping_interval,
+                count_malformed=partial(self._count_loss, "malformed"),
             ) as self._sockets:  # fmt: skip
                 yield
             return
         if server is None:
             raise ValueError("HTTP mode needs a server to listen at.")
-        by_requests(app, server)
+        malformed = partial(self._count_loss, "malformed")
+        server.add_post(PATH, slack_endpoint(app, options.signing_secret, count_malformed=malformed))
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.adapters.slack.client import Identity
 from bot.adapters.slack.heard import Asked, Body, Deleted, Edited, Heard, key_of, place_in, seconds
-from bot.adapters.slack.text import names, names_others, plain
+from bot.adapters.slack.text import LONGEST, names, names_others, read_text
 from bot.messages import IncomingMessage, MessageKind
 
 _FROM_PEOPLE = frozenset({None, "file_share", "thread_broadcast"})
@@ -44,18 +44,20 @@ def asked(event: Body, body: Body, own: Identity) -> Asked | None:
     if kind is None:
         return None
     team = str(event.get("user_team") or event.get("team") or own.team)
+    words, oversize = read_text(text, own=own.user)
     return Asked(
         message=IncomingMessage(
             place=place_in(event.get("channel"), own, thread=root),
             id=ts,
             author=str(event["user"]),
-            text=plain(text, own=own.user),
+            text=words,
             kind=kind,
             sent_at=seconds(ts),
             private=kind == "direct",
             in_thread=root != ts,
             external=team != own.team or bool(body.get("is_ext_shared_channel")),
-            mentions_others=names_others(text, own.user),
+            mentions_others=names_others(text[:LONGEST], own.user),
+            oversize=oversize,
         ),
         team=team,
     )

@@ -43,6 +43,7 @@ class Gateway:
         self.heartbeat_interval = 41_250
         self.acknowledges = True
         self.down: int | None = None
+        self.empty_readies = 0  # so many sessions begin with a READY that says nothing
         self.connections: list[Connection] = []
         self.sessions: list[Session] = []
         self.opened: list[Connection] = []  # all that there ever were
@@ -215,6 +216,9 @@ class Gateway:
         ready |= {"guilds": [{"id": each.id, "unavailable": True} for each in guilds], "session_id": session.id}
         ready |= {"resume_gateway_url": self.resume_url, "session_type": "normal", "shard": shard}
         ready |= {"application": {"id": world.bot.id, "flags": self._portal.flags}, "private_channels": []}
+        if self.empty_readies:
+            self.empty_readies -= 1
+            ready = {}
         session.dispatch("READY", ready)
         for guild in guilds:
             event = Event(name="GUILD_CREATE", data=guild_create(world, guild), guild_id=guild.id)

@@ -32,6 +32,7 @@ from tests.fakes.discord.threads import Threads
 from tests.fakes.discord.world import Event, World
 from tests.fakes.loopback.changes import Changes
 from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.closing import close_server
 
 T = TypeVar("T")
 TOKEN = "fake.discord.token"
@@ -97,7 +98,7 @@ class FakeDiscord(Places, People, Gestures):
         self.faults.clear()
         await self.gateway.close()
         if self._runner is not None:
-            await self._runner.cleanup()
+            await close_server(self._runner)
 
     async def until(self, predicate: Callable[[], T], *, within: float = 5) -> T:
         """Wait until the predicate gives something true, looking again at each change; return what it gave."""

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from tests.fakes.loopback.changes import Changes
 from tests.fakes.loopback.clock import Clock
+from tests.fakes.loopback.closing import close_server
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.apps import Apps
 from tests.fakes.slack.blocks import text_of
@@ -115,7 +116,7 @@ class FakeSlack(People):
             await self.socket.close()
             await self.http.close()
             if self._runner is not None:
-                await self._runner.cleanup()
+                await close_server(self._runner)
 
     async def until(self, predicate: Callable[[], T], *, within: float = 5) -> T:
         """Wait until the predicate gives something true, looking again at each change; return what it gave."""

@@ -48,6 +48,7 @@ class SocketMode:
         self.opened = 0  # connections ever made
         self.enabled = True
         self.answers_pings = True
+        self.refusals = 0  # so many connections are refused, with tickets that are used up by it
         self.late_acks: list[str] = []  # envelopes acknowledged after Slack had given up waiting
         self._clock = clock
         self._changes = changes
@@ -69,6 +70,9 @@ class SocketMode:
         if ticket not in self._tickets:
             raise web.HTTPForbidden(text="unknown ticket")
         self._tickets.remove(ticket)
+        if self.refusals:
+            self.refusals -= 1
+            raise web.HTTPServiceUnavailable
         socket = web.WebSocketResponse(autoping=self.answers_pings)
         await socket.prepare(request)
         connection = self._admitted(socket, request)

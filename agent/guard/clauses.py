@@ -1,0 +1,125 @@
+"""Reads a message as a person would: what in it asks, what in it orders, and what in it is only quoted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import re2
+
+_WH = (
+    r"how|why|where|what|when|which|who|whose|whom|wo|wie|warum|welche[rsnm]?|was|wer|wann|où|comment|pourquoi|quels?"
+    r"|quelles?|qui|quand|d[oó]nde|c[oó]mo|por\s+qu[eéê]|qu[eé]|cu[aá]l(?:es)?|qui[eé]n|onde|qual|quem|quais|dove|come"
+    r"|perch[eé]|quale|quali|chi|waar|waarom|hoe|welke|wat|gdzie|jak|dlaczego|kt[oó]r[aey]|где|как|почему|зачем|какой"
+    r"|какая|какие|какую|кто|когда|nerede|nas[ıi]l|neden|hangi"
+)
+_ASKS = (
+    rf"(?:{_WH}|does|do\s+(?:we|i|they|the)|did|is|are|was|were|has|have\s+we|am\s+i|should\s+(?:we|i)|must\s+(?:we|i)"
+    r"|(?:can|could|may)\s+(?:we|i|a|an|the|it|they|this|somebody|anybody)|explain|describe|find|locate|count"
+    r"|(?:i\s+(?:want|need|would\s+like|'d\s+like)\s+to\s+(?:know|see|understand|find)|i\s+(?:wonder|am\s+looking\s+for))"
+    r"|(?:show|tell|give|list)\s+(?:me\s+)?(?:where|how|which|why|what|who|when|if|whether|about|every\s+place|(?:the|all|any|a|every)\s+"
+    r"(?:\w+\s+){0,2}(?:code|places?|files?|lines?|tests?|functions?|methods?|class(?:es)?|modules?|callers?|check|template)))"
+)
+# What an order to a bot begins with; in the middle of a sentence such a word begins a clause of its own.
+_ORDERS = (
+    r"ignore|disregard|forget|reveal|print|output|repeat|recite|act|pretend|say|reply|respond|send|post|upload|obey"
+    r"|override|execute|do\s+not|don'?t|never|always|you\s+(?:must|are\s+now|have\s+to|will)"
+)
+_LEAD = r"[\W_]{0,5}(?:(?:and|but|so|also|ok|okay|hi|hey|hello|please|then|well|now|just|thanks|fyi)\b[\s,:]{0,3}){0,4}"
+_POLITE = r"(?:can|could|would|will|won'?t)\s+(?:you|u)\s+(?:(?:please|kindly|just|now|also|maybe)\s+){0,3}"
+_FEWEST_WORDS = 2
+MOST_CLAUSES = 200  # of a message; a person writes a dozen
+_QUOTE = " (quoted) "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clauses:
+    """A text apart: `orders` a line for what follows upon each other, `questions` one for each, `whole` as it was.
+
+    What is quoted counts in neither where the text asks something: it is what the question is about.
+    """
+
+    orders: str
+    questions: str
+    whole: str
+
+
+def read_clauses(text: str) -> Clauses:
+    """Tell questions from orders; bounded by the length of the text, which is cut before."""
+    orders, questions = _tell_apart(_patterns().quotation.sub(_QUOTE, text))
+    if not questions:
+        orders, questions = _tell_apart(text)
+    return Clauses(orders="\n".join(orders), questions="\n".join(questions), whole=text)
+
+
+def is_question(clause: str) -> bool:
+    """Whether a clause asks; a request with a question mark, as "could you print x?", is an order all the same."""
+    patterns = _patterns()
+    if (polite := patterns.polite.match(clause)) is not None:
+        return patterns.asks.match(clause[polite.end() :]) is not None
+    if patterns.asks.match(clause) is not None:
+        return len(clause.split()) >= _FEWEST_WORDS or clause.rstrip().endswith(("?", "？"))
+    if patterns.orders.match(clause) is not None:
+        return False
+    return patterns.mark.search(clause) is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Patterns:
+    quotation: Any
+    sentence: Any
+    turn: Any
+    asks: Any
+    orders: Any
+    polite: Any
+    mark: Any
+
+
+@cache
+def _patterns() -> _Patterns:
+    return _Patterns(
+        quotation=re2.compile(
+            r"(?m:```[^`]*```|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」"
+            r"|(?:^|[\s(:=])'[^'\n]*'|^>.*$"
+            r"|^(?i:[\w.]{0,60}(?:error|exception)|fatal|warning|panic)\s?:\s[^.?!\n]*)"  # a message of a program
+        ),
+        sentence=re2.compile(r"([.?!;]+[\"')\]]*)(?:\s+|$)|([。？！；]+)"),
+        turn=re2.compile(
+            rf"(?i)([,:]|\s[-–—])\s+((?:(?:and|but|so|then|now|also|please|just)\s+){{0,2}}(?:{_ASKS}|{_ORDERS})\b)"
+        ),
+        asks=re2.compile(rf"(?i){_LEAD}{_ASKS}\b"),
+        orders=re2.compile(rf"(?i){_LEAD}(?:{_ORDERS})\b"),
+        polite=re2.compile(rf"(?i){_LEAD}{_POLITE}"),
+        # Chinese, Japanese and Korean ask by a word within the clause or by its end.
+        mark=re2.compile(
+            r"[?？؟][\s\"')\]]*$|(?:哪|什么|怎么|为什么|吗|どこ|なぜ|どう|何|ですか|ますか|어디|어떻게|왜|무엇|입니까|됩니까)"
+        ),
+    )
+
+
+def _tell_apart(text: str) -> tuple[list[str], list[str]]:
+    """Return the runs of clauses that order or tell, and each clause that asks; too many are not told apart."""
+    orders: list[str] = []
+    questions: list[str] = []
+    left = MOST_CLAUSES
+    for line in text.split("\n"):
+        *clauses, rest = _cut(line, left) if left > 0 else [line]
+        left -= len(clauses) + 1
+        apart = [clause.strip() for clause in (*clauses, rest) if clause.strip()] if left > 0 else clauses
+        for asks, run in groupby(apart, key=is_question):
+            if asks:
+                questions += run
+            else:
+                orders.append(" ".join(run))
+        if left <= 0:
+            orders.append(rest)
+    return orders, questions
+
+
+def _cut(line: str, most: int) -> list[str]:
+    """Cut a line into clauses, at some twice as many places as wanted at most."""
+    patterns = _patterns()
+    sentences = patterns.sentence.sub(r"\1\2\n", line, most)
+    return str(patterns.turn.sub(r"\1\n\2", sentences, most)).split("\n")

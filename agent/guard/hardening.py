@@ -1,0 +1,62 @@
+"""What a turn may still do once it is watched: read the repository, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent.ports import Deps, ToolMenu, ToolOutcome
+
+MOST_FLAGS = 100  # places that a turn remembers
+REFUSED = (
+    "{name} is not there in this turn: something that was asked or read gives orders. Use a tool that reads the code."
+)
+
+log = logging.getLogger(__name__)
+
+
+class ReadingTools:
+    """The tools of a turn but for those that do more than read, by what each says of itself."""
+
+    def __init__(self, tools: ToolMenu) -> None:
+        self._tools = tools
+
+    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
+        """Offer what only reads, whatever was approved."""
+        return [tool for tool in self._tools.menu(deps) if self.only_reads(str(tool["name"]))]
+
+    def needs_approval(self, name: str) -> bool:
+        """Whether a person has to agree before the tool of that name is called."""
+        return self._tools.needs_approval(name)
+
+    def only_reads(self, name: str) -> bool:
+        """Whether the tool of that name does nothing but read the repository."""
+        return self._tools.only_reads(name)
+
+    async def call(
+        self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
+    ) -> ToolOutcome:
+        """Call what only reads, and refuse everything else."""
+        if not self.only_reads(name):
+            log.warning("a watched turn was refused a tool that does more than read")
+            return ToolOutcome(text=REFUSED.format(name=name[:80]), ok=False)
+        return await self._tools.call(name, args, deps, approved=approved)
+
+
+def harden(deps: Deps) -> Deps:
+    """Return the means of a watched turn: no web, no tool beyond reading, data fenced twice, the answer held back."""
+    if deps.is_hardened:
+        return deps
+    return replace(deps, tools=ReadingTools(deps.tools), web=None, is_hardened=True)
+
+
+def note_flags(known: Sequence[str], found: Mapping[str, Sequence[str]], deps: Deps, *, source: str) -> list[str]:
+    """Tell of places that give orders, once each, and return all that are known of now."""
+    fresh = {place: rules for place, rules in found.items() if rules and place not in known}
+    if fresh:
+        rules = sorted({rule for each in fresh.values() for rule in each})
+        log.warning("%d passages of the evidence (%s) give orders: %s", len(fresh), source, ", ".join(rules))
+        deps.emit("flagged", source=source, count=len(fresh), rules=rules)
+    return [*known, *fresh][:MOST_FLAGS]

@@ -1,0 +1,21 @@
+"""Citebot that calls as often as it likes, and writes down what holds its event loop: `python -m benchmarks.gauged`.
+
+Each line of the file that `GAUGE` names is for how many seconds the loop was held by one round of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import bot.adapters.discord.workspace
+import bot.adapters.slack.workspace
+from bot.cli import main
+from bot.metrics import Metrics
+
+if __name__ == "__main__":
+    gauge = Path(os.environ.pop("GAUGE")).open("a", buffering=1, encoding="utf-8")  # noqa: SIM115 - until the end
+    setattr(Metrics, "measure_stall", lambda _, seconds: print(seconds, file=gauge))  # noqa: B010 - mypy minds
+    for workspace in (bot.adapters.discord.workspace, bot.adapters.slack.workspace):
+        setattr(workspace, "RATES", {})  # noqa: B010
+    main()

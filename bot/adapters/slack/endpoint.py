@@ -1,0 +1,91 @@
+"""The address that Slack posts to: a request proves where it comes from before anything of it is parsed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.signature import SignatureVerifier
+
+from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
+from bot.bodies import Bodies
+from bot.rare_warnings import RareWarnings
+
+PATH = "/slack/events"
+LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it
+TOTAL = 16_000_000
+SECONDS = 3.0  # for so long Slack itself waits for an answer
+STALE_SECONDS = 300  # between the time that is signed and ours
+_SIGNED_AT, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
+_TYPES = frozenset({"application/json", FORM})
+_HEXADECIMAL = frozenset("0123456789abcdef")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+log = logging.getLogger(__name__)
+
+
+class Server(Protocol):
+    """A server that somebody else runs."""
+
+    def add_post(self, path: str, handler: Handler, /) -> object:
+        """Let requests be posted to a path."""
+
+
+def slack_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Handler:
+    """Make the handler of `POST` requests from Slack.
+
+    It answers 401 to whoever does not know the secret, and reads no body whose headers prove nothing; 400 or 415 to
+    what is signed and cannot be read, and what Bolt says to everything else.
+    """
+    verifier, bodies = SignatureVerifier(signing_secret), Bodies(largest=LARGEST, seconds=SECONDS, total=TOTAL)
+    warnings = RareWarnings(log)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if not _may_be_signed(request, now=verifier.clock.now()):
+            return _refuse(warnings)
+        body = await bodies.read(request)
+        if isinstance(body, web.Response):
+            return body
+        if not _is_signed(request, body, verifier):
+            return _refuse(warnings)
+        if request.content_type not in _TYPES:
+            return web.Response(status=415)
+        delivery = parse_body(body.decode(), request.content_type)
+        if delivery is None or not is_well_formed(delivery):
+            log.warning("a request that Slack has signed could not be read, and was refused")
+            count_malformed()
+            return web.Response(status=400)
+        # The mode in which Bolt leaves signatures alone.
+        known = AsyncBoltRequest(mode="socket_mode", body=dict(delivery), headers=dict(request.headers))
+        return await to_aiohttp_response(await app.async_dispatch(known))
+
+    return answer
+
+
+def _refuse(warnings: RareWarnings) -> web.Response:
+    warnings.warn("A request was refused: its signature is missing, wrong or too old. Check SLACK_SIGNING_SECRET.")
+    return web.Response(status=401)
+
+
+def _may_be_signed(request: web.Request, *, now: float) -> bool:
+    """Tell by the headers alone whether there is a body that `_is_signed` with them."""
+    times, signatures = request.headers.getall(_SIGNED_AT, []), request.headers.getall(_SIGNATURE, [])
+    if len(times) != 1 or len(signatures) != 1:
+        return False
+    (at,), (signature,) = times, signatures
+    if not (at.isascii() and at.isdecimal() and len(at) < 13) or abs(now - int(at)) > STALE_SECONDS:
+        return False
+    return len(signature) == 67 and signature.startswith("v0=") and _HEXADECIMAL.issuperset(signature[3:])
+
+
+def _is_signed(request: web.Request, body: bytes, verifier: SignatureVerifier) -> bool:
+    try:
+        return verifier.is_valid(body, request.headers[_SIGNED_AT], request.headers[_SIGNATURE])
+    except UnicodeDecodeError:  # Slack writes UTF-8
+        return False

@@ -1,0 +1,64 @@
+"""Reads the bodies of requests: only so large, only so slowly, and only so much of them at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+RETRY_AFTER = "10"  # seconds
+
+
+class Bodies:
+    """The bodies that are being read: each at most `largest` bytes within `seconds`, and `total` bytes together.
+
+    Where they are more than that together, those that began first are given up: what a host sends is there within
+    milliseconds, so that whoever has been sending for longest is the least likely to mean well.
+    """
+
+    def __init__(self, *, largest: int, seconds: float, total: int) -> None:
+        self._largest = largest
+        self._seconds = seconds
+        self._total = max(total, largest)
+        self._held = 0
+        self._deadlines: dict[asyncio.Timeout, int] = {}  # of those that are read, with the bytes that are here
+
+    async def read(self, request: web.Request) -> bytes | web.Response:
+        """Return the body, or the answer that says why it was not read to its end."""
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            return web.Response(status=415)  # no host packs its deliveries, and a small one may unpack to anything
+        if (request.content_length or 0) > self._largest:
+            return web.Response(status=413)
+        deadline = asyncio.timeout(self._seconds)
+        try:
+            async with deadline:
+                return await self._read_whole(request, deadline)
+        except TimeoutError:
+            if deadline not in self._deadlines:  # it was given up
+                return web.Response(status=503, headers={"Retry-After": RETRY_AFTER})
+            return web.Response(status=408)
+        except (web.RequestPayloadError, ConnectionError):
+            return web.Response(status=400)
+        finally:
+            self._held -= self._deadlines.pop(deadline, 0)
+
+    async def _read_whole(self, request: web.Request, deadline: asyncio.Timeout) -> bytes | web.Response:
+        body = bytearray()
+        self._deadlines[deadline] = 0
+        async for part in request.content.iter_any():
+            body += part
+            if len(body) > self._largest:
+                return web.Response(status=413)
+            if deadline in self._deadlines:
+                self._deadlines[deadline] += len(part)
+                self._held += len(part)
+            self._make_room()
+        return bytes(body)
+
+    def _make_room(self) -> None:
+        """Give up those that have been read for longest, until the others fit."""
+        while self._held > self._total:
+            oldest = next(iter(self._deadlines))
+            self._held -= self._deadlines.pop(oldest)
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())

@@ -1,0 +1,194 @@
+"""Notices what holds the event loop: while one call works, nobody else is heard, and no probe is answered.
+
+What counts is the processor time of the loop's own thread. A process that is stopped, a machine that sleeps or has
+other things to do, and the collection of garbage are nobody's call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import selectors
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+LOOK_SECONDS = 0.07  # between two looks at the loop, which so take less than a thousandth of a processor
+LOG_SECONDS = 10.0  # for so long nothing more is logged after a stall
+LONG_SECONDS = 1.0  # what lasts so long is logged before it is over: it may never be
+MOST_FRAMES = 16
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of the loop, from when it has stopped waiting; `began` is in processor time of its thread."""
+
+    number: int
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A round that took longer than it may; `stack` is where it was seen to stand, empty where nobody saw it."""
+
+    number: int
+    seconds: float
+    stack: str = ""
+
+
+class Meter(selectors.DefaultSelector):
+    """Waits for the loop, and measures how long each round between two waits takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.round: Round | None = None  # none while the loop waits
+        self.limit = float("inf")
+        self.stalls: deque[Stall] = deque(maxlen=1_000)
+        self.collected = 0.0  # seconds of the round in which garbage was collected
+        self._rounds = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for what happens outside; what is done about it until the next call is a round."""
+        last, self.round = self.round, None
+        if last is not None:
+            held = time.thread_time() - last.began - self.collected
+            if held > self.limit:
+                self.stalls.append(Stall(last.number, held))
+        found = super().select(timeout)
+        self._rounds += 1
+        self.collected = 0.0
+        self.round = Round(self._rounds, time.thread_time())
+        return found
+
+
+class WatchedLoop(asyncio.SelectorEventLoop):
+    """An event loop that can be watched."""
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        super().__init__(self.meter)
+
+
+class Watchdog:
+    """A thread that looks whether the loop is held, and logs by what; `measure` is told how long each stall took."""
+
+    def __init__(self, meter: Meter, *, limit: float, measure: Callable[[float], None]) -> None:
+        self._meter = meter
+        self._limit = limit
+        self._measure = measure
+        self._thread = threading.get_ident()
+        self._clock = _find_clock(self._thread)
+        self._glimpse = Stall(0, 0.0)  # the last round that was seen to take long
+        self._told = 0  # the round that was logged before it was over
+        self._quiet_until = 0.0
+        self._untold = 0
+        self._collecting = 0.0
+        self._ended = False
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Watch the loop of this thread for as long as the context is open."""
+        thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+        self._meter.limit, self._meter.round = self._limit, None  # what has brought us here is not measured
+        gc.callbacks.append(self._note_collection)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._meter.limit = float("inf")
+            gc.callbacks.remove(self._note_collection)
+            self._ended = True
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._ended:
+            time.sleep(LOOK_SECONDS)  # half as dear as waiting for an event
+            self._look()
+        self._settle()
+
+    def _look(self) -> None:
+        """See where the loop stands, if it has been at work for a while."""
+        under_way = self._meter.round
+        if under_way is not None and under_way.number != self._told:
+            held = self._clock() - under_way.began - self._meter.collected
+            frame = sys._current_frames().get(self._thread) if held > self._limit / 2 else None  # noqa: SLF001 - documented
+            is_over = self._meter.round is not under_way or (frame and frame.f_code is Meter.select.__code__)
+            if frame is not None and not is_over:
+                self._see(Stall(under_way.number, held, _describe(frame)))
+        self._settle()
+
+    def _see(self, stall: Stall) -> None:
+        """Take note of a round under way; what may never be over is logged at once."""
+        self._glimpse = stall
+        if stall.seconds > max(LONG_SECONDS, self._limit):
+            self._told = stall.number
+            self._log(stall, "has been held for %.1f s so far")
+
+    def _settle(self) -> None:
+        """Measure and log the stalls that are over."""
+        while self._meter.stalls:
+            stall = self._meter.stalls.popleft()
+            self._measure(stall.seconds)
+            if stall.number == self._told:
+                log.warning("the event loop is free again after %.1f s", stall.seconds)
+            else:
+                stack = self._glimpse.stack if self._glimpse.number == stall.number else ""
+                self._log(Stall(stall.number, stall.seconds, stack), "was held for %.3f s")
+
+    def _log(self, stall: Stall, how: str) -> None:
+        now = time.monotonic()
+        if now < self._quiet_until:
+            self._untold += 1
+            return
+        more = f" ({self._untold} more times since the last one)" if self._untold else ""
+        self._quiet_until, self._untold = now + LOG_SECONDS, 0
+        where = f"; it stood at\n{stall.stack}" if stall.stack else "; it was over before anybody saw where"
+        log.warning("the event loop %s%s%s", how % stall.seconds, more, where)
+
+    def _note_collection(self, phase: str, _: dict[str, Any]) -> None:
+        """Take note that garbage is collected, which is not the doing of the call that it happens in."""
+        if threading.get_ident() != self._thread:
+            return
+        if phase == "start":
+            self._collecting = time.thread_time()
+        else:
+            self._meter.collected += time.thread_time() - self._collecting
+
+
+@contextmanager
+def watch_loop(*, limit: float, measure: Callable[[float], None]) -> Iterator[None]:
+    """Watch the running loop for as long as the context is open, if it is one that can be watched."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, WatchedLoop):
+        yield
+        return
+    with Watchdog(loop.meter, limit=limit, measure=measure).watch():
+        yield
+
+
+def _find_clock(thread: int) -> Callable[[], float]:
+    """Return what tells the processor time of a thread to others, or where nothing does, of all of them together."""
+    if sys.platform == "darwin" or not hasattr(time, "pthread_getcpuclockid"):
+        return time.process_time
+    clock = time.pthread_getcpuclockid(thread)
+    return lambda: time.clock_gettime(clock)
+
+
+def _describe(frame: FrameType | None) -> str:
+    """Name the innermost calls, outermost first: files, lines and functions, but no values."""
+    lines: list[str] = []
+    while frame is not None and len(lines) < MOST_FRAMES and frame.f_code is not asyncio.Handle._run.__code__:  # noqa: SLF001
+        lines.append(
+            f'  File "{frame.f_code.co_filename}", line {frame.f_lineno or "?"}, in {frame.f_code.co_qualname}'
+        )
+        frame = frame.f_back
+    return "\n".join(reversed(lines))

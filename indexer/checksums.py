@@ -1,0 +1,107 @@
+"""Notices files that were damaged while nobody changed them, by digests noted after the last change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+_ALGORITHM = "sha256"
+_BLOCK = 2**20  # bytes
+_MARK = b"citebot checksum\0"  # then the digest, at the end of a file that is written once
+
+
+class Checksums:
+    """Digests of files, kept in a file of their own.
+
+    They are dropped before a change and noted again after the last one, so a process that dies in between leaves none,
+    and nothing is known of the files then.
+    """
+
+    def __init__(self, file: Path, list_files: Callable[[], Iterable[Path]]) -> None:
+        self._file = file
+        self._list_files = list_files
+
+    def match(self) -> bool | None:
+        """Whether the files are those that were noted; None where nothing is noted of them."""
+        noted = self._read()
+        if noted is None:
+            return None
+        if noted == self._compute_digests():
+            return True
+        # Another process may have begun to change them while they were read.
+        return False if self._read() == noted else None
+
+    def is_noted(self) -> bool:
+        """Whether anything is noted of the files."""
+        return self._file.exists()
+
+    def drop(self) -> None:
+        """Forget what was noted, because the files are about to change."""
+        self._file.unlink(missing_ok=True)
+
+    def note(self) -> None:
+        """Note the files as they are."""
+        written = self._file.with_suffix(".new")
+        written.write_text(json.dumps(self._compute_digests()), encoding="utf-8")
+        written.replace(self._file)
+
+    def _read(self) -> object:
+        try:
+            return json.loads(self._file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return False
+
+    def _compute_digests(self) -> dict[str, str]:
+        digests = {}
+        for path in sorted(self._list_files()):
+            with path.open("rb") as file:
+                name = path.relative_to(self._file.parent).as_posix()
+                digests[name] = hashlib.file_digest(file, _ALGORITHM).hexdigest()
+        return digests
+
+
+def append_checksum(path: Path) -> None:
+    """Close a file that is never changed with the digest of what is in it."""
+    with path.open("r+b") as file:
+        digest = hashlib.file_digest(file, _ALGORITHM).digest()
+        file.write(_MARK + digest)
+
+
+@contextmanager
+def open_checked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that ends with its digest, to be read up to that; ValueError where it is not as it was written.
+
+    One without a digest is of an earlier version, and taken as it is.
+    """
+    with path.open("rb") as file:
+        end = _find_end(file)
+        yield file
+        if file.tell() != end:
+            raise ValueError(f"{path} does not end where it should")
+
+
+def _find_end(file: BinaryIO) -> int:
+    """Find where the content of a file ends; ValueError where it is not what its digest says."""
+    size = file.seek(0, os.SEEK_END)
+    end = max(0, size - len(_MARK) - hashlib.new(_ALGORITHM).digest_size)
+    file.seek(end)
+    mark, noted = file.read(len(_MARK)), file.read()
+    file.seek(0)
+    if mark != _MARK:
+        return size
+
+    digest, left = hashlib.new(_ALGORITHM), end
+    while left and (data := file.read(min(left, _BLOCK))):
+        digest.update(data)
+        left -= len(data)
+    file.seek(0)
+    if digest.digest() != noted:
+        raise ValueError("its content is not what was written")
+    return end

@@ -1,0 +1,178 @@
+"""What is said between citebot and its parsers: values, and their form on the wire, which is data and nothing else.
+
+A parser has read hostile text with code in C. So nothing that comes back is executed in being read, as a pickle would
+be, and what does not have the expected form is an error.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, get_args
+
+import ormsgpack
+
+from indexer.attributes import UNMARKED, Marks
+from indexer.bags import Bag
+from indexer.models import Chunk, Import, ParsedFile, PlainReason, Reference, Symbol
+
+HEADER = struct.Struct(">I")  # the length of what follows
+LONGEST = 64_000_000  # bytes
+
+_CHUNK = attrgetter("start_line", "end_line", "text", "scope", "names")
+_SYMBOL = attrgetter("name", "qualified_name", "kind", "signature", "doc", "start_line", "end_line")
+_REFERENCE = attrgetter("name", "qualifier", "kind", "line", "scope")
+_IMPORT = attrgetter("module", "name", "alias", "line")
+
+
+class Malformed(Exception):
+    """What a parser sent has not the expected form."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One file to parse. `known` are the grammars that failed over its contents before, and why.
+
+    With `plain` it is read as plain text, for that reason.
+    """
+
+    path: str
+    data: bytes
+    marks: Marks = UNMARKED
+    known: Mapping[str, PlainReason] = field(default_factory=dict)
+    plain: PlainReason | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contents:
+    """The text of a file, secrets masked and packed, what the parser found in it, and the tokens of its chunks.
+
+    Where it was read as plain text although there is a `grammar`, that is named with its version.
+    """
+
+    packed: bytes
+    lines: int
+    parsed: ParsedFile
+    bags: tuple[Bag, ...]
+    grammar: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unfit:
+    """Why the contents of a file are not indexed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failed:
+    """A file made a parser raise an error, which is a mistake of ours; the parser goes on."""
+
+    traceback: str
+
+
+Reply = Contents | Unfit | Failed
+
+
+def pack_request(request: Request) -> bytes:
+    """Write a request as a frame."""
+    marks = (request.marks.generated, request.marks.vendored)
+    return _pack_frame((request.path, request.data, marks, dict(request.known), request.plain))
+
+
+def unpack_request(body: bytes) -> Request:
+    """Read a request."""
+    path, data, (generated, vendored), known, plain = ormsgpack.unpackb(body)
+    return Request(path=path, data=data, marks=Marks(generated=generated, vendored=vendored), known=known, plain=plain)
+
+
+def pack_reply(reply: Reply) -> bytes:
+    """Write a reply as a frame; `MemoryError` for one that is too long."""
+    if isinstance(reply, Unfit):
+        return _pack_frame(("unfit", reply.reason))
+    if isinstance(reply, Failed):
+        return _pack_frame(("failed", reply.traceback))
+    parsed = reply.parsed
+    return _pack_frame(
+        (
+            "contents",
+            (reply.packed, reply.lines, reply.grammar, parsed.language, parsed.plain),
+            tuple(map(_CHUNK, parsed.chunks)),
+            tuple(map(_SYMBOL, parsed.symbols)),
+            tuple(map(_REFERENCE, parsed.references)),
+            tuple(map(_IMPORT, parsed.imports)),
+            reply.bags,
+        )
+    )
+
+
+def unpack_reply(body: bytes) -> Reply:
+    """Read a reply; `Malformed` where it is none."""
+    try:
+        kind, *rest = ormsgpack.unpackb(body)
+        if kind == "contents":
+            return _unpack_contents(rest)
+        if kind in {"unfit", "failed"}:
+            (said,) = rest
+            return Unfit(reason=_check_type(said, str)) if kind == "unfit" else Failed(traceback=_check_type(said, str))
+    except (ValueError, TypeError) as error:
+        raise Malformed(str(error)) from error
+    raise Malformed(f"a reply of the kind {kind!r}")
+
+
+def _pack_frame(value: object) -> bytes:
+    body = ormsgpack.packb(value)
+    if len(body) > LONGEST:
+        raise MemoryError
+    return HEADER.pack(len(body)) + body
+
+
+def _unpack_contents(parts: list[Any]) -> Contents:
+    head, chunks, symbols, references, imports, bags = parts
+    packed, lines, grammar, language, plain = head
+    if plain is not None and plain not in get_args(PlainReason):
+        raise Malformed(f"the reason {plain!r}")
+    parsed = ParsedFile(
+        language=_check_type(language, str),
+        chunks=tuple(
+            Chunk(start_line=first, end_line=last, text=text, scope=scope, names=tuple(names))
+            for first, last, text, scope, names in chunks
+        ),
+        symbols=tuple(
+            Symbol(
+                name=name,
+                qualified_name=qualified,
+                kind=kind,
+                signature=signature,
+                doc=doc,
+                start_line=first,
+                end_line=last,
+            )
+            for name, qualified, kind, signature, doc, first, last in symbols
+        ),
+        references=tuple(
+            Reference(name=name, qualifier=qualifier, kind=kind, line=line, scope=scope)
+            for name, qualifier, kind, line, scope in references
+        ),
+        imports=tuple(
+            Import(module=module, name=name, alias=alias, line=line) for module, name, alias, line in imports
+        ),
+        plain=plain,
+    )
+    if len(bags) != len(parsed.chunks):
+        raise Malformed("as many bags as chunks are expected")
+    return Contents(
+        packed=_check_type(packed, bytes),
+        lines=_check_type(lines, int),
+        parsed=parsed,
+        bags=tuple(_check_type(bag, dict) for bag in bags),
+        grammar=_check_type(grammar, str),
+    )
+
+
+def _check_type(value: Any, kind: type[Any]) -> Any:
+    if not isinstance(value, kind):
+        raise Malformed(f"{type(value).__name__} instead of {kind.__name__}")
+    return value

@@ -1,0 +1,156 @@
+"""One thread with one parser: gives it files, passes on what it answers, and starts another where it ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+
+from indexer.errors import ParserUnavailable
+from indexer.models import PlainReason
+from indexer.parsers.frames import Contents, Failed, Malformed, Reply, Request, Unfit, pack_request, unpack_reply
+from indexer.parsers.process import ParserEnded, ParserProcess
+
+log = logging.getLogger(__name__)
+
+AT_HAND = 8  # files that a parser is given before it has answered for the first of them
+UNREADABLE = "unreadable"  # why a file is left out that not even as plain text can be read
+_CLOSED = "The parsers were closed before everything was parsed. Try again."
+
+
+@dataclass(slots=True)
+class Job:
+    """A file to be parsed, and who waits for it. `ends` counts the parsers that ended over it."""
+
+    request: Request
+    future: Future[Contents | Unfit] = field(default_factory=Future)
+    ends: int = 0
+
+
+class Lane(threading.Thread):
+    """Works on jobs until a None; `retire` is asked before it ends because there have been none for `idle` seconds."""
+
+    def __init__(
+        self,
+        jobs: SimpleQueue[Job | None],
+        start_parser: Callable[[], ParserProcess],
+        *,
+        idle: float,
+        retire: Callable[[Lane], bool],
+    ) -> None:
+        super().__init__(name="parser", daemon=True)
+        self._jobs = jobs
+        self._start_parser = start_parser
+        self._idle = idle
+        self._retire = retire
+        self._parser: ParserProcess | None = None
+        self._given: deque[Job] = deque()
+        self._sent = 0  # of those given, to the parser that runs now
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Have it end at once, from another thread: what is being parsed is refused."""
+        self._is_stopped = True
+        if (parser := self._parser) is not None:
+            parser.kill()
+
+    def run(self) -> None:
+        """Work."""
+        try:
+            while self._take():
+                try:
+                    self._advance()
+                except ParserUnavailable as error:
+                    self._refuse(error)
+                except Exception:  # a thread that ends would leave those waiting for ever who wait for it
+                    log.exception("Parsing failed.")
+                    self._refuse(ParserUnavailable("Parsing failed; the log tells why. Try again."))
+        finally:
+            self._let_go()
+
+    def _take(self) -> bool:
+        """Take some jobs, waiting for the first of them; False where there is to be none any more."""
+        while len(self._given) < AT_HAND:
+            try:
+                job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)
+            except Empty:
+                if self._given or not self._retire(self):
+                    break
+                return False
+            if job is None:
+                self._refuse(ParserUnavailable(_CLOSED))
+                return False
+            if job.future.set_running_or_notify_cancel():
+                self._given.append(job)
+        return True
+
+    def _advance(self) -> None:
+        """Wait for the next answer, or for the end of the parser."""
+        if not self._given:
+            return
+        try:
+            reply = self._exchange()
+        except ParserEnded as ended:
+            self._let_go()
+            if self._is_stopped:
+                raise ParserUnavailable(_CLOSED) from ended
+            self._blame(ended)
+        else:
+            self._settle(reply)
+
+    def _exchange(self) -> Reply:
+        if self._parser is None:
+            self._parser = self._start_parser()
+        if self._is_stopped:  # while it was started
+            raise ParserUnavailable(_CLOSED)
+        for job in list(self._given)[self._sent :]:
+            self._parser.send(pack_request(job.request))
+            self._sent += 1
+        try:
+            return unpack_reply(self._parser.receive())
+        except Malformed as error:
+            raise ParserEnded("crash", f"its answer is malformed: {error}") from error
+
+    def _settle(self, reply: Reply) -> None:
+        job = self._given.popleft()
+        self._sent -= 1
+        if not isinstance(reply, Failed):
+            job.future.set_result(reply)
+            return
+        log.error("Parsing %s failed.\n%s", job.request.path, reply.traceback)
+        self._keep_plain(job, "crash")
+
+    def _blame(self, ended: ParserEnded) -> None:
+        """Have the file that a parser ended over parsed as plain text.
+
+        What ended otherwise than by its time may have been brought down by a file before, or from outside: the file is
+        tried once more, by a parser that has seen nothing else.
+        """
+        job = self._given[0]
+        job.ends += 1
+        log.info("A parser ended over %s: %s", job.request.path, ended)
+        if job.ends > 1 or ended.reason == "time":
+            self._given.popleft()
+            self._keep_plain(job, ended.reason)
+
+    def _keep_plain(self, job: Job, reason: PlainReason) -> None:
+        if job.request.plain is not None:
+            job.future.set_result(Unfit(reason=UNREADABLE))
+            return
+        job.request = replace(job.request, plain=reason)
+        self._given.append(job)
+
+    def _refuse(self, error: ParserUnavailable) -> None:
+        self._let_go()
+        while self._given:
+            self._given.popleft().future.set_exception(error)
+
+    def _let_go(self) -> None:
+        self._sent = 0
+        if self._parser is not None:
+            self._parser.close()
+            self._parser = None

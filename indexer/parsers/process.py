@@ -1,0 +1,173 @@
+"""One parser as its parent sees it: files go in, what is in them comes out in the same order, or it ends."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ormsgpack
+
+from indexer.errors import ParserUnavailable
+from indexer.models import PlainReason
+from indexer.parsers.frames import HEADER, LONGEST
+from indexer.parsers.limits import OUT_OF_MEMORY, Limits
+from indexer.processes import start_program
+
+_READ_AT_ONCE = 1 << 20
+_TAIL = 2_000  # bytes of what it complained of last
+# Isolated, Python reads no variable and no folder of the user's; what citebot itself was found in is named to it.
+_PROGRAM = "import importlib, sys; sys.path += sys.argv[2:4]; importlib.import_module(sys.argv[1]).main(sys.argv[4:])"
+
+
+class ParserEnded(Exception):
+    """A parser ended over the file that it had, or was ended; `reason` is what that file is to be kept plain for."""
+
+    def __init__(self, reason: PlainReason, told: str) -> None:
+        super().__init__(told)
+        self.reason = reason
+
+
+class ParserProcess:
+    """A parser. It belongs to one thread, but for `kill`; it ends with this process, however that ends."""
+
+    def __init__(self, module: str, limits: Limits) -> None:
+        self._limits = limits
+        self._incoming = bytearray()
+        self._outgoing = bytearray()
+        self._selector = selectors.DefaultSelector()
+        with _open_lifeline() as (theirs, self._ours):
+            self._process = self._start(module, theirs)
+        self._stdin, self._stdout = _unblock_pipes(self._process)
+        self._selector.register(self._stdout, selectors.EVENT_READ)
+        self._await_start()
+
+    def send(self, frame: bytes) -> None:
+        """Have a file parsed after those that were sent before."""
+        if not self._outgoing:
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._outgoing += frame
+
+    def receive(self) -> bytes:
+        """Wait for the next reply; `ParserEnded` where there is none, and the parser is gone."""
+        deadline = time.monotonic() + self._limits.wall
+        while (body := self._next_body()) is None:
+            ready = self._selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                self.kill()
+                raise ParserEnded("time", f"no reply in {self._limits.wall:g} seconds")
+            for key, _ in ready:
+                if key.fd == self._stdin:
+                    self._write()
+                else:
+                    self._read()
+        return body
+
+    def kill(self) -> None:
+        """End the parser at once; another thread that waits for a reply is told."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the parser and let go of it."""
+        self.kill()
+        self._process.wait()
+        self._selector.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        os.close(self._ours)
+
+    def _start(self, module: str, lifeline: int) -> subprocess.Popen[bytes]:
+        limits = (str(lifeline), str(self._limits.tree), str(self._limits.cpu), str(self._limits.memory))
+        line = [sys.executable, "-I", "-c", _PROGRAM, module, *_find_import_path(), *limits]
+        try:
+            return start_program(line, pass_fds=[lifeline])
+        except OSError as error:
+            raise ParserUnavailable(f"No parser can be started ({error}). Make room for one, and try again.") from error
+
+    def _await_start(self) -> None:
+        try:
+            self.receive()
+        except ParserEnded as ended:
+            self.close()
+            raise ParserUnavailable(f"No parser can be started ({ended}). Install citebot again.") from ended
+
+    def _next_body(self) -> bytes | None:
+        if len(self._incoming) < HEADER.size:
+            return None
+        (length,) = HEADER.unpack_from(self._incoming)
+        if length > LONGEST:
+            self.kill()
+            raise ParserEnded("crash", f"a reply of {length:,} bytes was announced")
+        end = HEADER.size + length
+        if len(self._incoming) < end:
+            return None
+        body = bytes(self._incoming[HEADER.size : end])
+        del self._incoming[:end]
+        return body
+
+    def _write(self) -> None:
+        try:
+            written = os.write(self._stdin, self._outgoing[:_READ_AT_ONCE])
+        except BrokenPipeError:
+            written = len(self._outgoing)  # reading tells how it ended
+        del self._outgoing[:written]
+        if not self._outgoing:
+            self._selector.unregister(self._stdin)
+
+    def _read(self) -> None:
+        data = os.read(self._stdout, _READ_AT_ONCE)
+        if not data:
+            raise self._explain_end()
+        self._incoming += data
+
+    def _explain_end(self) -> ParserEnded:
+        """Find out how the parser ended; what ends it says so in its own way."""
+        self.kill()  # it may have closed its output and gone on
+        status = self._process.wait()
+        told = self._read_complaint()
+        if status in {-signal.SIGPROF, -signal.SIGXCPU}:
+            return ParserEnded("time", f"it used up {self._limits.cpu:g} seconds of CPU time")
+        if status == OUT_OF_MEMORY or "failed to allocate" in told:
+            return ParserEnded("memory", f"it needed more than {self._limits.memory:,} bytes of memory")
+        how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        return ParserEnded("crash", f"{how}: {told}" if told else how)
+
+    def _read_complaint(self) -> str:
+        if self._process.stderr is None:
+            return ""
+        os.set_blocking(self._process.stderr.fileno(), False)
+        told = self._process.stderr.read() or b""
+        return told[-_TAIL:].decode("utf-8", "backslashreplace").strip()
+
+
+def _unblock_pipes(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("a parser has pipes")
+    for pipe in (process.stdin, process.stdout):
+        os.set_blocking(pipe.fileno(), False)
+    return process.stdin.fileno(), process.stdout.fileno()
+
+
+@contextmanager
+def _open_lifeline() -> Iterator[tuple[int, int]]:
+    """A pipe whose reading end goes to a parser; the writing end is open for as long as this process lives."""
+    theirs, ours = os.pipe()
+    try:
+        yield theirs, ours
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+
+
+def _find_import_path() -> tuple[str, str]:
+    """Where citebot and the libraries are found."""
+    return str(Path(__file__).resolve().parents[2]), str(Path(ormsgpack.__file__).resolve().parents[1])

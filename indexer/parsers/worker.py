@@ -1,0 +1,88 @@
+"""The parser's side: reads files from its standard input and writes what is in them, within limits that end it.
+
+It ends with the process that started it, even where that is killed, and while it is at work on a file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import BinaryIO
+
+from indexer.parsers.frames import HEADER, Contents, Failed, Request, Unfit, pack_reply, unpack_request
+from indexer.parsers.limits import OUT_OF_MEMORY
+from indexer.parsers.source import parse_source
+
+READY = b"\0\0\0\0"  # the first frame, which is empty
+
+Parse = Callable[..., Contents | Unfit]
+
+
+def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
+    """Serve: the arguments are the descriptor that closes with the parent, and limits."""
+    lifeline, tree, cpu, memory = arguments
+    _end_with_parent(int(lifeline))
+    replies = _open_replies()
+    _set_limits(int(memory))
+    _send(replies, READY)
+    while header := sys.stdin.buffer.read(HEADER.size):
+        (length,) = HEADER.unpack(header)
+        # What is spent beyond this is answered by the kernel, whatever the parser is doing.
+        signal.setitimer(signal.ITIMER_PROF, float(cpu))
+        _send(replies, _make_reply(sys.stdin.buffer.read(length), float(tree), parse))
+
+
+def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
+    try:
+        return pack_reply(_try_parse(unpack_request(body), seconds, parse))
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)  # nothing else is sure to work any more
+
+
+def _try_parse(request: Request, seconds: float, parse: Parse) -> Contents | Unfit | Failed:
+    try:
+        return parse(request, seconds=seconds)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - one file must not keep the others from being parsed; the other side logs it
+        return Failed(traceback=traceback.format_exc())
+
+
+def _send(replies: BinaryIO, frame: bytes) -> None:
+    replies.write(frame)
+    replies.flush()
+
+
+def _open_replies() -> BinaryIO:
+    """Keep standard output for replies: what anything prints goes to standard error."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(own, "wb")
+
+
+def _set_limits(memory: int) -> None:
+    """Take no more memory than that, write no files, start no processes, leave no core dumps."""
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        with suppress(ValueError, OSError):  # macOS knows some of them by name only
+            resource.setrlimit(kind, (most, most))
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Have the kernel end this process when the other end of a pipe is closed, which nobody writes to."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    with suppress(BlockingIOError):
+        os.read(lifeline, 1)
+        os._exit(0)  # the parent is gone already

@@ -1,0 +1,99 @@
+"""Patterns over text from outside: on RE2, each search takes time that grows with the text alone, whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import re2
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# What these stand for in Python, written as the inside of a class; in RE2 they know ASCII alone.
+_CLASSES = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\t-\r\x1c-\x20\x85\p{Z}"}
+
+
+class Pattern:
+    """A compiled pattern, used as those of `re`; its matches too offer what those of `re` do."""
+
+    def __init__(self, pattern: str) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        self.pattern = pattern
+        self._compiled: Any = re2.compile(_widen(pattern), options)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Find the first place that matches."""
+        found: re.Match[str] | None = self._compiled.search(_replace_surrogates(text))
+        return found
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Match the beginning of a text."""
+        found: re.Match[str] | None = self._compiled.match(_replace_surrogates(text))
+        return found
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """Match a whole text."""
+        found: re.Match[str] | None = self._compiled.fullmatch(_replace_surrogates(text))
+        return found
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Find all places that match, one after the other."""
+        found: Iterator[re.Match[str]] = self._compiled.finditer(_replace_surrogates(text))
+        return found
+
+    def findall(self, text: str) -> list[str]:
+        """Return what matches, or its one group."""
+        found: list[str] = self._compiled.findall(_replace_surrogates(text))
+        return found
+
+    def split(self, text: str) -> list[str]:
+        """Return what stands between the places that match."""
+        pieces: list[str] = self._compiled.split(_replace_surrogates(text))
+        return pieces
+
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
+        """Replace every place that matches."""
+        replaced: str = self._compiled.sub(replacement, _replace_surrogates(text))
+        return replaced
+
+
+def compile_pattern(pattern: str) -> Pattern:
+    r"""Compile a pattern in RE2's syntax, with flags such as `(?im)` in front.
+
+    Letters, digits and white space (`\\w`, `\\d`, `\\s`) are those of all scripts, but a `\\b` stands beside ASCII
+    alone, and there is no look-around. Where something far off decides whether a place matches, each of many places
+    looks for it anew: to find them all is quadratic on RE2 too.
+    """
+    return Pattern(pattern)
+
+
+def _replace_surrogates(text: str) -> str:
+    """Put a mark in the place of half characters, which have no UTF-8; the length stays."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def _widen(pattern: str) -> str:
+    """Let the classes of a pattern mean what they mean in Python."""
+    pieces: list[str] = []
+    in_class = False
+    characters = iter(pattern)
+    for char in characters:
+        if char == "\\":
+            pieces.append(_widen_class(next(characters), in_class=in_class))
+            continue
+        if char in "[]":
+            in_class = char == "["
+        pieces.append(char)
+    return "".join(pieces)
+
+
+def _widen_class(letter: str, *, in_class: bool) -> str:
+    members = _CLASSES.get(letter.lower())
+    if members is None:
+        return f"\\{letter}"
+    if letter.isupper() and in_class:
+        raise ValueError(f"\\{letter} cannot stand in a class")
+    if in_class:
+        return members
+    return f"[^{members}]" if letter.isupper() else f"[{members}]"

@@ -1,0 +1,156 @@
+"""The one way in which programs are started: found where, in which folder, and with what of the environment.
+
+None is given the tokens that citebot runs with, and none begins in the folder that citebot was started in, or is looked
+for there: that may be the repository that is asked about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import importlib.util
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from git.cmd import Git
+
+# What programs may know: who runs them, in which language and time zone, and where their files are.
+_INHERITED = frozenset(
+    """HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME
+    GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM""".split()
+)
+# And those that reach other machines: through what, whom to trust, and the agent that signs in over ssh.
+_INHERITED_BY_NETWORK = frozenset(
+    """http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSH_AUTH_SOCK
+    SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_SSL_CERT GIT_SSL_KEY""".split()
+)
+# Lists of folders; one that is empty or relative would mean the current one.
+_SEARCHED = frozenset({"PATH", "LD_LIBRARY_PATH"})
+# What every git is told: to ask nobody, to fetch nothing unasked, to take no lock for a mere look, to speak English.
+_GIT = {
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",  # counts more than what a repository allows itself
+}
+_READ_AT_ONCE = 1 << 16
+_FOLDER = os.sep  # always there, and nobody but root can put anything into it
+
+
+def select_environment(variables: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
+    """Choose what a program may inherit of some variables; with `network` also what leads to other machines."""
+    allowed = _INHERITED | _INHERITED_BY_NETWORK if network else _INHERITED
+    chosen = {name: value for name, value in variables.items() if name in allowed or name.startswith("LC_")}
+    for name in _SEARCHED & variables.keys():
+        if folders := os.pathsep.join(filter(os.path.isabs, variables[name].split(os.pathsep))):
+            chosen[name] = folders
+    return {"PATH": os.defpath} | chosen
+
+
+def find_program(name: str) -> str:
+    """Return where a program is; `FileNotFoundError` if it is in no folder of the PATH."""
+    found = shutil.which(name, path=select_environment(os.environ)["PATH"])
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return found
+
+
+def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start a program that is spoken with through pipes, in a session of its own: Ctrl-C is not for it."""
+    return subprocess.Popen(
+        [find_program(line[0]), *line[1:]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=select_environment(os.environ),
+        cwd=_FOLDER,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:
+    """Start git in a repository of this machine, through GitPython."""
+    # GitPython can add variables to the environment but not take any away; `env` can, before git begins.
+    program = find_program("git")
+    pairs = [f"{name}={value}" for name, value in (select_environment(os.environ) | _GIT).items()]
+    return _load_gitpython().execute(
+        [find_program("env"), "-i", *pairs, program, *arguments], istream=subprocess.PIPE, as_process=True
+    )
+
+
+async def start_git_async(
+    arguments: Sequence[str], *, variables: Mapping[str, str] | None = None, pass_fds: Sequence[int] = ()
+) -> asyncio.subprocess.Process:
+    """Start git to talk to other machines, in a session of its own; `variables` are added to what it inherits."""
+    return await asyncio.create_subprocess_exec(
+        find_program("git"),
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=select_environment(os.environ, network=True) | _GIT | dict(variables or {}),
+        cwd=_FOLDER,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def read_output(process: subprocess.Popen[bytes], *, seconds: float | None, most: int) -> tuple[bytes, bytes]:
+    """Read what a program writes and complains of until it ends; one that takes longer or writes more is killed.
+
+    Raises `TimeoutError`, or `OverflowError` for more than `most` bytes.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    try:
+        found = _read_pipes(process, deadline, most)
+        process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return found
+
+
+def _read_pipes(process: subprocess.Popen[bytes], deadline: float | None, most: int) -> tuple[bytes, bytes]:
+    said = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+    with selectors.DefaultSelector() as selector:
+        for pipe, part in said.items():
+            selector.register(pipe, selectors.EVENT_READ, part)
+        while selector.get_map():
+            ready = selector.select(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                data = os.read(key.fd, _READ_AT_ONCE)
+                key.data.extend(data)
+                if not data:
+                    selector.unregister(key.fileobj)
+            if sum(map(len, said.values())) > most:
+                raise OverflowError
+    output, complaint = map(bytes, said.values())
+    return output, complaint
+
+
+def _load_gitpython() -> Git:
+    """Return GitPython's runner; its package as a whole would run git when imported, with all of the environment."""
+    if "git" not in sys.modules:
+        spec = importlib.util.find_spec("git")
+        if spec is None:
+            raise ModuleNotFoundError("No module named 'git'", name="git")
+        sys.modules.setdefault("git", importlib.util.module_from_spec(spec))
+    from git.cmd import Git  # takes 100 ms to import
+
+    return Git(_FOLDER)

@@ -1,0 +1,5 @@
+"""Masks secrets in text: the rules are data, and few small functions decide what a value is."""
+
+from indexer.secrets.masking import redact
+
+__all__ = ["redact"]

@@ -1,0 +1,50 @@
+"""The table of families: each catches its own and lets its neighbour pass, and all of them together miss nothing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import re2
+
+from agent.guard.evidence import find_orders_in
+from agent.guard.families import KINDS, Family, FamilySet
+from agent.guard.heuristics import FAMILIES, judge
+from agent.guard.indirect import INDIRECT
+from agent.guard.normalise import normalise
+from tests.agent.guard.sets import PARTS, attacks, benign, payloads
+
+QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]
+EVIDENCE_FAMILIES = [pytest.param(family, id=family.name) for family in INDIRECT]
+
+
+@pytest.mark.parametrize("family", QUESTION_FAMILIES)
+def test_a_family_catches_its_example_and_no_near_miss(family: Family) -> None:
+    assert family.name in judge(normalise(family.example)).rules
+    assert judge(normalise(family.near_miss)).name == "allow"
+
+
+@pytest.mark.parametrize("family", EVIDENCE_FAMILIES)
+def test_a_family_of_the_evidence_flags_its_example_and_no_near_miss(family: Family) -> None:
+    assert family.name in {rule for flag in find_orders_in(family.example) for rule in flag.rules}
+    assert find_orders_in(family.near_miss) == ()
+
+
+@pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
+def test_names_are_unique_and_kinds_can_be_told_to_a_person(families: tuple[Family, ...]) -> None:
+    assert len({family.name for family in families}) == len(families)
+    assert {family.kind for family in families} <= set(KINDS)
+
+
+@pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
+def test_looking_for_all_at_once_finds_what_each_finds_alone(families: tuple[Family, ...]) -> None:
+    together = FamilySet(families)
+    alone = [re2.compile(f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")) for family in families]
+    texts = [each.text for part in PARTS for each in (*attacks(part), *benign(part))]
+    texts += [text for part in PARTS for _, _, text in payloads(part)]
+    chance = random.Random(7)
+    texts += [" ".join(chance.choices(texts, k=20))[:6000] for _ in range(20)]
+
+    for text in texts:
+        found = {one.family.name for one in together.find(text)}
+        assert found == {family.name for family, pattern in zip(families, alone, strict=True) if pattern.search(text)}

@@ -1,0 +1,154 @@
+"""A serving process under attack: whatever one person or repository sends, others are answered all the while."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bot.offices import Forks, Processes, in_discord, in_slack
+from tests.bot.test_service import free_port
+from tests.fakes.attacks import (
+    FAMILIES,
+    FILES,
+    FITTING,
+    LONGEST,
+    MESSAGES,
+    WAYS,
+    Attacks,
+    Town,
+    count_stalls,
+    fill,
+    probed,
+    push,
+)
+from tests.fakes.repositories import GitRepo
+
+PROMISED = 1.0  # seconds to a sign of life, for 95 of 100 questions
+
+TWO_REPOSITORIES = """
+[[repositories]]
+path = "{0}/shop"
+
+[[repositories]]
+path = "{0}/website"
+"""
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    made = Forks()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> tuple[GitRepo, GitRepo]:
+    """Two of them, so that questions are routed."""
+    team = tmp_path_factory.mktemp("team")
+    shop, website = GitRepo(team / "shop"), GitRepo(team / "website")
+    shop.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
+    website.write("web/pages.py", 'def show_page(name):\n    """Show a page."""\n    return name\n')
+    for repository in (shop, website):
+        repository.commit()
+    (team / "citebot.toml").write_text(TWO_REPOSITORIES.format(team))
+    return shop, website
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Mapping[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "CITEBOT_HOME": str(tmp_path / "home"),
+        "CITEBOT_QUESTIONS_PER_MINUTE": "100000",
+        "CITEBOT_QUESTIONS_PER_DAY": "100000",
+        "CITEBOT_WEB_PORT": str(free_port()),
+        "CITEBOT_METRICS_PORT": str(free_port()),
+    }
+
+
+def address(settings: Mapping[str, str], which: str) -> str:
+    return f"http://127.0.0.1:{settings[f'CITEBOT_{which}_PORT']}"
+
+
+@asynccontextmanager
+async def besieged(forks: Forks, settings: Mapping[str, str], shop: GitRepo) -> AsyncIterator[tuple[Town, str]]:
+    """A workspace with a serving process that has answered a first question, and the address of its metrics."""
+    await forks.ask("hurry")
+    async with in_slack() as office:
+        processes = Processes(forks, settings, shop.root.parent, [office])
+        try:
+            await processes.start()
+            town = Town(office.fake, address(settings, "WEB"))
+            await town.wait_of_bob()
+            yield town, address(settings, "METRICS")
+        finally:
+            await processes.close()
+
+
+async def endure(town: Town, metrics: str, attacks: Attacks) -> None:
+    """Endure attack after attack: no call may hold the loop too long, and the second person waits for next to none."""
+    waits: list[float] = []
+    held: list[str] = []
+    for name, attack in attacks.items():
+        before = await count_stalls(metrics)
+        figures = await town.endure(attack)
+        if max(figures.waits) > PROMISED:  # a machine may have other things to do for once
+            figures = await town.endure(attack)
+        waits += figures.waits
+        if await count_stalls(metrics) > before:  # the same: what really holds the loop does so again
+            before = await count_stalls(metrics)
+            waits += (await town.endure(attack)).waits
+        held += [name] * int(await count_stalls(metrics) - before)
+
+    assert held == []
+    assert statistics.quantiles(waits, n=20)[-1] < PROMISED
+
+
+@pytest.mark.parametrize("length", [FITTING, LONGEST])
+async def test_messages_of_any_family_hold_nobody_up(
+    length: int, forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+) -> None:
+    async with besieged(forks, settings, repositories[0]) as (town, metrics):
+        attacks = {name: attack for name, attack in MESSAGES.items() if name.startswith(f"{length:,} ")}
+        await endure(town, metrics, attacks)
+
+
+async def test_long_texts_hold_nobody_up_however_they_come_in(
+    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+) -> None:
+    async with besieged(forks, settings, repositories[0]) as (town, metrics):
+        await endure(town, metrics, WAYS)
+
+
+async def test_pushed_files_hold_nobody_up(
+    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+) -> None:
+    shop, _ = repositories
+    async with besieged(forks, settings, shop) as (town, metrics):
+        await endure(town, metrics, {name: push(shop, *file) for name, file in FILES.items()})
+
+
+async def test_messages_in_discord_hold_nobody_up(
+    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+) -> None:
+    await forks.ask("hurry")
+    async with in_discord() as office:
+        processes = Processes(forks, settings, repositories[0].root.parent, [office])
+        try:
+            await processes.start()
+            mallory, square = office.fake.add_user("mallory"), office.fake.add_channel("square")
+            before = await count_stalls(address(settings, "METRICS"))
+            async with probed(address(settings, "WEB")):
+                hostile = [office.fake.mention(square, mallory, fill(piece, FITTING)) for piece in FAMILIES.values()]
+                question = await office.ask()
+                await office.until(lambda: office.replies(question))
+                for each in hostile:
+                    await office.until(lambda: each in office.fake.world.channels and office.replies(each))  # noqa: B023
+            assert await count_stalls(address(settings, "METRICS")) == before
+        finally:
+            await processes.close()

@@ -1,0 +1,195 @@
+"""What comes in from Slack and Discord, and what goes out to them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.adapters.discord import looks
+from bot.adapters.discord import text as discord_text
+from bot.adapters.discord.slash import choices, typed, used
+from bot.adapters.slack import blocks
+from bot.adapters.slack import text as slack_text
+from bot.adapters.slack.client import Identity
+from bot.adapters.slack.events import read
+from bot.adapters.slack.heard import Asked, Deleted, Edited, Pressed
+from bot.command_line import Invocation, Misspelt, parse
+from bot.messages import ButtonAction
+from bot.routing.asking import number_in
+from tests.fuzz.texts import among, in_time, json_values, noise, objects
+
+OWN = Identity(team="T1", user="U1", bot="B1")
+words = among(
+    (
+        "<@U1>",
+        "<@U2|ann>",
+        "<!here>",
+        "<!channel>",
+        "<!subteam^S1|@team>",
+        "<#C1|general>",
+        "<https://a.example|a>",
+        "<mailto:a@b>",
+        "&lt;",
+        "&amp;",
+        "<",
+        ">",
+        "|",
+        "@everyone",
+        "<@&7>",
+        "<@!7>",
+        "<#7>",
+        "<a:smile:1>",
+        "[a](b)",
+        "[a](https://x.example)",
+        "`",
+        "```\n",
+        "where is ",
+        "parse_date",
+        "reindex",
+        "/status ",
+        "stop",
+        "why",
+        "shop ",
+    )
+)
+ids = st.sampled_from(["U1", "U2", "C1", "D1", "T1", "1700000000.000100", "", "7"]) | noise
+odd = json_values(("id", "ts", "type", "text", "channel", "user"), noise)
+events = objects(
+    {
+        "type": st.sampled_from(["message", "app_mention", "reaction_added", "agent_session_stopped", "x"]),
+        "subtype": st.sampled_from([None, "message_changed", "message_deleted", "file_share", "bot_message"]),
+        "text": words,
+        "ts": ids,
+        "thread_ts": ids,
+        "user": ids,
+        "channel": ids,
+        "channel_type": st.sampled_from(["im", "channel", None]),
+        "bot_id": st.none() | ids,
+        "message": objects({"text": words, "ts": ids, "user": ids, "subtype": st.sampled_from([None, "tombstone"])}),
+        "previous_message": objects({"text": words}),
+        "deleted_ts": ids,
+        "item": objects({"type": st.just("message"), "channel": ids, "ts": ids}),
+        "item_user": ids,
+        "reaction": st.sampled_from(["x", "+1"]),
+        "streaming_message_ts": st.lists(ids, max_size=2),
+        "user_team": ids,
+    }
+)
+actions = objects({"action_id": among(("citebot_", "choose", ".0", "rate", "stop"), most=4), "value": noise})
+bodies = objects(
+    {"event": events, "is_ext_shared_channel": st.booleans(), "type": st.just("event_callback")}
+) | objects(
+    {
+        "type": st.just("block_actions"),
+        "container": objects(
+            {"type": st.just("message"), "channel_id": ids, "message_ts": ids, "is_ephemeral": st.booleans()}
+        ),
+        "user": objects({"id": ids, "team_id": ids}),
+        "actions": st.lists(actions, max_size=3),
+        "response_url": noise,
+    }
+)
+forms = st.fixed_dictionaries(
+    {"command": st.sampled_from(["/citebot", "/reindex", "/x"]), "user_id": ids},
+    optional={"text": words, "channel_id": ids, "trigger_id": ids, "team_id": ids, "user_name": noise},
+)
+
+
+@given(bodies | forms)
+def test_deliveries_of_slack_become_what_people_did(body: dict[str, Any]) -> None:
+    for heard in in_time(read, body, OWN):
+        assert isinstance(heard, Asked | Edited | Deleted | Pressed)
+        if isinstance(heard, Asked | Edited):
+            assert heard.message.author not in {"", OWN.user} or "command" in body
+            assert "<@U1>" not in heard.message.text or "&lt;" in str(body)
+
+
+@given(odd | objects({"event": odd, "type": odd, "container": odd, "user": odd, "actions": odd}))
+def test_a_delivery_of_another_form_is_no_message(body: Any) -> None:
+    assert all(isinstance(each, Pressed | Deleted) for each in in_time(read, body, OWN))
+
+
+@given(words)
+def test_what_is_escaped_for_slack_rings_at_nobody_and_can_be_read_back(text: str) -> None:
+    escaped = slack_text.escape(text)
+
+    assert not set("<>") & set(escaped)
+    assert slack_text.unescape_slack(escaped) == text
+
+
+@given(words)
+def test_lines_for_slack_hold_links_and_no_mention(text: str) -> None:
+    for written in (in_time(slack_text.mrkdwn, text), in_time(slack_text.fallback, text)):
+        assert re.search(r"<(?!https?://)", written) is None
+    assert 0 < len(slack_text.fallback(text)) < 5 * 2_910
+
+
+@given(words)
+def test_words_from_slack_are_read(text: str) -> None:
+    read_text = in_time(slack_text.plain, text, own="U1")
+
+    assert read_text == read_text.strip()
+    assert isinstance(slack_text.names(text, "U1"), bool)
+    assert isinstance(slack_text.names_others(text, "U1"), bool)
+
+
+@given(among(("citebot", "citebot_", ":", ".", "stop", "good", "choose", "rate", "approve", "abc"), most=6), noise)
+def test_only_buttons_of_replies_mean_something(written: str, value: str) -> None:
+    for meaning in (blocks.pressed(written, value), looks.pressed(written)):
+        assert meaning is None or meaning[0] in get_args(ButtonAction)
+    assert "." not in number_in(written)
+
+
+options = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["question", "repository", "share", "full", "status"]) | noise},
+        optional={"value": words | st.booleans() | st.integers(), "focused": st.booleans()},
+    ),
+    max_size=3,
+)
+
+
+@given(
+    objects(
+        {
+            "name": st.sampled_from(["ask", "reindex", "citebot"]) | noise,
+            "options": options
+            | st.lists(objects({"options": options}).map(lambda each: {**each, "name": "x"}), max_size=2),
+        }
+    )
+)
+def test_commands_of_discord_are_read(data: dict[str, Any]) -> None:
+    meant = in_time(used, data)
+
+    assert meant is None or data["name"] in {"ask", "reindex", "citebot"}
+    assert len(choices(["shop", "website"], typed(data))) <= 2
+
+
+@given(words)
+def test_words_from_discord_lose_the_mention_of_the_bot_alone(text: str) -> None:
+    plain = in_time(discord_text.plain, text, own=frozenset({7}), users={8: "ann"}, places={7: "general"})
+
+    assert plain == plain.strip()
+
+
+@given(words)
+def test_a_thread_has_a_name_that_discord_takes(question: str) -> None:
+    name = in_time(discord_text.thread_name, question)
+
+    assert name.strip()
+    assert len(name.encode("utf-16-le")) <= 2 * 100
+    assert "\n" not in name
+
+
+@given(words, st.booleans())
+def test_a_message_is_a_command_a_slip_or_a_question(text: str, slash: bool) -> None:
+    read_as = in_time(parse, text, slash=slash, repositories=["shop", "website"])
+
+    assert isinstance(read_as, Invocation | Misspelt | None)
+    if isinstance(read_as, Invocation):
+        assert read_as.repository in {"", "shop", "website"}
+    if isinstance(read_as, Misspelt):
+        assert len(read_as.sentence) < 300

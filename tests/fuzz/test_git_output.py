@@ -1,0 +1,107 @@
+"""What git prints of commits and of failures; whoever pushes writes most of it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.complaints import text
+from indexer.history import NOBODY, person, read_blame, read_log
+from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.states import complaint_error
+from tests.fuzz.texts import among, in_time
+
+TOKEN = "glpat-a-secret-token"
+REMOTE = RemoteRepository(name="shop", url="https://git.example.com/team/shop.git")
+
+words = among(
+    ("Fix ", "the ", "\x1e", "\x1f", "\n", "\t", "<ann@example.com>", "@", "Ann ", "author ", "summary ", "\r"), most=8
+)
+fields = words.map(lambda word: word.replace("\0", "").encode("utf-8", "replace")) | st.binary(max_size=20).map(
+    lambda data: data.replace(b"\0", b"")
+)
+shas = st.text("0123456789abcdef", min_size=40, max_size=40)
+times = st.integers(-(2**70), 2**70).map(str) | st.sampled_from(["", "9" * 5000, "-1", "1e9", "²"])
+commits = st.tuples(shas, fields, times, fields)
+
+
+@given(st.lists(commits, max_size=5))
+def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes]]) -> None:
+    output = b"\n".join(
+        b"".join(field + b"\0" for field in (sha.encode(), author, at.encode(), subject))
+        for sha, author, at, subject in logged
+    )
+
+    found = in_time(read_log, output)
+
+    assert [each.sha for each in found] == [sha for sha, *_ in logged]
+    assert [each.subject for each in found] == [text(subject)[:500] for *_, subject in logged]
+
+
+@given(st.binary(max_size=300) | words.map(str.encode))
+def test_a_log_that_is_cut_or_damaged_is_read_as_far_as_it_goes(output: bytes) -> None:
+    assert len(in_time(read_log, output)) <= output.count(b"\0") // 4
+
+
+@given(
+    st.binary(max_size=200)
+    | st.builds(
+        lambda sha, author, at, subject: (
+            f"{sha} 1 1 1\n".encode()
+            + b"author "
+            + author
+            + b"\ncommitter-time "
+            + at.encode()
+            + b"\nsummary "
+            + subject
+        ),
+        shas,
+        fields,
+        times,
+        fields,
+    )
+)
+def test_blame_is_read_or_nothing(output: bytes) -> None:
+    found = in_time(read_blame, output)
+
+    assert found is None or (found.sha and 0 <= found.committed_at < 10**18)
+
+
+@given(words)
+def test_no_address_of_a_person_is_kept(name: str) -> None:
+    bare = in_time(person, name)
+
+    assert bare
+    assert "@" not in bare
+    assert "<" not in bare or bare == NOBODY
+
+
+@given(
+    among(
+        (
+            "fatal: ",
+            "https://ann:pw@git.example.com/x",
+            TOKEN,
+            "could not resolve host",
+            "returned error: 503",
+            "\n",
+            "remote: ",
+            "Permission denied",
+            "couldn't find remote ref",
+            "\x1b[31m",
+            "does not exist",
+            "warning: redirecting to ",
+        ),
+    )
+)
+def test_a_complaint_of_git_becomes_a_sentence_without_credentials(complaint: str) -> None:
+    said = str(in_time(complaint_error, REMOTE, complaint))
+
+    assert "shop" in said
+    assert "ann:pw@" not in said
+    assert "\x1b" not in said
+
+
+@given(st.binary(max_size=100))
+def test_bytes_of_git_become_text(data: bytes) -> None:
+    assert text(data).encode("utf-8") is not None

@@ -1,0 +1,281 @@
+"""Files of a repository: their bytes, their names, what they hold, and what they say of each other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexer.attributes import Attributes, Marks, attributes_above
+from indexer.chunker import LONG_LINE_CUT, parse_file
+from indexer.decoding import decode
+from indexer.errors import BadPattern
+from indexer.globs import compiled
+from indexer.grep import grep
+from indexer.languages import language_of
+from indexer.rules import Selection, content_verdict, path_verdict
+from indexer.secrets import redact
+from indexer.tokens import identifier_parts, identifier_tokens, path_tokens, plain_words, question_tokens, tokenize
+from tests.fuzz.texts import among, in_time
+
+paths = among(
+    (
+        "src/",
+        "../",
+        "./",
+        "/",
+        "a",
+        ".py",
+        ".env",
+        "vendor/",
+        ".gitattributes",
+        "*",
+        "Makefile",
+        ".min.js",
+        "README",
+        "é",
+        " ",
+    ),
+    most=6,
+)
+code = among(
+    (
+        "def ",
+        "class ",
+        "function ",
+        "fn ",
+        "func ",
+        "public ",
+        "static ",
+        "struct ",
+        "impl ",
+        "namespace ",
+        "template<",
+        "import a\n",
+        "from a import b\n",
+        "#include <a.h>\n",
+        "package a\n",
+        "name",
+        "Name",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "<",
+        ">",
+        ":",
+        ";",
+        ",",
+        "=",
+        "=>",
+        "->",
+        "::",
+        ".",
+        "\n",
+        "\n    ",
+        "\n\n",
+        "\t",
+        '"',
+        "'",
+        "`",
+        '"""',
+        "/*",
+        "*/",
+        "//",
+        "#",
+        "--",
+        "#!/bin/sh\n",
+        "end\n",
+        "do\n",
+        "return ",
+        "if ",
+        "else ",
+        "@decorator\n",
+        "<?php\n",
+        "$x",
+        "/** First. */\n",
+        "# Title\n",
+        "===\n",
+        "```\n",
+    ),
+    most=60,
+)
+SUFFIXES = (
+    ".py .js .ts .tsx .go .rs .java .kt .scala .c .h .cpp .cs .rb .php .swift .lua .sh .hs .ex .zig .md .rst .txt .json"
+).split()
+
+
+@given(
+    st.binary(max_size=300)
+    | code.map(lambda text: text.encode("utf-8", "replace"))
+    | code.map(lambda text: text.encode("utf-16"))
+)
+def test_bytes_become_text_that_can_be_stored_or_nothing(data: bytes) -> None:
+    text = in_time(decode, data)
+
+    if text is not None:
+        assert text.encode("utf-8").decode("utf-8") == text
+        assert "\0" not in text
+        assert "\r\n" not in text
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(code)
+@settings(max_examples=max(5, settings().max_examples // 12), suppress_health_check=[HealthCheck.too_slow])
+def test_a_file_becomes_chunks_that_hold_every_line_once(suffix: str, text: str) -> None:
+    text = text.replace("\r\n", "\n").replace("\0", "")
+    parsed = in_time(parse_file, f"src/file{suffix}", text)
+    lines = text.split("\n")
+
+    ends = [0]
+    for chunk in parsed.chunks:
+        assert ends[-1] < chunk.start_line <= chunk.end_line <= len(lines)
+        whole = "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
+        assert chunk.text in {whole, whole[:LONG_LINE_CUT]}
+        ends.append(chunk.end_line)
+    held = {line for chunk in parsed.chunks for line in range(chunk.start_line, chunk.end_line + 1)}
+    assert [line for number, line in enumerate(lines, 1) if line.strip() and number not in held] == []
+    for symbol in parsed.symbols:
+        assert 1 <= symbol.start_line <= symbol.end_line <= len(lines)
+
+
+globs = among(
+    ("*", "**/", "/**", "?", "[", "]", "[!a]", "[a-z]", "\\", "!", "#", "a", "/", ".py", "{", "}", "(", "+", "^", "-"),
+    most=8,
+)
+attributes = among(
+    (
+        "*.py ",
+        "linguist-generated",
+        "-linguist-generated",
+        "linguist-vendored=false",
+        "=true",
+        " ",
+        "\n",
+        "#",
+        '"',
+        "[attr]x",
+        "!",
+    ),
+    most=12,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([".gitattributes", "a/.gitattributes"]), st.lists(st.tuples(globs, attributes), max_size=5)
+    ),
+    paths,
+)
+def test_attributes_of_a_repository_say_something_or_nothing(
+    files: dict[str, list[tuple[str, str]]], path: str
+) -> None:
+    texts = {name: "\n".join(f"{glob} {said}" for glob, said in lines) for name, lines in files.items()}
+    marks = in_time(lambda: Attributes(texts).of(path))
+
+    assert isinstance(marks, Marks)
+    assert all(name.endswith(b".gitattributes") for name in attributes_above([path.encode("utf-8", "replace")]))
+
+
+@given(st.lists(globs, max_size=4), paths)
+def test_a_glob_is_refused_or_matches_in_time(written: list[str], path: str) -> None:
+    try:
+        in_time(compiled, written)
+    except BadPattern:
+        return
+    assert isinstance(in_time(Selection(include=written).admits, path), bool)
+
+
+@given(paths, st.binary(max_size=100) | code.map(str.encode), st.integers(0, 10**9))
+def test_a_file_is_indexed_or_there_is_a_reason(path: str, data: bytes, size: int) -> None:
+    for reason in (in_time(path_verdict, path, size), in_time(content_verdict, path, data)):
+        assert reason is None or reason
+    assert in_time(language_of, path, data.decode("latin-1"))
+
+
+secrets = among(
+    (
+        "password = ",
+        "dbPassword: ",
+        "api_key=",
+        '"',
+        "'",
+        "hunter2Hunter2",
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_" + "a1B2" * 9,
+        "Bearer ",
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "-----END RSA PRIVATE KEY-----",
+        "https://ann:s3cretpw@host/x",
+        "\n",
+        " ",
+        ";",
+        "export ",
+        "<password>",
+        "</password>",
+        "xoxb-1234567890-abcdefghij",
+        "=",
+        ":",
+        "{",
+        "}",
+        ",",
+    )
+)
+
+
+@given(secrets)
+def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
+    masked = in_time(redact, text)
+
+    assert masked.count("\n") == text.count("\n")
+    assert in_time(redact, masked).count("\n") == text.count("\n")
+    assert "AKIAIOSFODNN7EXAMPLE" not in masked or "AKIAIOSFODNN7EXAMPLE" in text
+
+
+@given(
+    among(
+        (
+            "a",
+            "(",
+            ")",
+            "[",
+            "]",
+            "{2}",
+            "{1000}",
+            "*",
+            "+",
+            "?",
+            "|",
+            "^",
+            "$",
+            "\\b",
+            "\\1",
+            "(?i)",
+            "(?=",
+            "\\C",
+            ".",
+            "\n",
+        ),
+        most=10,
+    ),
+    st.lists(st.tuples(paths, code | st.text(st.characters(), max_size=20)), max_size=3),
+)
+def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, texts: list[tuple[str, str]]) -> None:
+    try:
+        found = in_time(grep, texts, pattern, limit=20)
+    except BadPattern:
+        return
+    assert len(found.lines) <= 20
+    by_path = dict(texts)
+    for match in found.lines:
+        assert 1 <= match.location.start_line <= max(text.count("\n") for path, text in texts if path in by_path) + 1
+        assert "\n" not in match.text
+
+
+@given(code | paths)
+def test_text_becomes_words(text: str) -> None:
+    for words in (tokenize(text), path_tokens(text), question_tokens(text), plain_words(text), identifier_parts(text)):
+        assert all(words) or not words
+    assert isinstance(in_time(identifier_tokens, text), tuple)

@@ -1,0 +1,82 @@
+"""What the fuzz targets are fed: pieces of the real grammars among noise; and a bound on the time that they take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from hypothesis import strategies as st
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SECONDS = 2.0  # of the processor, for texts of a few thousand characters: a hang is noticed, a busy machine is not
+
+# What breaks readers of text: controls, marks of direction, joiners, capitals that grow, other digits, other spaces.
+ODD = (
+    "\0",
+    "\x1b[31m",
+    "\x1c",
+    "\x1e",
+    "\x85",
+    "\u2028",
+    "\u202e",
+    "\u200b",
+    "\u200d",
+    "\ufeff",
+    "\ufffd",
+    "İ",
+    "ß",
+    "ﬁ",
+    "٣",
+    "²",
+    "𝟜",
+    "e\u0301",
+    "👩\u200d👩\u200d👧",
+    "\U000e0041",
+    "\t",
+    "\r",
+    "\r\n",
+    "\n",
+    "\n\n",
+    " ",
+    "\u3000",
+)
+
+noise = st.text(max_size=6) | st.sampled_from(ODD)
+# Halves of characters come out of JSON, and nowhere else.
+halves = st.characters(categories=["Cs"])
+
+
+def among(pieces: Sequence[str], *, most: int = 30) -> st.SearchStrategy[str]:
+    """Texts of which most parts are pieces of a grammar; now and then one part is said very often."""
+    part = st.sampled_from(list(pieces)) | st.sampled_from(list(pieces)) | noise
+    often = st.builds(lambda piece, times: piece * times, part, st.sampled_from([1, 1, 1, 1, 2, 3, 40]))
+    return st.lists(often, max_size=most).map("".join)
+
+
+def json_values(names: Sequence[str], texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """Any JSON, in which the names of the real fields are likely, with values of all types."""
+    plain = st.none() | st.booleans() | st.integers() | st.floats() | texts | texts
+    return st.recursive(
+        plain,
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(names)) | noise, inner, max_size=6)
+        ),
+        max_leaves=12,
+    )
+
+
+def objects(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects in which each field may be missing."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def in_time(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call, and see that it took no more of the processor than reading a text may."""
+    began = time.thread_time()
+    result = call(*args, **kwargs)
+    took = time.thread_time() - began
+    assert took < SECONDS, f"{getattr(call, '__name__', call)} took {took:.1f} s"
+    return result

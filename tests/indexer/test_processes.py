@@ -1,0 +1,164 @@
+"""Starting programs: what of the environment they get, where they begin, and where they are looked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from indexer.processes import find_program, select_environment, start_git_async
+from indexer.remotes.clone import Clone
+from indexer.remotes.configured import RemoteRepository
+from indexer.repository import Repository
+from tests.fakes.repositories import GitRepo
+
+SECRETS = {
+    "SLACK_BOT_TOKEN": "xoxb-secret-1",
+    "SLACK_APP_TOKEN": "xapp-secret-2",
+    "SLACK_SIGNING_SECRET": "secret-3",
+    "DISCORD_BOT_TOKEN": "secret-4",
+    "GOOGLE_API_KEY": "secret-5",
+    "OPENAI_API_KEY": "secret-6",
+    "AWS_SECRET_ACCESS_KEY": "secret-7",
+    "CITEBOT_GITHUB_TOKEN": "secret-8",
+    "GIT_CONFIG_PARAMETERS": "'http.extraHeader=secret-9'",
+}
+ALLOWED = {
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "XDG_CONFIG_HOME",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS",
+    "SSH_ASKPASS_REQUIRE", "GIT_OPTIONAL_LOCKS", "GIT_NO_LAZY_FETCH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
+    "GIT_ALLOW_PROTOCOL", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+}  # fmt: skip
+ADDED_BY_OTHERS = {"PWD", "SHLVL", "_", "OLDPWD"}
+
+# Stands before a program on the PATH: notes the environment and the folder it got, then becomes that program.
+SPY = """#!{python} -I
+import json, os, sys
+with open({log!r}, "a") as log:
+    print(json.dumps([sys.argv, dict(os.environ), os.getcwd()]), file=log)
+{then}
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What every git and ssh was given, in an environment full of secrets."""
+    log, folder = tmp_path / "log", tmp_path / "bin"
+    folder.mkdir()
+    git = f'os.execv({shutil.which("git")!r}, ["git", *sys.argv[1:]])'
+    ssh = 'os.execv("/bin/sh", ["sh", "-c", sys.argv[-1]])'
+    for name, then in (("git", git), ("ssh", ssh)):
+        (folder / name).write_text(SPY.format(python=sys.executable, log=str(log), then=then))
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    return log
+
+
+def given(log: Path) -> list[tuple[list[str], dict[str, str], str]]:
+    return [tuple(json.loads(line)) for line in log.read_text().splitlines()]
+
+
+def assert_harmless(log: Path) -> None:
+    for line, environment, folder in given(log):
+        others = set(environment) - ALLOWED - ADDED_BY_OTHERS
+        # Git tells the ssh that it starts some more of itself.
+        harmless = ("LC_", "GIT_SSL_") if Path(line[0]).name == "git" else ("LC_", "GIT_")
+        assert [name for name in others if not name.startswith(harmless) and not name.lower().endswith("_proxy")] == []
+        assert not [value for value in SECRETS.values() if value in json.dumps([line, environment])]
+        assert folder != str(Path.cwd()), line
+
+
+def test_git_in_a_repository_gets_no_secret(repository: GitRepo, log: Path) -> None:
+    with Repository.open(repository.root) as opened:
+        sha = opened.commit().sha
+        assert [entry.path for entry in opened.files(sha).entries] == ["a.py"]
+        list(opened.blobs([opened.files(sha).entries[0].blob]))
+
+    assert len(given(log)) > 5
+    assert_harmless(log)
+    assert {folder for _, _, folder in given(log)} == {"/"}
+
+
+async def test_git_and_ssh_get_no_secret_when_a_repository_is_fetched(
+    repository: GitRepo, log: Path, tmp_path: Path
+) -> None:
+    clone = Clone(RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home")
+
+    tip = await clone.newest()
+
+    assert {Path(line[0]).name for line, _, _ in given(log)} == {"git", "ssh"}
+    assert_harmless(log)
+    assert tip.commit == repository.sha()
+
+
+@pytest.mark.parametrize("path", ["", ".", ":{}", ".:{}", "{}:", "bin:{}"])
+async def test_no_program_of_the_current_folder_is_run(
+    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for place in ("", "bin"):
+        for name in ("git", "env", "ssh"):
+            program = tmp_path / "here" / place / name
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+            program.chmod(0o755)
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", path.format(os.environ["PATH"]))
+
+    with Repository.open(repository.root) as opened:
+        opened.commit()
+    process = await start_git_async(["--version"])
+    await process.communicate()
+
+    assert process.returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_gitpython_starts_nothing_by_being_imported(repository: GitRepo, log: Path) -> None:
+    program = "import pathlib, sys, indexer.repository as r; r.Repository.open(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-P", "-c", program, str(repository.root)], check=True, timeout=30)
+
+    assert ["version"] not in [line[1:] for line, _, _ in given(log)]
+    assert_harmless(log)
+
+
+def test_what_a_program_may_know_is_a_list_of_names() -> None:
+    variables = SECRETS | {
+        "HOME": "/home/ann",
+        "LC_TIME": "de_DE",
+        "https_proxy": "http://proxy:3128",
+        "SSH_AUTH_SOCK": "/run/agent",
+        "LD_PRELOAD": "evil.so",
+        "PYTHONPATH": ".",
+        "GIT_SSH": "evil",
+    }
+
+    assert select_environment(variables) == {"PATH": os.defpath, "HOME": "/home/ann", "LC_TIME": "de_DE"}
+    assert select_environment(variables, network=True) == {
+        "PATH": os.defpath,
+        "HOME": "/home/ann",
+        "LC_TIME": "de_DE",
+        "https_proxy": "http://proxy:3128",
+        "SSH_AUTH_SOCK": "/run/agent",
+    }
+
+
+def test_a_program_that_is_nowhere_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    with pytest.raises(FileNotFoundError, match="git"):
+        find_program("git")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepo:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("a.py", "def a():\n    return 1\n")
+    repository.commit()
+    return repository
