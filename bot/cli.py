@@ -302,10 +302,10 @@ def _look_up(
 
 def _check(globs: Sequence[str]) -> None:
     from indexer.errors import BadPattern
-    from indexer.globs import compiled
+    from indexer.globs import compile_globs
 
     try:
-        compiled(globs)
+        compile_globs(globs)
     except BadPattern as error:
         raise click.UsageError(str(error)) from error
 

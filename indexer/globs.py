@@ -1,4 +1,4 @@
-"""Globs that people write, in the language of `.gitignore`."""
+"""Globs that people and models write, in the language of `.gitignore`: all of them are compiled here."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from indexer.errors import BadPattern
 _LONGEST = 1_000  # characters
 
 
-def compiled(globs: Sequence[str]) -> GitIgnoreSpec:
-    """Compile globs; `BadPattern` names the first that is none."""
+def compile_globs(globs: Sequence[str]) -> GitIgnoreSpec:
+    """Compile globs; `BadPattern` names the first that cannot be read."""
     for glob in globs:
         _try(glob)
     try:
@@ -26,10 +26,12 @@ def compiled(globs: Sequence[str]) -> GitIgnoreSpec:
 
 def _try(glob: str) -> None:
     if len(glob) > _LONGEST:
-        raise BadPattern(f"{glob[:40]!r}... is no valid glob: it is longer than {_LONGEST} characters.")
+        raise BadPattern(f"{glob[:40]!r}... cannot be read as a glob: it is longer than {_LONGEST} characters.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # a `[` within brackets, which a later Python reads otherwise
             GitIgnoreSpec.from_lines([glob])
     except (ValueError, FutureWarning, re.error, re2.error) as error:  # pathspec lets those of its engines through
-        raise BadPattern(f"{glob!r} is no valid glob. Write it as in .gitignore, such as **/*.sql or docs/.") from error
+        raise BadPattern(
+            f"{glob!r} cannot be read as a glob. Write it as in .gitignore, such as **/*.sql or docs/."
+        ) from error

@@ -59,7 +59,7 @@ def _compiled(pattern: str) -> Any:
     except (re2.error, UnicodeEncodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise BadPattern(
-            f"That is no pattern of RE2: {reason}. Look-around and back-references do not exist."
+            f"That pattern cannot be read as one of RE2: {reason}. Look-around and back-references do not exist."
         ) from error
 
 

@@ -102,7 +102,7 @@ class IndexReader:
     async def search(
         self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
     ) -> Sequence[Hit]:
-        """Rank chunks for the query, best first; `filters` apply before ranking."""
+        """Rank chunks for the query, best first; `filters` apply before ranking, and may raise `BadPattern`."""
         return await asyncio.to_thread(self.search_now, query, limit=limit, filters=filters, mode=mode)
 
     def search_now(
@@ -117,8 +117,8 @@ class IndexReader:
         """Search in this thread, with another recipe if one is given; `search` is the same in another thread."""
         if not self._snapshot.chunks.ids.size:
             return []
-        cosines = None if mode == "lexical" else self._cosines(query)
         mask = self._mask(filters) if filters is not None else None
+        cosines = None if mode == "lexical" else self._cosines(query)
         ranked = rank(self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe)
         return [self._hit(ordinal, score) for ordinal, score in ranked]
 
@@ -156,9 +156,9 @@ class IndexReader:
         return chunk_mask(self._snapshot, allowed)
 
     def _matched(self, patterns: Sequence[str]) -> list[bool]:
-        from pathspec import GitIgnoreSpec
+        from indexer.globs import compile_globs  # pathspec takes its time to import
 
-        spec = GitIgnoreSpec.from_lines(patterns)
+        spec = compile_globs(patterns)
         return [spec.match_file(path) for path in self._snapshot.files.paths]
 
     def _hit(self, ordinal: int, score: float) -> Hit:

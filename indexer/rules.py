@@ -10,7 +10,7 @@ from typing import Literal
 
 from indexer.attributes import UNMARKED, Marks
 from indexer.decoding import is_lfs_pointer, looks_binary
-from indexer.globs import compiled
+from indexer.globs import compile_globs
 from indexer.secrets import redact
 
 Reason = Literal[
@@ -110,8 +110,8 @@ class Selection:
     """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
-        self._include = compiled(include) if include else None
-        self._exclude = compiled(exclude) if exclude else None
+        self._include = compile_globs(include) if include else None
+        self._exclude = compile_globs(exclude) if exclude else None
 
     def admits(self, path: str) -> bool:
         """Tell whether the operator wants a file."""

@@ -53,6 +53,7 @@ HOMES = {
         "indexer/secrets/",
         "agent/guard/",
     ),
+    "pathspec": ("indexer/globs.py",),
     "PIL": ("agent/diagrams/picture.py",),
     "platformdirs": ("bot/settings.py",),
     "prometheus_client": ("bot/metrics.py", "bot/run_metrics.py"),

@@ -281,7 +281,7 @@ def test_a_repository_without_its_head_is_answered_from_the_earlier_index(citebo
 def test_globs_that_are_none_are_named(citebot: Citebot, repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITEBOT_EXCLUDE", "*.sql,!")
 
-    assert "'!' is no valid glob. Write it as in .gitignore" in ask(citebot, repo.root).complaint
+    assert "'!' cannot be read as a glob. Write it as in .gitignore" in ask(citebot, repo.root).complaint
 
 
 # The data folder

@@ -262,7 +262,7 @@ LEFT_OUT: dict[str, str] = {
     "indexer.references.find_references": PARSES,
     "indexer.symbols.make_symbols": PARSES,
     "indexer.embeddings.open_embedder": "it is given the operator's choice of a model",
-    "indexer.globs.compiled": "the operator's globs are compiled one by one when citebot starts",
+    "indexer.globs.compile_globs": "globs are compiled one by one, those of more than 1,000 characters not at all",
     "indexer.langchain_providers.build": OF_PORTS,
     "indexer.patterns.compile_pattern": "the patterns are ours",
     "indexer.packing.unpack": "it unpacks what pack() made",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agent.ports import CodeSearch
 from agent.state import RetrievalRequest
-from indexer.errors import IndexerError
+from indexer.errors import BadPattern, IndexerError
 from indexer.models import Filters, Hit, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
@@ -59,6 +59,9 @@ async def _in_some_mode(
     for mode in MODES:
         try:
             return await code.search(query, limit=limit, filters=filters, mode=mode), tuple(failures)
+        except BadPattern as error:  # the filter of a model, which no other mode reads otherwise
+            log.warning("a filter is left out: %s", error)
+            return (), (str(error),)
         except IndexerError as error:
             log.warning("the %s search failed, trying the next mode: %s", mode, error)
             failures.append(str(error))

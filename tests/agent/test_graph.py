@@ -285,6 +285,24 @@ async def test_another_question_gives_up_what_was_waiting(saver: SafeSaver) -> N
     assert late.route != "paused"
 
 
+@pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "[[a]"])
+async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(saver: SafeSaver, glob: str) -> None:
+    search = {"query": "orders paid bank busy", "patterns": ["*.py", glob], "source_types": ["code"]}
+    script: Script = {"router": [{"route": "retrieve", "requests": [search]}], "*": [{"verdict": "accept"}]}
+    library = FakeLibrary(code := FakeCode(SHOP))
+    agent = Agent(library, saver, redact, models=ScriptedModels(ScriptedModel({**script, "synthesis": [WRITTEN]})))
+    events = await events_of(agent, QUESTION)
+
+    (metadata,) = (
+        event.payload["changes"]["retrieval_metadata"]
+        for event in events
+        if event.kind == "step_end" and event.payload["node"] == "retrieval"
+    )
+    assert events[-1].payload["answer"].citations
+    assert [filters.patterns for _, _, filters in code.searches] == [("*.py", glob), ()]
+    assert [failure for failure in metadata["failures"] if f"{glob!r} cannot be read" in failure]
+
+
 async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSaver) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "orders paid PaymentSession"}'}]

@@ -182,6 +182,14 @@ async def test_calls_and_their_ends_are_told(deps: Deps, told: Told) -> None:
     assert told.events[2][0] == "evidence"
 
 
+@pytest.mark.parametrize("pattern", ["[z-a]", "\\", "*", "(?!x)"])
+async def test_a_pattern_that_cannot_be_read_is_said_to_be_none(deps: Deps, pattern: str) -> None:
+    outcome = await call(deps, "grep", pattern=pattern)
+
+    assert not outcome.ok
+    assert "That pattern cannot be read" in outcome.text
+
+
 # The web
 
 

@@ -7,10 +7,10 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 
 from indexer.contents import counted_folders
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
+from indexer.globs import compile_globs
 from indexer.grep import grep
 from indexer.models import (
     CallSite,
@@ -215,11 +215,10 @@ def _holds(location: Location, line: int) -> bool:
 
 
 def _passes(path: str, filters: Filters) -> bool:
-    patterns = [pattern.lstrip("/") for pattern in filters.patterns]
     return (
         (not filters.source_types or _source_type(path) in filters.source_types)
         and (not filters.folders or any(path.startswith(f"{folder}/") for folder in filters.folders))
-        and (not patterns or any(fnmatch(path, pattern) for pattern in patterns))
+        and (not filters.patterns or compile_globs(filters.patterns).match_file(path))
     )
 
 

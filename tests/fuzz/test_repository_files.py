@@ -10,7 +10,7 @@ from indexer.attributes import Attributes, Marks, attributes_above
 from indexer.chunker import LONG_LINE_CUT, parse_file
 from indexer.decoding import decode
 from indexer.errors import BadPattern
-from indexer.globs import compiled
+from indexer.globs import compile_globs
 from indexer.grep import grep
 from indexer.languages import language_of
 from indexer.rules import Selection, content_verdict, path_verdict
@@ -182,7 +182,7 @@ def test_attributes_of_a_repository_say_something_or_nothing(
 @given(st.lists(globs, max_size=4), paths)
 def test_a_glob_is_refused_or_matches_in_time(written: list[str], path: str) -> None:
     try:
-        in_time(compiled, written)
+        in_time(compile_globs, written)
     except BadPattern:
         return
     assert isinstance(in_time(Selection(include=written).admits, path), bool)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.errors import EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
+from indexer.errors import BadPattern, EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
 from indexer.folders import folder_at, index_folders, remove_index
 from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
@@ -205,6 +205,15 @@ async def test_filters_apply_before_ranking(repository: GitRepo, tmp_path: Path)
         for written in ("/queries/", "./queries", "queries/report.sql"):
             assert await found(Filters(folders=(written,))) == {"queries/report.sql"}
         assert await found(Filters(folders=(".",))) == await found(Filters()) > {"queries/report.sql"}
+
+
+@pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "x" * 1_001, "\ud800"])
+async def test_a_search_refuses_a_glob_that_cannot_be_read(repository: GitRepo, tmp_path: Path, glob: str) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        reader = await index.pin()
+        with pytest.raises(BadPattern, match="cannot be read"):
+            await reader.search("events", filters=Filters(patterns=("*.md", glob)))
 
 
 async def test_include_and_exclude_globs_decide_what_is_indexed(repository: GitRepo, tmp_path: Path) -> None:
