@@ -42,8 +42,22 @@ _GIT = {
     "SSH_ASKPASS_REQUIRE": "never",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",  # counts more than what a repository allows itself
 }
+# And what reaches a host by ssh: nobody is there to answer a prompt.
+_GIT_BY_NETWORK = {
+    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=3",
+    "GIT_SSH_VARIANT": "ssh",
+}
+# Whatever a repository's configuration could name to be run is off; and no fetching of what a partial clone left out.
+_GIT_CONFIG = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=",
+    "core.sshCommand=false", "core.alternateRefsCommand=", "credential.helper=", "diff.external=",
+    "diff.relative=false", "log.showSignature=false", "protocol.allow=never",
+)  # fmt: skip
+_GIT_OPTIONS = (
+    "--no-pager", "--no-replace-objects", "--literal-pathspecs",
+    *(word for setting in _GIT_CONFIG for word in ("-c", setting)),
+)  # fmt: skip
 _READ_AT_ONCE = 1 << 16
 _FOLDER = os.sep  # always there, and nobody but root can put anything into it
 
@@ -56,6 +70,16 @@ def select_environment(variables: Mapping[str, str], *, network: bool = False) -
         if folders := os.pathsep.join(filter(os.path.isabs, variables[name].split(os.pathsep))):
             chosen[name] = folders
     return {"PATH": os.defpath} | chosen
+
+
+def _git_environment(protocols: str = "") -> dict[str, str]:
+    """What every git is given; one that may speak some protocols, joined by colons, also what leads to other machines.
+
+    The variable that allows them counts more than what a repository allows itself.
+    """
+    by_network = _GIT_BY_NETWORK if protocols else {}
+    inherited = select_environment(os.environ, network=bool(protocols))
+    return inherited | _GIT | by_network | {"GIT_ALLOW_PROTOCOL": protocols}
 
 
 def find_program(name: str) -> str:
@@ -82,26 +106,29 @@ def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subpr
 
 
 def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:
-    """Start git in a repository of this machine, through GitPython."""
+    """Start git in a repository of this machine, through GitPython; it reaches no other machine."""
     # GitPython can add variables to the environment but not take any away; `env` can, before git begins.
     program = find_program("git")
-    pairs = [f"{name}={value}" for name, value in (select_environment(os.environ) | _GIT).items()]
+    pairs = [f"{name}={value}" for name, value in _git_environment().items()]
     return _load_gitpython().execute(
-        [find_program("env"), "-i", *pairs, program, *arguments], istream=subprocess.PIPE, as_process=True
+        [find_program("env"), "-i", *pairs, program, *_GIT_OPTIONS, *arguments],
+        istream=subprocess.PIPE,
+        as_process=True,
     )
 
 
 async def start_git_async(
-    arguments: Sequence[str], *, variables: Mapping[str, str] | None = None, pass_fds: Sequence[int] = ()
+    arguments: Sequence[str], *, protocols: str = "", pass_fds: Sequence[int] = ()
 ) -> asyncio.subprocess.Process:
-    """Start git to talk to other machines, in a session of its own; `variables` are added to what it inherits."""
+    """Start git in a session of its own; it talks to other machines by the `protocols`, joined by colons, alone."""
     return await asyncio.create_subprocess_exec(
         find_program("git"),
+        *_GIT_OPTIONS,
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=select_environment(os.environ, network=True) | _GIT | dict(variables or {}),
+        env=_git_environment(protocols),
         cwd=_FOLDER,
         pass_fds=pass_fds,
         start_new_session=True,

@@ -28,12 +28,6 @@ from indexer.tree import Changes, Listing, Omission, TreeEntry, TreeItem, read_t
 
 __all__ = ["Changes", "Listing", "Repository", "TreeEntry"]
 
-# Whatever a repository's configuration could name to be run; and no fetching of objects that a partial clone left out.
-_SAFE_CONFIG = (
-    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "diff.external=",
-    "log.showSignature=false", "protocol.allow=never", "credential.helper=", "core.sshCommand=false",
-    "diff.relative=false",
-)  # fmt: skip
 SHALLOW = (
     "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
     "`depth` out of citebot.toml."
@@ -256,10 +250,8 @@ class _GitCommand:
 
     def start(self, *arguments: str) -> Any:
         """Start a command that is spoken with through pipes."""
-        config = [word for setting in _SAFE_CONFIG for word in ("-c", setting)]
-        options = ["--no-pager", "--no-replace-objects", "--literal-pathspecs"]
         try:
-            return start_git([*options, *config, *self._options, *arguments])
+            return start_git([*self._options, *arguments])
         except OSError as error:
             raise RepositoryError(
                 f"git cannot be started in {shown(self.git_dir)}: {error}. Install git, and try again."

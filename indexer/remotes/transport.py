@@ -18,12 +18,11 @@ from indexer.errors import RepositoryError
 from indexer.processes import start_git_async
 from indexer.remotes.configured import RemoteRepository
 
-_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+# Of writing and of hosts; what every git is held to is added where it is started.
 _CONFIG = (
-    "credential.helper=", "credential.useHttpPath=false", "core.askPass=", f"core.hooksPath={os.devnull}",
-    "core.fsmonitor=false", "core.sharedRepository=umask", "core.alternateRefsCommand=",
-    "fetch.recurseSubmodules=false", "http.followRedirects=initial", "http.saveCookies=false",
-    "http.emptyAuth=false", "gc.autoDetach=false", "maintenance.autoDetach=false", "transfer.bundleURI=false",
+    "credential.useHttpPath=false", "core.sharedRepository=umask", "fetch.recurseSubmodules=false",
+    "http.followRedirects=initial", "http.saveCookies=false", "http.emptyAuth=false",
+    "gc.autoDetach=false", "maintenance.autoDetach=false", "transfer.bundleURI=false",
 )  # fmt: skip
 # A redirect may lead to what is as safe, or safer, and nowhere else.
 _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "file"}
@@ -83,13 +82,9 @@ class Transport:
         )
 
     async def _start(self, arguments: list[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
-        variables = {
-            "GIT_SSH_COMMAND": _SSH,
-            "GIT_SSH_VARIANT": "ssh",
-            "GIT_ALLOW_PROTOCOL": _PROTOCOLS[self._remote.address.scheme],
-        }
+        protocols = _PROTOCOLS[self._remote.address.scheme]
         try:
-            return await start_git_async(arguments, variables=variables, pass_fds=descriptors)
+            return await start_git_async(arguments, protocols=protocols, pass_fds=descriptors)
         except OSError as error:
             raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
 
@@ -122,7 +117,7 @@ class Transport:
     def _line(self, arguments: Sequence[str], token: tuple[int, ...]) -> list[str]:
         settings = (*_CONFIG, *self._limit_config(), *(self._helper(each) for each in token))
         config = [word for setting in settings for word in ("-c", setting)]
-        return ["--no-pager", "--no-replace-objects", f"--git-dir={self._git_dir}", *config, *arguments]
+        return [f"--git-dir={self._git_dir}", *config, *arguments]
 
     def _limit_config(self) -> tuple[str, ...]:
         return ("http.lowSpeedLimit=100", f"http.lowSpeedTime={self._limits.stalling}")

@@ -98,6 +98,44 @@ async def test_git_and_ssh_get_no_secret_when_a_repository_is_fetched(
     assert tip.commit == repository.sha()
 
 
+async def test_every_git_is_held_to_the_same_policy(
+    repository: GitRepo, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What differs is the way to a host: which protocols, which ssh, whom to trust, and the credentials for it."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or "SSL" in name or "CURL" in name]:
+        monkeypatch.delenv(name)
+    for name in ("TZ", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "https_proxy", "GIT_SSL_CAINFO", "GIT_SSH", "GIT_EDITOR"):
+        monkeypatch.setenv(name, "/there")
+
+    with Repository.open(repository.root) as opened:
+        opened.history.log(opened.commit().sha, "a.py", limit=1)
+    local = given(log)
+    await Clone(RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home").newest()
+    remote = [each for each in given(log)[len(local) :] if Path(each[0][0]).name == "git"]
+    await (await start_git_async(["--version"])).communicate()
+    alone = given(log)[-1:]
+
+    policies = [policy_of(line) for line, _, _ in local + remote + alone]
+    settings = policies[0][1]
+    assert {"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass=", "credential.helper="} <= set(settings)
+    for options, found in policies:
+        assert options == policies[0][0]
+        assert found[: len(settings)] == settings
+    to_a_host = {"GIT_ALLOW_PROTOCOL", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "SSH_AUTH_SOCK", "https_proxy"}
+    for environment, added in (
+        *((environment, set()) for _, environment, _ in local + alone),
+        *((environment, to_a_host | {"GIT_SSL_CAINFO"}) for _, environment, _ in remote),
+    ):
+        differing = dict(environment.items() ^ local[0][1].items()).keys() - ADDED_BY_OTHERS
+        assert differing == added
+
+
+def policy_of(line: list[str]) -> tuple[list[str], list[str]]:
+    """The options that a git was given before its settings, and the settings, in order."""
+    first = line.index("-c") if "-c" in line else len(line)
+    return line[1:first], [value for word, value in zip(line[first:], line[first + 1 :], strict=False) if word == "-c"]
+
+
 @pytest.mark.parametrize("path", ["", ".", ":{}", ".:{}", "{}:", "bin:{}"])
 async def test_no_program_of_the_current_folder_is_run(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
