@@ -7,6 +7,7 @@ import dataclasses
 import logging
 from pathlib import Path
 
+import discord.client
 import pytest
 from discord.gateway import DiscordWebSocket
 
@@ -23,6 +24,33 @@ def test_no_pause_is_longer_than_a_minute() -> None:
     pauses = Pauses()
 
     assert all(0 <= pauses.delay() <= LONGEST_PAUSE for _ in range(1_000))
+
+
+async def test_a_connection_changes_nothing_in_the_library_for_others(tmp_path: Path) -> None:
+    before = dict(vars(discord.client))
+    filters = list(logging.getLogger("discord.client").filters)
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        during = dict(vars(discord.client))
+        assert logging.getLogger("discord.client").filters == filters
+        await world.end()
+
+    assert {name for name in before.keys() | during.keys() if before.get(name) is not during.get(name)} == set()
+
+
+async def test_a_connection_that_is_lost_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        await world.begin()
+        fake.drop()
+        await fake.connected()
+        await world.end()
+
+        assert len(fake.gateway.sessions) == 1
 
 
 @pytest.mark.parametrize(("stray", "seconds"), [(False, 40.0), (True, 60.0)], ids=["by Discord", "by Cloudflare"])

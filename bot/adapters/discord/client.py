@@ -11,10 +11,11 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import discord
 import yarl
-from discord.gateway import DiscordWebSocket
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 from discord.state import ConnectionState
 
+from bot.adapters.discord.connection import AWAY_ERRORS, Pauses
 from bot.adapters.discord.counter import Counter
 from bot.adapters.discord.front import Front
 from bot.adapters.redirects import refuse_redirects
@@ -23,6 +24,7 @@ from bot.observing import CountLoss, ignore_loss
 P = ParamSpec("P")
 
 LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
+HANDSHAKE = 60.0  # seconds in which a connection to the gateway has to be made
 ESSENTIAL = frozenset({"READY", "RESUMED"})  # a session that begins with less is none
 LAST_MOMENT = 2.0  # seconds in which what was heard can still be stored; the next process looks for what is not
 
@@ -88,6 +90,50 @@ class Client(discord.Client):
             kind, in_full = type(error).__name__, log.isEnabledFor(logging.DEBUG)
             log.warning("an event could not be read, and was skipped: %s (%s)", event, kind, exc_info=in_full)
             self.count_loss("malformed")
+
+    async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002 - there is no other way here
+        """Hear what happens, and come back to where that stopped: as discord.py does, with other pauses and words.
+
+        Raises what keeps it from the first connection, and why the gateway has closed one for good.
+        """
+        pauses = Pauses()
+        way: dict[str, Any] = {"initial": True, "shard_id": self.shard_id}
+        while not self.is_closed():
+            try:
+                self.ws = await asyncio.wait_for(DiscordWebSocket.from_client(self, **way), HANDSHAKE)
+                way["initial"] = False
+                while True:
+                    await self.ws.poll_event()
+            except ReconnectWebSocket as error:
+                self.dispatch("disconnect")
+                way |= self._way_back(error, resume=error.resume)
+                if error.resume:
+                    way["gateway"] = self.ws.gateway
+            except (*AWAY_ERRORS, discord.ConnectionClosed) as error:
+                self.dispatch("disconnect")
+                if self.is_closed():
+                    return
+                await self._accept_end(error)
+                way |= self._way_back(error, resume=True)
+                pause = pauses.delay()
+                away = "the gateway of Discord is away (%s); next try in %.1f seconds"
+                log.warning(away, type(error).__name__, pause)
+                await asyncio.sleep(pause)
+
+    def _way_back(self, error: Exception, *, resume: bool) -> dict[str, Any]:
+        """Say where it stopped; one that has not begun yet cannot be gone on with."""
+        if self.ws is None:
+            raise error
+        return {"sequence": self.ws.sequence, "session": self.ws.session_id, "resume": resume}
+
+    async def _accept_end(self, error: Exception) -> None:
+        """Raise what no other try would change."""
+        if not isinstance(error, discord.ConnectionClosed) or error.code == 1000:
+            return
+        if error.code == 4014:
+            raise discord.PrivilegedIntentsRequired(error.shard_id) from None
+        await self.close()
+        raise error
 
     async def finish(self) -> None:
         """Tell nobody anything more, once what was heard is told; what takes too long is given up."""

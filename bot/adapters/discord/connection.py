@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Literal, TypeVar
 
 import aiohttp
 import discord
-import discord.client
 from discord.backoff import ExponentialBackoff
+from discord.gateway import ReconnectWebSocket
 
 from bot.adapters.discord.refusals import explained
 from bot.clock import Clock
@@ -37,7 +37,7 @@ _CLOSED: Mapping[int, str] = {
     4013: "Discord does not know what citebot asks for (intents). Update citebot.",
     4014: NO_CONTENT,
 }
-_AWAY = (aiohttp.ClientError, TimeoutError, OSError, discord.DiscordServerError, discord.GatewayNotFound)
+AWAY_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, discord.DiscordServerError, discord.GatewayNotFound)
 
 C = TypeVar("C", bound=discord.Client)
 
@@ -50,24 +50,6 @@ class Pauses(ExponentialBackoff[Literal[False]]):
     def delay(self) -> float:
         """Return the seconds until the next try."""
         return min(super().delay(), LONGEST_PAUSE)
-
-
-class Plainly(logging.Filter):
-    """Tells in one line what discord.py tells with a traceback, at each try to come back to the gateway."""
-
-    def __init__(self, client: discord.Client) -> None:
-        super().__init__()
-        self._client = client
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite what is about a try; where there was no connection yet, `stay` tells of it."""
-        if not str(record.msg).startswith("Attempting a reconnect") or not record.exc_info:
-            return True
-        told = type(record.exc_info[1]).__name__, *(record.args if isinstance(record.args, tuple) else ())
-        record.msg, record.args = "the gateway of Discord is away (%s); next try in %.1f seconds", told
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-        record.exc_info = record.exc_text = None
-        return self._client.ws is not None
 
 
 @asynccontextmanager
@@ -88,7 +70,7 @@ async def _log_in(client: discord.Client, token: str) -> None:
         await client.login(token)
     except discord.LoginFailure as error:
         raise SettingsError(BAD_TOKEN) from error
-    except _AWAY as error:
+    except AWAY_ERRORS as error:
         raise Unreachable(AWAY.format(type(error).__name__)) from error
     except discord.RateLimited as error:
         raise RateLimited(error.retry_after) from error
@@ -104,8 +86,7 @@ async def stay(client: discord.Client, clock: Clock) -> None:
     try:
         while True:
             began = clock.now()
-            with _manners(client):
-                away = await _connected(client)
+            away = await _connected(client)
             if clock.now() - began > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             log.warning("the gateway of Discord cannot be reached (%s); next try in %g seconds", away, pause)
@@ -116,7 +97,7 @@ async def stay(client: discord.Client, clock: Clock) -> None:
 
 
 async def _connected(client: discord.Client) -> str:
-    """Stay as long as discord.py can; return what keeps it from connecting."""
+    """Stay as long as the client can; return what keeps it from connecting."""
     try:
         await client.connect()
     except discord.PrivilegedIntentsRequired as error:
@@ -124,31 +105,15 @@ async def _connected(client: discord.Client) -> str:
     except discord.ConnectionClosed as error:
         said = f"Discord has closed the connection for good (code {error.code})."
         raise SettingsError(_CLOSED.get(error.code, said)) from error
-    except _AWAY as error:
+    except (*AWAY_ERRORS, ReconnectWebSocket) as error:
         return type(error).__name__
     except Exception as error:
-        # Where the first connection fails, discord.py looks for the state of one that never was.
-        if isinstance(error, AttributeError) and client.ws is None and error.__context__ is not None:
-            return type(error.__context__).__name__
         # Nothing says what it raises over a frame that is none, be it no JSON or not packed as it should be.
         log.exception("a frame of Discord could not be read; the connection is made anew")
         client.dispatch("disconnect")
         await _leave(client, code=4000)
         return type(error).__name__
     return "it was closed"
-
-
-@contextmanager
-def _manners(client: discord.Client) -> Iterator[None]:
-    """Let discord.py wait and log as is good for an operator; it knows one way for all clients."""
-    library, plainly, pauses = logging.getLogger(discord.client.__name__), Plainly(client), "ExponentialBackoff"
-    library.addFilter(plainly)
-    setattr(discord.client, pauses, Pauses)
-    try:
-        yield
-    finally:
-        setattr(discord.client, pauses, ExponentialBackoff)
-        library.removeFilter(plainly)
 
 
 async def _leave(client: discord.Client, *, code: int = 1000) -> None:
