@@ -12,18 +12,6 @@ from bot.markdown.showing import link_target, one_line, place
 from bot.messages import Button, ButtonAction, Content
 
 LONGEST_STATUS = 140
-# What a tool does, with the argument that says with what.
-_DOING: Mapping[str, tuple[str, str]] = {
-    "search_codebase": ("Searching", "query"),
-    "read_file": ("Reading", "file_path"),
-    "list_directory": ("Listing", "path"),
-    "find_symbol": ("Looking up", "name"),
-    "get_callers": ("Looking up callers of", "function_name"),
-    "get_callees": ("Looking up what is called by", "function_name"),
-    "grep": ("Searching for", "pattern"),
-    "file_history": ("Reading the history of", "path"),
-    "web_search": ("Searching the web for", "query"),
-}
 
 
 class Draft:
@@ -86,10 +74,8 @@ class Draft:
         self._status = _status(str(payload["stage"]))
 
     def _tooled(self, payload: Mapping[str, Any]) -> None:
-        tool, args = str(payload["tool"]), payload.get("args") or {}
-        doing, argument = _DOING.get(tool, ("Using", ""))
-        what = one_line(str(args.get(argument, ""))).replace("`", "") or tool
-        self._status = _status(f"{doing} `{what[: LONGEST_STATUS - 40]}`")
+        what = one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
+        self._status = _status(f"{payload['label']} `{what[: LONGEST_STATUS - 40]}`")
 
     def _grown(self, payload: Mapping[str, Any]) -> None:
         self._text += str(payload["text"])

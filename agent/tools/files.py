@@ -34,6 +34,8 @@ class ReadFile(Tool[ReadArguments]):
     name = "read_file"
     description = "Read up to 200 lines of a file."
     arguments = ReadArguments
+    label = "Reading"
+    argument_shown = "file_path"
     only_reads = True
 
     async def run(self, args: ReadArguments, deps: Deps) -> Evidence:
@@ -60,6 +62,8 @@ class ListDirectory(Tool[ListArguments]):
     name = "list_directory"
     description = "List the files and folders in a folder."
     arguments = ListArguments
+    label = "Listing"
+    argument_shown = "path"
     only_reads = True
 
     async def run(self, args: ListArguments, deps: Deps) -> Evidence:

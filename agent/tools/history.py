@@ -29,6 +29,8 @@ class FileHistory(Tool[HistoryArguments]):
     name = "file_history"
     description = "List the commits that changed a file, and the commit that last changed one of its lines."
     arguments = HistoryArguments
+    label = "Reading the history of"
+    argument_shown = "path"
     only_reads = True
 
     async def run(self, args: HistoryArguments, deps: Deps) -> Evidence:

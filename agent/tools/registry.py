@@ -67,7 +67,8 @@ class ToolRegistry:
             return _refused(f"There is no tool {name[:80]!r}. The tools are: {', '.join(self._names(deps))}.")
         if tool.needs_approval and name not in approved:
             return _refused(f"{name} needs the approval of the person who asked.")
-        deps.emit("tool_start", tool=name, args=_shown(args, deps))
+        shown = _shown(args, deps)
+        deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=shown.get(tool.argument_shown, ""))
         outcome = await self._outcome(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
         if outcome.refs:

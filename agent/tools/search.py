@@ -30,6 +30,8 @@ class SearchCodebase(Tool[SearchArguments]):
         "Search the code, tests and documents by meaning and by words; returns the best places with their text."
     )
     arguments = SearchArguments
+    label = "Searching"
+    argument_shown = "query"
     only_reads = True
 
     async def run(self, args: SearchArguments, deps: Deps) -> Evidence:
@@ -59,6 +61,8 @@ class Grep(Tool[GrepArguments]):
     name = "grep"
     description = "Find lines that match a regular expression (RE2, case-sensitive; (?i) ignores case)."
     arguments = GrepArguments
+    label = "Searching for"
+    argument_shown = "pattern"
     only_reads = True
 
     async def run(self, args: GrepArguments, deps: Deps) -> Evidence:

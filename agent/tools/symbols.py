@@ -31,6 +31,8 @@ class FindSymbol(Tool[NameArguments]):
     name = "find_symbol"
     description = "Find where a function, method, class or constant is defined; returns its source."
     arguments = NameArguments
+    label = "Looking up"
+    argument_shown = "name"
     only_reads = True
 
     async def run(self, args: NameArguments, deps: Deps) -> Evidence:
@@ -65,6 +67,8 @@ class GetCallers(Tool[FunctionArguments]):
     name = "get_callers"
     description = "List the places that call a function, method or class."
     arguments = FunctionArguments
+    label = "Looking up callers of"
+    argument_shown = "function_name"
     only_reads = True
 
     async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:
@@ -78,6 +82,8 @@ class GetCallees(Tool[FunctionArguments]):
     name = "get_callees"
     description = "List what a function or method calls."
     arguments = FunctionArguments
+    label = "Looking up what is called by"
+    argument_shown = "function_name"
     only_reads = True
 
     async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:

@@ -28,6 +28,8 @@ class Tool(ABC, Generic[Arguments]):
     name: ClassVar[str]
     description: ClassVar[str]
     arguments: type[Arguments]
+    label: ClassVar[str] = "Using"  # what it does, as people read it while it does it ...
+    argument_shown: ClassVar[str] = ""  # ... and the argument that says with what; none shows the tool's name
     needs_approval: ClassVar[bool] = False
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 

@@ -30,6 +30,8 @@ class WebSearchTool(Tool[WebArguments]):
     name = WEB_SEARCH
     description = "Search the public web, for what the repository cannot tell. Only words of the question may be used."
     arguments = WebArguments
+    label = "Searching the web for"
+    argument_shown = "query"
     needs_approval = True
 
     def is_available(self, deps: Deps) -> bool:

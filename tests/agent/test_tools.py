@@ -177,9 +177,29 @@ async def test_the_same_call_at_the_same_commit_is_made_once(deps: Deps, code: F
 async def test_calls_and_their_ends_are_told(deps: Deps, told: Told) -> None:
     await call(deps, "grep", pattern="MAX_RETRIES")
 
-    assert told.events[0] == ("tool_start", {"tool": "grep", "args": {"pattern": "MAX_RETRIES"}})
+    said = {"args": {"pattern": "MAX_RETRIES"}, "label": "Searching for", "shown": "MAX_RETRIES"}
+    assert told.events[0] == ("tool_start", {"tool": "grep", **said})
     assert told.events[1] == ("tool_end", {"tool": "grep", "ok": True, "found": 4})
     assert told.events[2][0] == "evidence"
+
+
+def test_each_tool_says_what_it_does_and_with_which_of_its_arguments() -> None:
+    for tool in standard_tools()._tools.values():
+        assert tool.label != Tool.label
+        assert tool.argument_shown in tool.arguments.model_fields
+
+
+async def test_a_tool_that_says_nothing_of_itself_is_told_by_its_name(deps: Deps, told: Told) -> None:
+    await ToolRegistry([Weather()]).call("weather", {"town": "Paris", "key": SECRET}, deps)
+
+    assert (told.events[0][1]["label"], told.events[0][1]["shown"]) == ("Using", "")
+
+
+async def test_a_secret_in_the_argument_shown_is_masked(deps: Deps, told: Told) -> None:
+    await call(deps, "grep", pattern=f"x{SECRET}" + "y" * 5000)
+
+    assert told.events[0][1]["shown"].startswith("x[REDACTED:password]y")
+    assert len(told.events[0][1]["shown"]) == 200
 
 
 @pytest.mark.parametrize("pattern", ["[z-a]", "\\", "*", "(?!x)"])

@@ -22,10 +22,10 @@ def test_stages_and_tools_are_told_by_name() -> None:
     growing.take(event("step_start", node="retrieval", stage="Looking up `send`"))
     assert growing.growing().status == "Looking up `send` …"
 
-    growing.take(event("tool_start", tool="read_file", args={"file_path": "indexer/search.py"}))
-    assert growing.growing().status == "Reading `indexer/search.py` …"
+    growing.take(event("tool_start", tool="tide", args={}, label="Looking at the tide of", shown="Brest"))
+    assert growing.growing().status == "Looking at the tide of `Brest` …"
 
-    growing.take(event("tool_start", tool="odd_tool", args={}))
+    growing.take(event("tool_start", tool="odd_tool", args={}, label="Using", shown=""))
     assert growing.growing().status == "Using `odd_tool` …"
 
 

@@ -39,9 +39,9 @@ class ToolUser(FakeAnswerer):
     ) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread, repository))
         yield event("step_start", node="tool_executor", stage="Looking it up")
-        yield event("tool_start", tool="search_codebase", args={"query": "parse_date"})
+        yield event("tool_start", tool="search_codebase", args={}, label="Searching", shown="parse_date")
         await self.steps[0].wait()
-        yield event("tool_start", tool="read_file", args={"file_path": "indexer/search.py"})
+        yield event("tool_start", tool="read_file", args={}, label="Reading", shown="indexer/search.py")
         await self.steps[1].wait()
         yield event("token", text="Events are sent ")
         await self.steps[2].wait()
