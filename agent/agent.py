@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,14 +20,13 @@ from agent.evidence_store import EvidenceStore
 from agent.guard.masked import MaskedValues
 from agent.journal import Journal, Run
 from agent.limits import APPROVAL_CALLS
-from agent.outcomes import STOPPED, asking, exchange, settled, unanswered
+from agent.outcomes import STOPPED, asking, settled, unanswered
 from agent.ports import (
     Answer,
     Classifier,
     CodeLibrary,
     CodeSearch,
     Deps,
-    Exchange,
     ModelSource,
     Redactor,
     ToolMenu,
@@ -151,15 +150,6 @@ class Agent:
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_SECONDS)
         return True
-
-    async def unfinished(self) -> Sequence[Run]:
-        """Return the runs that a process left when it ended, oldest first; `resume` takes them up."""
-        return [run for run in await self._journal.unfinished() if run.id not in self._running]
-
-    async def history(self, thread: str) -> tuple[Exchange, ...]:
-        """Return the turns of a conversation that are remembered, oldest first; none for an unknown thread."""
-        state = await self._turns.state(thread)
-        return tuple(exchange(turn) for turn in state.get("conversation_history", []))
 
     async def forget(self, thread: str) -> None:
         """Delete everything that is remembered of a conversation, after the turn under way."""

@@ -123,10 +123,6 @@ class Journal:
         """Return a run."""
         return next(iter(await self._runs("id = ?", run_id)), None)
 
-    async def unfinished(self) -> Sequence[Run]:
-        """Return the runs that were broken off, or are under way, oldest first."""
-        return await self._runs("status = ?", "running")
-
     async def _runs(self, condition: str, *values: Any) -> list[Run]:
         rows = await self._database.rows(
             f"SELECT {_COLUMNS} FROM agent_executions WHERE {condition} ORDER BY started_at",  # noqa: S608 - constants

@@ -1,4 +1,4 @@
-"""What a turn came to, as the values that the world sees: answers and exchanges."""
+"""What a turn came to, as the values that the world sees: answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.answers.markdown import code_span
-from agent.ports import Answer, Citation, CodeSearch, Exchange
-from agent.state import AgentState, CitationRef, Turn, no_metadata, route_of, where
+from agent.ports import Answer, Citation, CodeSearch
+from agent.state import AgentState, CitationRef, no_metadata, route_of, where
 
 STOPPED = "Stopped, as you asked."
 _MAX_SHOWN = 12
@@ -26,7 +26,6 @@ def settled(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
         model=state.get("answer_model") or None,
         seconds=seconds,
         searched=tuple(state.get("retrieval_metadata", no_metadata())["searched"]),
-        blocked=state.get("is_blocked", False),
     )
 
 
@@ -53,18 +52,6 @@ def asking(request: Mapping[str, Any]) -> str:
     calls = int(request.get("model_calls", 0))
     cost = f" It may take up to {calls} calls of the language model." if calls else ""
     return "\n".join([f"This needs your approval.{cost}", "", *listed, "", "Reply `approve` or `abort`."])
-
-
-def exchange(turn: Turn) -> Exchange:
-    """Return a turn as it is remembered."""
-    return Exchange(
-        question=turn["question"],
-        answer=turn["answer"],
-        citations=tuple(_citation(ref, turn["commit"], None) for ref in turn["citations"]),
-        repository=turn["repository"],
-        commit=turn["commit"],
-        asked_at=turn["asked_at"],
-    )
 
 
 def _citation(ref: CitationRef, commit: str, url: str | None) -> Citation:

@@ -279,16 +279,3 @@ class Answer:
     model: str | None
     seconds: float
     searched: tuple[str, ...] = ()
-    blocked: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Exchange:
-    """One finished turn of a conversation as it is remembered; `asked_at` is in seconds since the epoch."""
-
-    question: str
-    answer: str
-    citations: tuple[Citation, ...]
-    repository: str
-    commit: str
-    asked_at: float

@@ -16,7 +16,7 @@ import psutil
 
 from indexer import vectors as vectors_module
 from indexer.embeddings import EmbeddingInput
-from indexer.static_embedder import Mix, StaticEmbedder
+from indexer.static_embedder import StaticEmbedder
 from indexer.vectors import ChromaVectors, FloatArray
 
 SUFFIXES = {
@@ -79,13 +79,10 @@ def embed(inputs: list[EmbeddingInput]) -> FloatArray:
         for _ in range(200):
             embedder.query(QUESTION)
     embedder.documents(inputs[:1])  # scipy's import is not the embedder's speed
-    mixes: list[Mix] = ["apart", "bag"]
-    for mix in mixes:
-        embedder = StaticEmbedder(mix)
-        cpu = time.process_time()
-        with measured(f"embed all, {mix}"):
-            rows = embedder.documents(inputs)
-        print(f"    {len(inputs) / (time.process_time() - cpu):,.0f} documents a CPU second")
+    cpu = time.process_time()
+    with measured("embed all"):
+        rows = embedder.documents(inputs)
+    print(f"    {len(inputs) / (time.process_time() - cpu):,.0f} documents a CPU second")
     return rows
 
 

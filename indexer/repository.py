@@ -95,10 +95,6 @@ class Repository:
             subject=read_subject(subject),
         )
 
-    def has_commit(self, sha: str) -> bool:
-        """Tell whether a commit is still there."""
-        return self._git.try_run("cat-file", "-e", f"{sha}^{{commit}}") is not None
-
     def commits_between(self, old: str, new: str) -> int | None:
         """Count the commits of `new` that `old` does not have; None if one of them is not there."""
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +20,7 @@ from indexer.tokens import IDENTIFIER, identifier_parts, question_words
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# How the two parts of a chunk become one vector. "bag": one bag of words in which a word of the header counts as
-# often as HEADER_COUNT says. "apart": a unit vector for each part, the header's weighted against the body's.
-Mix = Literal["bag", "apart"]
-HEADER_COUNT = 3.0
-HEADER_WEIGHT = 1.3
+HEADER_COUNT = 3.0  # how often a word of a chunk's header counts in the one bag of words that its vector is made of
 
 MODEL_FOLDER = Path(__file__).parent / "static_model"
 _BATCH = 2048  # inputs at a time: bounds the table of word vectors to some 20 MB
@@ -78,11 +74,9 @@ class WordPieces:
 class StaticEmbedder:
     """Adds up the vectors of the words of a text; the order of the words does not matter."""
 
-    def __init__(self, mix: Mix = "bag", folder: Path = MODEL_FOLDER) -> None:
+    def __init__(self, folder: Path = MODEL_FOLDER) -> None:
         model = json.loads((folder / "model.json").read_text(encoding="utf-8"))["name"]
-        recipe = f"bag{HEADER_COUNT:g}" if mix == "bag" else f"apart{HEADER_WEIGHT:g}"
-        self._name = f"static-{model}-{recipe}"
-        self._mix = mix
+        self._name = f"static-{model}-bag{HEADER_COUNT:g}"
         # Mapped, not read: a question needs a dozen of the 30,000 rows.
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self._scales: FloatArray = np.load(folder / "scales.npy")
@@ -90,7 +84,7 @@ class StaticEmbedder:
 
     @property
     def name(self) -> str:
-        """The model with a fingerprint of its files, and the way in which header and body are mixed."""
+        """The model with a fingerprint of its files, and how often a header's words count."""
         return self._name
 
     @property
@@ -116,9 +110,7 @@ class StaticEmbedder:
         table = self._word_vectors(list(numbers))
         headers: FloatArray = _counts(header_words, len(numbers)) @ table
         bodies: FloatArray = _counts(body_words, len(numbers)) @ table
-        if self._mix == "bag":
-            return unit_rows(np.float32(HEADER_COUNT) * headers + bodies)
-        return unit_rows(np.float32(HEADER_WEIGHT) * unit_rows(headers) + unit_rows(bodies))
+        return unit_rows(np.float32(HEADER_COUNT) * headers + bodies)
 
     def _word_vectors(self, identifiers: Sequence[str]) -> FloatArray:
         """Return a row for each identifier: the sum of the vectors of its pieces."""

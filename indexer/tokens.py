@@ -85,8 +85,3 @@ def question_words(question: str) -> list[str]:
 def question_tokens(question: str) -> list[str]:
     """Tokens of a question without its stop words."""
     return [token for word in question_words(question) for token in identifier_tokens(word)]
-
-
-def plain_words(text: str) -> list[str]:
-    """Every identifier part in lower case, unstemmed: what the static embedder reads."""
-    return [part for identifier in IDENTIFIER.findall(text) for part in identifier_parts(identifier)]

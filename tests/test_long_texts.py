@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from agent.answers.excerpts import Emphasis, best_window
 from agent.answers.exhibits import Exhibit
-from agent.answers.marks import Fences, renumber, replace
+from agent.answers.marks import Fences, replace
 from agent.answers.model_text import MarkMaker
 from agent.guard.leaks import says_masked
 from agent.guard.masked import MaskedValues
@@ -123,7 +123,6 @@ def wrap(function: Callable[..., object], *errors: type[Exception]) -> Call:
 CASES: dict[str, Call] = {
     "agent.guard.leaks.says_masked": lambda text: says_masked(text, masked_values()),
     "agent.answers.excerpts.best_window": lambda text: best_window(text[:20_000].split("\n"), emphasis()),
-    "agent.answers.marks.renumber": lambda text: renumber(text, {1: 2}),
     "agent.answers.marks.replace": lambda text: replace(text, [""] * text.count("[")),
     "agent.llm.failures.translate": lambda text: translate(ValueError(text), "google:m", "GOOGLE_API_KEY"),
     "agent.prompts.synthesis_messages": lambda text: synthesis_messages(text, [exhibit(text)]),
@@ -284,8 +283,6 @@ SECONDS_OF: dict[str, tuple[float, str]] = {
     "agent.answers.claims.read_claim": (0.5, OBJECTS),
     "agent.answers.statements.read_layout": (0.3, OBJECTS),
     "agent.answers.marks.marks": (0.5, OBJECTS),
-    "agent.answers.marks.marks_in": (0.5, OBJECTS),
-    "agent.answers.marks.renumber": (0.5, OBJECTS),
     "agent.answers.marks.replace": (0.5, OBJECTS),
     "agent.answers.model_text.MarkMaker": (0.8, OBJECTS),
     "agent.answers.model_text.inert": (0.8, OBJECTS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.answers.spans import find_outside
@@ -53,11 +53,6 @@ class Fences:
         return opening is not None
 
 
-def marks_in(text: str) -> list[int]:
-    """Return the marks of an answer in order of first appearance."""
-    return list(dict.fromkeys(mark.number for mark in marks(text)))
-
-
 def marks(text: str) -> list[Mark]:
     """Return every mark of an answer, in order."""
     return list(_marks(text))
@@ -70,16 +65,6 @@ def replace(text: str, new: Sequence[str]) -> str:
     def put(found: re.Match[str]) -> str:
         text = next(following)
         return f"{found['space']}{text}" if text else ""
-
-    return _rewrite(text, put)
-
-
-def renumber(text: str, numbers: Mapping[int, int]) -> str:
-    """Give each mark its new number; a mark without one is taken out together with the space before it."""
-
-    def put(found: re.Match[str]) -> str:
-        number = numbers.get(int(found["mark"]))
-        return "" if number is None else f"{found['space']}[{number}]"
 
     return _rewrite(text, put)
 

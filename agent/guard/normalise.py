@@ -61,7 +61,6 @@ _MIXED = re2.compile(r"[a-zA-Z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][a
 _TELLTALE = re2.compile(
     r"(?i)snoitcurtsni|tpmorp|selur|erongi|dragersid|laever|vafgehpgvba|cebzcg|ehyrf|vtaber|qvfertneq|erirny|flfgrz"
 )
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +69,6 @@ class Normalised:
 
     text: str
     forms: tuple[tuple[Disguise, str], ...]
-    has_bidi_controls: bool
-    has_tag_letters: bool
 
 
 def normalise(text: str) -> Normalised:
@@ -85,9 +82,7 @@ def normalise(text: str) -> Normalised:
         forms.append(("tags", tags))
     forms += _disguised(plain, spaced_out=cut)
     forms += _decoded(plain)
-    return Normalised(
-        text=seen, forms=tuple(forms), has_bidi_controls=not _BIDI.isdisjoint(cut), has_tag_letters=bool(tags)
-    )
+    return Normalised(text=seen, forms=tuple(forms))
 
 
 def visible(text: str) -> str:

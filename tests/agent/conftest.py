@@ -14,6 +14,7 @@ from agent.agent import Agent
 from agent.checkpoints import SafeSaver, open_saver
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer, Deps
+from agent.state import Turn
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
@@ -67,6 +68,11 @@ def agent(code: FakeCode, saver: SafeSaver) -> Agent:
 async def events_of(agent: Agent, question: str, thread: str = "t") -> list[AgentEvent]:
     """Put a question and return everything that was told."""
     return [event async for event in agent.ask(question, thread=thread)]
+
+
+async def remembered(agent: Agent, thread: str = "t") -> list[Turn]:
+    """What the next question of a conversation can be about."""
+    return (await agent._turns.state(thread)).get("conversation_history", [])
 
 
 async def answer_to(agent: Agent, question: str, thread: str = "t") -> Answer:

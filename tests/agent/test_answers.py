@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.answers.citations import check
 from agent.answers.markdown import code_span, fenced, printable, quoted_prose
-from agent.answers.marks import marks_in, renumber
+from agent.answers.marks import marks, replace
 from agent.evidence.refs import lines_ref
 from agent.state import CitationRef
 from indexer.models import Location
@@ -78,12 +78,13 @@ async def test_marks_and_list_agree_after_checking(code: FakeCode) -> None:
 
 
 def test_links_and_code_hold_no_marks() -> None:
-    assert marks_in("[1](https://x.example) `[2]` ``a ` [3]`` [4]\n~~~\n[5]\n~~~\n[6]") == [4, 6]
+    text = "[1](https://x.example) `[2]` ``a ` [3]`` [4]\n~~~\n[5]\n~~~\n[6]"
+    assert [mark.number for mark in marks(text)] == [4, 6]
 
 
 @given(st.text(alphabet="[]`~12 a\n(", max_size=80))
-def test_renumbering_by_the_same_numbers_changes_nothing(text: str) -> None:
-    assert renumber(text, {mark: mark for mark in marks_in(text)}) == text
+def test_marks_put_in_their_own_places_change_nothing(text: str) -> None:
+    assert replace(text, [f"[{mark.number}]" for mark in marks(text)]) == text
 
 
 @given(st.text(max_size=120))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.answers.citations import UNVERIFIED, check
 from agent.answers.claims import read_claim
 from agent.answers.exhibits import exhibit
-from agent.answers.marks import marks_in
+from agent.answers.marks import marks
 from agent.answers.model_text import MarkMaker
 from agent.evidence.refs import lines_ref
 from agent.ports import Deps
@@ -37,7 +37,7 @@ async def checked(written: str) -> tuple[str, list[Place]]:
     maker = MarkMaker(shown, redact)
     text = maker.prose(written)
     result = await check(text, maker.citations, [one.ref for one in shown], code, by_model=True)
-    assert marks_in(result.text) == [one["mark"] for one in result.citations]
+    assert list(dict.fromkeys(mark.number for mark in marks(result.text))) == [one["mark"] for one in result.citations]
     return result.text, [(one["path"], one["start_line"], one["end_line"]) for one in result.citations]
 
 

@@ -20,6 +20,7 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.models import Models, open_models
 from agent.ports import Answer
+from tests.agent.conftest import remembered
 from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
 
@@ -115,10 +116,9 @@ class Bench:
         assert await asyncio.to_thread(self.nursery.killed, database, point, whole.question) == -signal.SIGKILL
         async with open_agent(database, self.models) as agent:
             answer = await taken_up(agent, database)
-            history = await agent.history(THREAD)
-            assert await agent.unfinished() == []
+            history = await remembered(agent, THREAD)
         assert (answer.text, answer.citations) == (whole.answer.text, whole.answer.citations)
-        assert [(one.question, one.answer) for one in history] == [(whole.question, answer.text)]
+        assert [(one["question"], one["answer"]) for one in history] == [(whole.question, answer.text)]
         assert rows(database, "SELECT status FROM agent_executions") == [("completed",)]
         assert rows(database, "SELECT * FROM evidence") == []
         assert self.paid() >= whole.calls
@@ -167,9 +167,14 @@ async def small_talk(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> 
 
 async def taken_up(agent: Agent, database: Path) -> Answer:
     """Go on as the next process does; where nothing is unfinished, with what the newest run was left with."""
-    runs = [run.id for run in await agent.unfinished()] or [newest(database)]
+    runs = broken_off(database) or [newest(database)]
     answers = [await end_of(agent.resume(run)) for run in runs]
     return await replied(agent, answers[-1])
+
+
+def broken_off(database: Path) -> list[str]:
+    query = "SELECT id FROM agent_executions WHERE status = 'running' ORDER BY started_at"
+    return [str(run) for (run,) in rows(database, query)]
 
 
 def newest(database: Path) -> str:

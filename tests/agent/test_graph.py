@@ -28,7 +28,7 @@ from agent.tools.registry import ToolRegistry
 from agent.tools.standard import standard_tools
 from agent.tools.tool import Evidence, Tool
 from indexer.models import Location
-from tests.agent.conftest import answer_to, events_of, redact
+from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.agent.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
@@ -123,7 +123,7 @@ async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: 
     assert [(one.path, one.start_line) for one in answer.citations] == [("shop/orders.py", 14)]
     assert answer.model == "scripted:model"
     assert [event.payload["tool"] for event in events if event.kind == "tool_start"] == ["find_symbol"] * 2
-    assert [one.question for one in await agent.history("t")] == [QUESTION]
+    assert [one["question"] for one in await remembered(agent)] == [QUESTION]
 
 
 async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSaver) -> None:
@@ -233,7 +233,7 @@ async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: 
     assert "human_check_required" in [event.kind for event in events]
     assert "session [1]" in answer.text
     assert "orders, please" in str(model.asked[1][1])
-    assert [one.question for one in await agent.history("t")] == [QUESTION]
+    assert [one["question"] for one in await remembered(agent)] == [QUESTION]
     assert [row[0] for row in await saver.rows("SELECT status FROM agent_executions")] == ["completed"]
 
 
@@ -243,7 +243,7 @@ async def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
         events = await events_of(agent, QUESTION)
     async with open_saver(tmp_path / "c.db") as saver:
         agent, _ = agent_with(saver, research("Find pay"))
-        assert await agent.unfinished() == []
+        assert await saver.rows("SELECT status FROM agent_executions") == [("paused",)]
         again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
         done = [event async for event in agent.resume(events[0].run_id, "orders")][-1].payload["answer"]
 
@@ -384,7 +384,7 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
     )
     assert state["messages"] == []
     assert [row[0] for row in await saver.rows("SELECT status FROM agent_executions")] == ["failed"]
-    assert await agent.history("t") == ()
+    assert await remembered(agent) == []
     assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
     assert not await agent.stop(run_id)
 
@@ -421,7 +421,7 @@ async def test_a_finished_run_gives_its_answer_again(saver: SafeSaver) -> None:
         events[-1].payload["answer"].citations,
     )
     assert len(model.asked) == asked
-    assert len(await agent.history("t")) == 1
+    assert len(await remembered(agent)) == 1
 
 
 async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSaver) -> None:
@@ -432,7 +432,7 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
     again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
 
     assert replace(again, seconds=0) == replace(events[-1].payload["answer"], seconds=0)
-    assert len(await agent.history("t")) == 1
+    assert len(await remembered(agent)) == 1
 
 
 async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) -> None:
@@ -444,7 +444,7 @@ async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) ->
     answer = [event async for event in agent.resume("run")][-1].payload["answer"]
 
     assert (answer.route, "Ask me to try again" in answer.text) == ("failed", True)
-    assert await agent.unfinished() == []
+    assert await saver.rows("SELECT status FROM agent_executions") == [("failed",)]
 
 
 async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSaver) -> None:

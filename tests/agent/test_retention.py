@@ -16,7 +16,7 @@ from agent.checkpoints import SafeSaver, open_saver
 from agent.errors import CheckpointDamaged
 from agent.evidence_store import EvidenceStore
 from agent.retention import forget_idle
-from tests.agent.conftest import answer_to
+from tests.agent.conftest import answer_to, remembered
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
@@ -43,8 +43,8 @@ async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: Safe
     assert await forget_idle(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 1
 
     assert await threads_in(saver) == {"young"}
-    assert await agent.history("old") == ()
-    assert len(await agent.history("young")) == 1
+    assert await remembered(agent, "old") == []
+    assert len(await remembered(agent, "young")) == 1
 
 
 async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSaver, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: Saf
     await answer_to(agent, "and who calls it?")
 
     assert await forget_idle(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 0
-    assert len(await agent.history("t")) == 2
+    assert len(await remembered(agent)) == 2
 
 
 async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSaver, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from agent.ports import Deps
 from agent.tools.registry import ToolRegistry
 from agent.tools.standard import standard_tools
 from agent.tools.tool import Evidence, Tool
-from tests.agent.conftest import answer_to, redact
+from tests.agent.conftest import answer_to, redact, remembered
 from tests.agent.test_crashes import QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -127,8 +127,7 @@ async def assert_usable(bench: Bench, events: list[Any]) -> None:
     assert (await bench.agent._turns.state("t"))["messages"] == []
     assert await bench.saver.rows("SELECT status FROM agent_executions") == [("failed",)]
     assert await bench.saver.rows("SELECT * FROM evidence") == []
-    assert await bench.agent.unfinished() == []
-    assert await bench.agent.history("t") == ()
+    assert await remembered(bench.agent) == []
     bench.gemini.script = investigation
     assert (await answer_to(bench.agent, "how are payments sent to the bank?")).citations
 

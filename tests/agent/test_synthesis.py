@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
 from agent.answers.exhibits import Exhibit
-from agent.answers.marks import Fences, marks_in
+from agent.answers.marks import Fences, marks
 from agent.answers.model_text import MarkMaker
 from agent.answers.scribe import LONGEST_ANSWER, Scribe
 from agent.budget import Budget
@@ -292,13 +292,13 @@ def prose_of(text: str) -> str:
 @given(st.lists(st.text(st.sampled_from("ab `[]()E12:-\n<>@!~#.h/"), max_size=12) | st.text(max_size=8), max_size=20))
 def test_any_pieces_stream_into_a_sound_answer(pieces: list[str]) -> None:
     told = Told()
-    marks = MarkMaker([exhibit(1), exhibit(2)], redact)
-    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=told), marks)
+    maker = MarkMaker([exhibit(1), exhibit(2)], redact)
+    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=told), maker)
     for piece in pieces:
         scribe.write(piece)
     text = scribe.finish()
 
     resets = [payload["text"] for kind, payload in told.events if kind == "reset"]
     assert (resets[-1] if resets else told.text()) == text
-    assert set(marks_in(text)) <= {one["mark"] for one in marks.citations}
+    assert {mark.number for mark in marks(text)} <= {one["mark"] for one in maker.citations}
     assert "](" not in prose_of(text)

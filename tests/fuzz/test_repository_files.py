@@ -15,7 +15,7 @@ from indexer.grep import grep
 from indexer.languages import language_of
 from indexer.rules import Selection, content_verdict, path_verdict
 from indexer.secrets import redact
-from indexer.tokens import identifier_parts, identifier_tokens, path_tokens, plain_words, question_tokens, tokenize
+from indexer.tokens import identifier_parts, identifier_tokens, path_tokens, question_tokens, tokenize
 from tests.fuzz.texts import among, in_time
 
 paths = among(
@@ -276,6 +276,6 @@ def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, te
 
 @given(code | paths)
 def test_text_becomes_words(text: str) -> None:
-    for words in (tokenize(text), path_tokens(text), question_tokens(text), plain_words(text), identifier_parts(text)):
+    for words in (tokenize(text), path_tokens(text), question_tokens(text), identifier_parts(text)):
         assert all(words) or not words
     assert isinstance(in_time(identifier_tokens, text), tuple)

@@ -27,7 +27,7 @@ from indexer.embeddings import Embedder, EmbeddingInput, open_embedder
 from indexer.errors import EmbedderError
 from indexer.langchain_embedder import LangChainEmbedder, Patience
 from indexer.static_embedder import MODEL_FOLDER, StaticEmbedder, WordPieces
-from indexer.tokens import plain_words
+from indexer.tokens import IDENTIFIER, identifier_parts
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini
 
 GEMINI = "google_genai:gemini-embedding-001"
@@ -47,13 +47,13 @@ def gemini_embedder(fake: FakeGemini, **patience: float) -> LangChainEmbedder:
     return LangChainEmbedder.from_spec(GEMINI, api_key=SecretStr(KEY), base_url=fake.url, patience=limits)
 
 
-@pytest.fixture(params=["static bag", "static apart", "gemini"])
+@pytest.fixture(params=["static", "gemini"])
 def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
     if request.param == "gemini":
         with running_gemini() as fake:
             yield gemini_embedder(fake)
     else:
-        yield StaticEmbedder("bag" if request.param == "static bag" else "apart")
+        yield StaticEmbedder()
 
 
 def text(body: str, header: str = "") -> EmbeddingInput:
@@ -108,6 +108,10 @@ def test_threads_get_the_vectors_that_one_caller_gets(embedder: Embedder) -> Non
 # --- the static embedder
 
 
+def plain_words(text: str) -> list[str]:
+    return [part for identifier in IDENTIFIER.findall(text) for part in identifier_parts(identifier)]
+
+
 @given(st.text(max_size=40))
 def test_word_pieces_are_those_of_the_tokenizers_library(words: str) -> None:
     pieces = WordPieces(VOCABULARY)
@@ -139,14 +143,6 @@ def test_a_document_is_the_sum_of_its_words_with_the_header_thrice() -> None:
     np.testing.assert_allclose(StaticEmbedder().documents([item])[0], total / np.linalg.norm(total), atol=1e-5)
 
 
-def test_header_and_body_apart_weigh_alike_whatever_their_lengths() -> None:
-    apart = StaticEmbedder("apart")
-    session, cookie = apart.documents([text("session"), text("cookie")])
-    mixed = 1.3 * session + cookie
-    row = apart.documents([text("cookie " * 50, "session")])[0]
-    np.testing.assert_allclose(row, mixed / np.linalg.norm(mixed), atol=1e-5)
-
-
 def test_stop_words_of_a_question_do_not_count() -> None:
     embedder = StaticEmbedder()
     np.testing.assert_array_equal(embedder.query("How does the session expire?"), embedder.query("session expire"))
@@ -157,7 +153,6 @@ def test_the_name_tells_recipes_and_model_files_apart() -> None:
     for name in ("vectors.npy", "scales.npy", "vocabulary.txt"):
         digest.update((MODEL_FOLDER / name).read_bytes())
     assert StaticEmbedder().name == f"static-minilm-256-{digest.hexdigest()[:8]}-bag3"
-    assert StaticEmbedder("apart").name == f"static-minilm-256-{digest.hexdigest()[:8]}-apart1.3"
 
 
 def test_a_question_needs_neither_scipy_nor_langchain() -> None:
@@ -291,7 +286,7 @@ def test_dimensions_are_asked_once_where_they_are_not_chosen() -> None:
 
 
 def test_different_specs_have_different_names(gemini: FakeGemini) -> None:
-    names = [StaticEmbedder().name, StaticEmbedder("apart").name, gemini_embedder(gemini).name, LetterCounts.__name__]
+    names = [StaticEmbedder().name, gemini_embedder(gemini).name, LetterCounts.__name__]
     assert all(one != other for one, other in pairwise(sorted(names)))
     assert gemini_embedder(gemini).name == "google_genai:gemini-embedding-001:256"
 

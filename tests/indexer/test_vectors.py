@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.errors import DamagedVectors, MissingVectors, StorageUnwritable
-from indexer.vectors import BatchSize, ChromaVectors, FloatArray, MemoryVectors, VectorStore
+from indexer.vectors import BatchSize, ChromaVectors, FloatArray, VectorStore
+from tests.fakes.memory_vectors import MemoryVectors
 
 DIMENSIONS = 8
 KEYS = [f"key{number}" for number in range(12)]

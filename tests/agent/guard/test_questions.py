@@ -120,7 +120,7 @@ def test_a_disguise_does_not_help(disguised: str) -> None:
 def test_identifiers_and_flags_are_no_disguise() -> None:
     assert verdict("where is sha256:deadbeefdeadbeefdeadbeefdeadbeef checked?").name == "allow"
     assert verdict("who calls getUserAccountSettingsProvider?").name == "allow"
-    assert not normalise("where is \U0001f3f4\U000e0067\U000e0062\U000e007f shown?").has_tag_letters
+    assert "tags" not in dict(normalise("where is \U0001f3f4\U000e0067\U000e0062\U000e007f shown?").forms)
 
 
 # Any text at all
