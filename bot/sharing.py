@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cachetools import LRUCache
+
 from bot.access import AccessPolicy
 from bot.errors import ChatError, Refused
 from bot.inbox import Entry
@@ -28,14 +30,12 @@ class Sharing:
 
     def __init__(self, access: AccessPolicy) -> None:
         self._access = access
-        self._kept: dict[str, _Shareable] = {}
+        self._kept: LRUCache[str, _Shareable] = LRUCache(MOST)
 
     def keep(self, turn: Turn) -> None:
         """Keep the answer of a turn that has ended, where it shows a button for sharing it."""
         if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
             self._kept[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
-            while len(self._kept) > MOST:
-                del self._kept[next(iter(self._kept))]
 
     async def share(self, entry: Entry, press: Press, platform: ChatPlatform) -> str:
         """Show an answer to everybody in its place, once, if it may be asked about there aloud; say why not."""

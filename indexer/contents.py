@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from threading import Lock
+
+from cachetools import LRUCache
 
 from indexer.calls.graph import CallGraph
 from indexer.catalog import Catalog, FileRow
 from indexer.models import FileEntry, Symbol
-from indexer.recent import Recent
 
 MAX_CHARACTERS = 4_000_000  # of texts
 MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
@@ -66,8 +68,12 @@ class Contents:
         self._generation = generation
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
-        self._files: Recent[str, File] = Recent(MAX_CHARACTERS, lambda file: len(file.text))
-        self._outlines: Recent[str, tuple[Symbol, ...]] = Recent(MAX_SYMBOLS, lambda outline: len(outline) + 1)
+        # What is larger than all that is kept counts as all of it: it is kept alone.
+        self._files: LRUCache[str, File] = LRUCache(MAX_CHARACTERS, lambda file: min(len(file.text), MAX_CHARACTERS))
+        self._outlines: LRUCache[str, tuple[Symbol, ...]] = LRUCache(
+            MAX_SYMBOLS, lambda outline: min(len(outline) + 1, MAX_SYMBOLS)
+        )
+        self._lock = Lock()
 
     def is_of(self, catalog: Catalog, generation: int) -> bool:
         """Whether these are the contents of a generation of a catalog."""
@@ -91,7 +97,8 @@ class Contents:
 
     def known_file(self, path: str) -> File | None:
         """One file, if it was read lately."""
-        return self._files.get(path)
+        with self._lock:
+            return self._files.get(path)
 
     def file(self, path: str) -> File | None:
         """One file; None if the generation has none of that path."""
@@ -100,14 +107,21 @@ class Contents:
         row = self.row(path)
         if row is None:
             return None
-        return self._files.keep(path, _file(row.entry, self._catalog.text(row.blob)))
+        read = _file(row.entry, self._catalog.text(row.blob))
+        with self._lock:
+            self._files[path] = read
+        return read
 
     def known_outline(self, path: str) -> tuple[Symbol, ...] | None:
         """The definitions of one file, if they were read lately."""
-        return self._outlines.get(path)
+        with self._lock:
+            return self._outlines.get(path)
 
     def outline(self, path: str) -> tuple[Symbol, ...]:
         """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
         if (known := self.known_outline(path)) is not None:
             return known
-        return self._outlines.keep(path, tuple(self._catalog.symbols(self._generation, path)))
+        read = tuple(self._catalog.symbols(self._generation, path))
+        with self._lock:
+            self._outlines[path] = read
+        return read

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
-from indexer.recent import Recent
+from cachetools import LRUCache
 
 MAX_CHARACTERS = 2_000_000
 
@@ -14,11 +15,17 @@ class Redaction:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._clean: Recent[str, str] = Recent(MAX_CHARACTERS, len)
+        # A text that is longer than all that is kept counts as all of it: it is kept alone.
+        self._clean: LRUCache[str, str] = LRUCache(MAX_CHARACTERS, lambda text: min(len(text), MAX_CHARACTERS))
+        self._lock = Lock()
 
     def __call__(self, text: str) -> str:
         """Mask every secret in the text."""
-        if self._clean.get(text) is not None:
-            return text
+        with self._lock:
+            if self._clean.get(text) is not None:
+                return text
         masked = self._redact(text)
-        return self._clean.keep(text, text) if masked == text else masked
+        if masked == text:
+            with self._lock:
+                self._clean[text] = text
+        return masked

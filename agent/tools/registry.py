@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from cachetools import LRUCache
 from pydantic import ValidationError
 
 from agent.errors import AgentError
@@ -32,7 +32,7 @@ class ToolRegistry:
         self._tools = {tool.name: tool for tool in tools}
         self._seconds = seconds
         self._offers: dict[str, Mapping[str, Any]] = {}  # made when first asked for: pydantic takes 3 ms for each
-        self._results: OrderedDict[tuple[str, ...], ToolOutcome] = OrderedDict()
+        self._results: LRUCache[tuple[str, ...], ToolOutcome] = LRUCache(MAX_CACHED)
 
     def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
         """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
@@ -85,13 +85,10 @@ class ToolRegistry:
             return _refused(f"The arguments of {tool.name} are wrong: {_complaint(error)}")
         key = (deps.code.repository, deps.code.commit.sha, tool.name, checked.model_dump_json())
         if (known := self._results.get(key)) is not None:
-            self._results.move_to_end(key)
             return known
         outcome = await self._run(tool, checked, deps)
         if outcome.ok and not tool.needs_approval:  # what depends on the person is not for the next one
             self._results[key] = outcome
-            if len(self._results) > MAX_CACHED:
-                self._results.popitem(last=False)
         return outcome
 
     async def _run(self, tool: Tool[Any], args: Any, deps: Deps) -> ToolOutcome:

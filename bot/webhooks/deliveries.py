@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
+
+from cachetools import LRUCache
 
 _MOST = 4_096
 # A delivery keeps its id when a host sends it again.
@@ -24,8 +25,7 @@ class Deliveries:
     """
 
     def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._known: LRUCache[bytes, None] = LRUCache(most)
 
     def is_new(self, headers: Mapping[str, str], body: bytes) -> bool:
         """Tell whether a delivery came for the first time, and remember it; without an id it always did."""
@@ -35,7 +35,4 @@ class Deliveries:
         key = hashlib.sha256(hashlib.sha256(body).digest() + identity.encode("utf-8", "surrogateescape")).digest()
         known = key in self._known
         self._known[key] = None
-        self._known.move_to_end(key)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
         return not known

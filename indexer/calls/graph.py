@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from indexer.calls.inference import Inference
@@ -15,7 +17,6 @@ from indexer.calls.resolution import SUPER, Resolution, resolve
 from indexer.calls.view import CodeView, open_modules
 from indexer.catalog import Catalog
 from indexer.models import CallSite, Definition, Reference
-from indexer.recent import Recent
 
 _MOST_NAMES = 256  # whose definitions are remembered
 _MOST_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
@@ -27,7 +28,8 @@ class CallGraph:
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self._catalog = catalog
         self._generation = generation
-        self._definitions: Recent[str, Sequence[Definition]] = Recent(_MOST_NAMES)
+        self._definitions: LRUCache[str, Sequence[Definition]] = LRUCache(_MOST_NAMES)
+        self._lock = Lock()
 
     @cached_property
     def _modules(self) -> Modules:
@@ -35,14 +37,18 @@ class CallGraph:
 
     def remembered(self, name: str) -> Sequence[Definition] | None:
         """The definitions of a name that was asked for lately; takes no time."""
-        return self._definitions.get(name)
+        with self._lock:
+            return self._definitions.get(name)
 
     def definitions(self, name: str) -> Sequence[Definition]:
         """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
         if (known := self.remembered(name)) is not None:
             return known
         found = tuple(self._found(name))
-        return found if len(found) > _MOST_DEFINITIONS else self._definitions.keep(name, found)
+        if len(found) <= _MOST_DEFINITIONS:
+            with self._lock:
+                self._definitions[name] = found
+        return found
 
     def _found(self, name: str) -> Sequence[Definition]:
         wanted = name.replace("::", ".").replace("#", ".")

@@ -1,38 +1,113 @@
-"""What is kept of what was asked for last."""
+"""What is kept of what was read last: never more than fits, and always the very last one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.recent import Recent
+from indexer import contents
+from indexer.calls import graph
+from indexer.catalog import Catalog
+from indexer.chunker import parse_file
+from indexer.contents import Contents
+from indexer.models import Commit, FileEntry
+from indexer.packing import pack
+from indexer.redaction import Redaction
+
+# Files of 7, 14, 21, 28 and 35 characters, with a definition for every seven of them.
+SOURCES = {f"{name}.py": f"{name} = 1\n\n" * count for count, name in enumerate("abcde", 1)}
+MOST = 28  # characters: the fourth file fills it, the fifth is larger
+paths = st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=12)
 
 
-def test_what_was_used_longest_ago_gives_way() -> None:
-    texts: Recent[str, str] = Recent(6, len)
-    texts.keep("a", "xxx")
-    texts.keep("b", "xxx")
-    assert texts.get("a") == "xxx"
-
-    texts.keep("c", "x")
-
-    assert [texts.get(key) for key in "abc"] == ["xxx", None, "x"]
-
-
-def test_a_value_that_takes_the_place_of_another_weighs_what_it_weighs() -> None:
-    texts: Recent[str, str] = Recent(6, len)
-    texts.keep("a", "xxxxx")
-    texts.keep("a", "x")
-    texts.keep("b", "xxxxx")
-
-    assert [texts.get(key) for key in "ab"] == ["x", "xxxxx"]
+@pytest.fixture(scope="module")
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int]]:
+    catalog = Catalog(tmp_path_factory.mktemp("recent") / "catalog.sqlite")
+    with catalog.writing() as writer:
+        commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
+        number = writer.begin_generation(commit, provenance="p")
+        for path, text in SOURCES.items():
+            parsed = parse_file(path, text)
+            entry = FileEntry(path=path, language=parsed.language, source_type="code", lines=text.count("\n"))
+            file = writer.add_file(number, entry, path, pack(text))
+            writer.add_parsed(file, parsed, [f"{path}:{place}" for place in range(len(parsed.chunks))])
+    yield catalog, number
+    catalog.close()
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcde"), st.text("x", max_size=9))))
-def test_never_more_than_fits_is_kept_and_always_the_last(steps: list[tuple[str, str]]) -> None:
-    texts: Recent[str, str] = Recent(10, len)
-    for key, text in steps:
-        texts.keep(key, text)
-        others = [kept for other in "abcde" if other != key and (kept := texts.get(other)) is not None]
-        assert texts.get(key) == text
-        assert not others or sum(map(len, others)) + len(text) <= 10
+@pytest.fixture(scope="module", autouse=True)
+def _little_is_kept() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contents, "MAX_CHARACTERS", MOST)
+        patch.setattr(contents, "MAX_SYMBOLS", 4)
+        patch.setattr(graph, "_MOST_NAMES", 2)
+        patch.setattr("indexer.redaction.MAX_CHARACTERS", 6)
+        yield
+
+
+@given(paths)
+def test_never_more_text_than_fits_is_kept_and_always_the_last(
+    generation: tuple[Catalog, int], asked: list[str]
+) -> None:
+    read = Contents(*generation)
+    for path in asked:
+        file = read.file(path)
+        kept = {other: known for other in SOURCES if (known := read.known_file(other)) is not None}
+
+        assert file is not None
+        assert kept[path] is file
+        assert len(kept) == 1 or sum(len(each.text) for each in kept.values()) <= MOST
+
+
+@given(paths)
+def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
+    generation: tuple[Catalog, int], asked: list[str]
+) -> None:
+    read = Contents(*generation)
+    for path in asked:
+        outline = read.outline(path)
+        kept = {other: known for other in SOURCES if (known := read.known_outline(other)) is not None}
+
+        assert kept[path] is outline
+        assert len(kept) == 1 or sum(len(each) + 1 for each in kept.values()) <= 4
+
+
+def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int]) -> None:
+    read = Contents(*generation)
+    first = read.file("a.py")
+    read.file("b.py")
+    assert read.file("a.py") is first
+
+    read.file("c.py")
+    assert (read.known_file("a.py"), read.known_file("b.py")) == (first, None)
+
+
+def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int]) -> None:
+    calls = Contents(*generation).graph
+    for name in "abac":
+        calls.definitions(name)
+
+    assert [calls.remembered(name) is not None for name in "abc"] == [True, False, True]
+
+
+def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int]) -> None:
+    read = Contents(*generation)
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(lambda path: (path, read.file(path)), sorted(SOURCES) * 100))
+
+    assert all(file is not None and file.text == SOURCES[path] for path, file in texts)
+
+
+@given(st.lists(st.text("xyz", max_size=9), max_size=12))
+def test_a_text_without_secrets_is_not_gone_through_again_at_once(texts: list[str]) -> None:
+    seen: list[str] = []
+    redact = Redaction(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
+    for text in texts:
+        redact(text)
+        before = len(seen)
+        assert redact(text) == text
+        assert len(seen) == before

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import discord
+from cachetools import LRUCache
 
 from bot.adapters.discord.hearing import Conversations, heard
 from bot.adapters.discord.members import Members
 from bot.adapters.discord.missed import missed, newer
-from bot.adapters.discord.recent import Recent
-from bot.adapters.discord.rooms import DIRECT, PLATFORM, Room, Rooms
+from bot.adapters.discord.rooms import DIRECT, MOST_KNOWN, PLATFORM, Room, Rooms
 from bot.adapters.discord.spots import Spots
 from bot.adapters.discord.writings import asked, roles_of
 from bot.clock import Clock
@@ -45,8 +45,8 @@ class Front:
         self._members = members
         self._conversations = conversations
         self._clock = clock
-        self._edits: Recent[int, float] = Recent()
-        self._direct: Recent[int, None] = Recent(MOST_DIRECT)
+        self._edits: LRUCache[int, float] = LRUCache(MOST_KNOWN)
+        self._direct: LRUCache[int, None] = LRUCache(MOST_DIRECT)
         self._newest = 0  # of the messages heard, as are the two below
         self._lost_after = 0
         self._since = 0
@@ -109,7 +109,7 @@ class Front:
             room = await self._rooms.of(message.channel.id, message.channel)
             question = asked(message, room, self._client.user)
             if room.is_direct:
-                self._direct.put(room.id, None)
+                self._direct[room.id] = None
             if question is not None:
                 self._expect(room, question)
                 await self._conversations.receive(await self._judged(question, room, message.author))
@@ -191,7 +191,7 @@ class Front:
         at = message.edited_at.timestamp()
         if self._edits.get(message.id) == at or self._clock.now() - at > LATE_EDIT:
             return False
-        self._edits.put(message.id, at)
+        self._edits[message.id] = at
         return True
 
     def _order(self, channel: int) -> asyncio.Lock:

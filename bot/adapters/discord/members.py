@@ -6,8 +6,9 @@ import logging
 from collections.abc import Collection, Iterator
 
 import discord
+from cachetools import LRUCache
 
-from bot.adapters.discord.recent import Recent
+from bot.adapters.discord.rooms import MOST_KNOWN
 from bot.adapters.discord.writings import roles_of
 from bot.clock import Clock
 
@@ -24,7 +25,7 @@ class Members:
         self._client = client
         self._clock = clock
         self._servers = frozenset(servers)
-        self._known: Recent[int, tuple[float, bool, tuple[str, ...]]] = Recent()
+        self._known: LRUCache[int, tuple[float, bool, tuple[str, ...]]] = LRUCache(MOST_KNOWN)
 
     def is_inside(self, server: str) -> bool:
         """Whether a server counts as inside."""
@@ -37,7 +38,7 @@ class Members:
             return known[1:]
         found = [member for guild in self._inside() if (member := await self._member(guild, person)) is not None]
         roles = tuple(role for member in found for role in roles_of(member))
-        self._known.put(person, (self._clock.now(), bool(found), roles))
+        self._known[person] = (self._clock.now(), bool(found), roles)
         return bool(found), roles
 
     async def roles_in(self, server: int, person: int) -> tuple[str, ...]:

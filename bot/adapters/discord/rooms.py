@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import discord
+from cachetools import LRUCache
 
-from bot.adapters.discord.recent import Recent
 from bot.adapters.discord.refusals import posting
 from bot.messages import MessageHandle, Place
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct conversations
+MOST_KNOWN = 2_000  # rooms, people, places or edits of which something is remembered
 _THREADED = frozenset({discord.ChannelType.text, discord.ChannelType.news})
 
 
@@ -53,7 +54,7 @@ class Rooms:
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
-        self._asked: Recent[int, Room] = Recent()
+        self._asked: LRUCache[int, Room] = LRUCache(MOST_KNOWN)
 
     async def of(self, number: int, channel: Any = None) -> Room:
         """Return the room with an id; `channel` is what came with an event. Raises `ChatError`s."""
@@ -63,7 +64,7 @@ class Rooms:
         with posting():
             fetched = await self._client.fetch_channel(number)
         found = room_of(fetched) or Room(id=number, workspace=DIRECT, channel=str(number))
-        self._asked.put(number, found)
+        self._asked[number] = found
         return found
 
 

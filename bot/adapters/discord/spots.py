@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import discord
+from cachetools import LRUCache
 
 from bot.adapters.discord.pace import Pace
-from bot.adapters.discord.recent import Recent
 from bot.adapters.discord.refusals import GONE, THREAD_EXISTS, THREADLESS, UNKNOWN_CHANNEL, code_of, posting
+from bot.adapters.discord.rooms import MOST_KNOWN
 from bot.adapters.discord.text import UNNAMED, plain, thread_name
 from bot.errors import PostRefused
 from bot.messages import Place
@@ -37,20 +38,20 @@ class Spots:
         self._client = client
         self._pace = pace
         self._mask = mask
-        self._known: Recent[Place, Spot] = Recent()
-        self._names: Recent[Place, str] = Recent()
-        self._closed: Recent[str, bool] = Recent()
+        self._known: LRUCache[Place, Spot] = LRUCache(MOST_KNOWN)
+        self._names: LRUCache[Place, str] = LRUCache(MOST_KNOWN)
+        self._closed: LRUCache[str, bool] = LRUCache(MOST_KNOWN)
 
     def expect(self, place: Place, question: str) -> None:
         """Note that the thread of a place is to be begun, and after what it is named.
 
         The name outlives the question where that is deleted; a secret in it does not.
         """
-        self._names.put(place, thread_name(self._mask(question)))
+        self._names[place] = thread_name(self._mask(question))
 
     def close(self, thread: str) -> None:
         """Note that a thread was deleted: it is not begun again."""
-        self._closed.put(thread, True)
+        self._closed[thread] = True
 
     async def of(self, place: Place) -> Spot:
         """Return where to write, beginning the thread where that is needed; raises `ChatError`s."""
@@ -59,7 +60,7 @@ class Spots:
         spot = self._known.get(place) or await self._found(place)
         if spot is None:
             spot = await self._begun(place)
-        self._known.put(place, spot)
+        self._known[place] = spot
         return spot
 
     async def existing(self, place: Place) -> int:
@@ -70,7 +71,7 @@ class Spots:
     def below(self, place: Place) -> Spot:
         """Write below the question from now on: its thread takes no messages."""
         spot = Spot(channel=int(place.channel), reply_to=int(place.thread or 0))
-        self._known.put(place, spot)
+        self._known[place] = spot
         return spot
 
     async def _found(self, place: Place) -> Spot | None:
@@ -95,7 +96,7 @@ class Spots:
         """Begin the thread on the question; where that is not to be had, reply to the question."""
         if not self._permits(place):
             return self.below(place)
-        name = self._names.pop(place) or await self._name(place)
+        name = self._names.pop(place, None) or await self._name(place)
         try:
             await self._pace.take()
             with posting():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
@@ -87,7 +87,7 @@ class Front:
         self._conversations = conversations
         self._home = home
         self._event_limit = event_limit
-        self._edits: OrderedDict[str, None] = OrderedDict()
+        self._edits: LRUCache[str, None] = LRUCache(_MOST_EDITS)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_work = 0
         self._idle = asyncio.Event()
@@ -169,8 +169,6 @@ class Front:
             return
         await self._conversations.edited(await self._judged(heard.message))
         self._edits[event] = None
-        while len(self._edits) > _MOST_EDITS:
-            self._edits.popitem(last=False)
 
     async def _press(self, heard: Pressed) -> list[Told]:
         press = heard.press

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Literal
+
+from cachetools import LRUCache
 
 from bot.adapters.slack import refusals
 from bot.adapters.slack.blocks import Block, blocks_of
@@ -56,14 +57,12 @@ class SlackPlatform:
         self._client = calls.client
         self._identity = identity
         self._whispers = whispers
-        self._askers: OrderedDict[Place, tuple[str, str]] = OrderedDict()
+        self._askers: LRUCache[Place, tuple[str, str]] = LRUCache(_REMEMBERED)
         self._attached: set[tuple[str, str]] = set()
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:
         """Note who asked last in a thread: Slack wants to know for whom a stream is."""
         self._askers[place] = user, team
-        while len(self._askers) > _REMEMBERED:
-            self._askers.popitem(last=False)
 
     async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
         """Send a message, marked with the nonce; a file follows it in the thread."""

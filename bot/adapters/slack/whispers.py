@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import aiohttp
+from cachetools import LRUCache
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.adapters.slack.blocks import blocks_of
@@ -49,7 +49,7 @@ class Whispers:
     def __init__(self, calls: Calls, clock: Clock) -> None:
         self._calls = calls
         self._clock = clock
-        self._lines: OrderedDict[tuple[str, str], _Line] = OrderedDict()
+        self._lines: LRUCache[tuple[str, str], _Line] = LRUCache(_KEPT)
 
     def heard(self, channel: str, user: str, url: str) -> None:
         """Remember where answers to a person in a channel go; nowhere but to Slack."""
@@ -57,8 +57,6 @@ class Whispers:
             log.warning("a response URL does not lead to Slack, and is not used")
             return
         self._lines[channel, user] = _Line(url, self._clock.now())
-        while len(self._lines) > _KEPT:
-            self._lines.popitem(last=False)
 
     async def send(self, place: Place | MessageHandle, content: Content) -> None:
         """Show a content to the person of the place."""
