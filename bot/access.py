@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Self
+from typing import Annotated
 
-from bot.errors import Refused, SettingsError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from bot.errors import Refused
 from bot.messages import IncomingMessage, Place
 
 ANYBODY = "*"
 DIRECT = "direct"  # stands for DMs among the channels
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+Names = tuple[Annotated[str, Field(min_length=1)], ...]
+
+
+class Rule(BaseModel):
     """People who may ask about repositories in channels. Names of repositories may hold `*`; `role:` names a group."""
 
-    repositories: tuple[str, ...]
-    channels: tuple[str, ...] = (ANYBODY,)
-    people: tuple[str, ...] = (ANYBODY,)
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    repositories: Annotated[Names, Field(min_length=1)]
+    channels: Names = (ANYBODY,)
+    people: Names = (ANYBODY,)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AccessPolicy:
+class AccessPolicy(BaseModel):
     """The tables `[access]` and `[[access.rules]]` of citebot.toml.
 
     A repository that a rule names is for those whom one of its rules admits, in the channels that the rule admits; all
@@ -32,25 +36,12 @@ class AccessPolicy:
     as `slack:C123`. Channels with people from outside are refused unless they are listed.
     """
 
-    open: bool = True
-    reindex: tuple[str, ...] = ()
-    external_channels: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    @classmethod
-    def read(cls, table: Mapping[str, Any]) -> Self:
-        """Read the table `access`; `SettingsError` lists everything that is wrong with it."""
-        problems: list[str] = []
-        policy = cls(
-            open=_flag(table, "open", problems),
-            reindex=_names(table, "reindex", (), problems),
-            external_channels=_names(table, "external_channels", (), problems),
-            rules=tuple(_rule(number, entry, problems) for number, entry in enumerate(_entries(table, problems), 1)),
-        )
-        problems += _strangers(table, ("open", "reindex", "external_channels", "rules"), "access")
-        if problems:
-            raise SettingsError("\n  ".join(["citebot.toml:", *problems]))
-        return policy
+    open: StrictBool = True
+    reindex: Names = ()
+    external_channels: Names = ()
+    rules: tuple[Rule, ...] = ()
 
     def check_place(self, message: IncomingMessage) -> None:
         """Raise `Refused` where nothing may be answered at all, whatever it is about."""
@@ -116,42 +107,3 @@ def people_of(message: IncomingMessage) -> tuple[str, ...]:
 
 def _listed(allowed: Sequence[str], platform: str, names: Sequence[str]) -> bool:
     return ANYBODY in allowed or any(name in allowed or f"{platform}:{name}" in allowed for name in names if name)
-
-
-def _flag(table: Mapping[str, Any], key: str, problems: list[str]) -> bool:
-    value = table.get(key, True)
-    if not isinstance(value, bool):
-        problems.append(f"access: {key} is true or false.")
-    return value is True
-
-
-def _names(table: Mapping[str, Any], key: str, default: tuple[str, ...], problems: list[str]) -> tuple[str, ...]:
-    value = table.get(key, list(default))
-    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
-        problems.append(f'access: {key} is a list of names, such as ["U123"].')
-        return ()
-    return tuple(value)
-
-
-def _entries(table: Mapping[str, Any], problems: list[str]) -> Sequence[Mapping[str, Any]]:
-    entries = table.get("rules", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        problems.append("access: rules are tables, written [[access.rules]].")
-        return ()
-    return entries
-
-
-def _rule(number: int, entry: Mapping[str, Any], problems: list[str]) -> Rule:
-    problems += _strangers(entry, ("repositories", "channels", "people"), f"rule {number} of access")
-    repositories = _names(entry, "repositories", (), problems)
-    if not repositories:
-        problems.append(f"access: rule {number} names no repositories.")
-    return Rule(
-        repositories=repositories,
-        channels=_names(entry, "channels", (ANYBODY,), problems),
-        people=_names(entry, "people", (ANYBODY,), problems),
-    )
-
-
-def _strangers(table: Mapping[str, Any], known: Sequence[str], name: str) -> list[str]:
-    return [f"{name}: {key} is not a key; it has {', '.join(known)}." for key in table if key not in known]

@@ -19,7 +19,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    SkipValidation,
     ValidationError,
     model_validator,
 )
@@ -32,7 +31,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from bot.access import AccessPolicy
+from bot.access import AccessPolicy, Rule
 from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
 from bot.errors import SettingsError
 
@@ -65,14 +64,6 @@ def _absolute(value: object) -> object:
         raise ValueError(f"the home folder in {value} is not known") from error
 
 
-def _access(value: object) -> object:
-    if isinstance(value, AccessPolicy):
-        return value
-    if not isinstance(value, dict):
-        raise ValueError("it is a table, written [access]")  # noqa: TRY004 - what pydantic takes for a wrong value
-    return AccessPolicy.read(value)
-
-
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -101,6 +92,7 @@ Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
     HTTP: "This is no address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is no address. It has to begin with ws:// or wss://, followed by a host",
+    "bool_type": "This is true or false",
     SHA256: "This is no SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
 }
 
@@ -151,6 +143,14 @@ class GuardTable(BaseModel):
     classifier_ms: int = Field(default=150, ge=10, le=5000)
 
 
+# What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
+_TABLE_OF: Mapping[str, type[BaseModel]] = {
+    "access": AccessPolicy, "rules": Rule, "repositories": RepositoryTable, "prices": Price, "guard": GuardTable,
+}  # fmt: skip
+_SEVERAL = frozenset({"access.rules", "repositories"})  # lists of tables
+_LIST = 'This is a list of texts, such as ["one", "another"]'
+
+
 class Settings(BaseSettings):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
@@ -191,7 +191,7 @@ class Settings(BaseSettings):
     web_port: int = Field(default=8080, ge=0, le=65_535)
     metrics_port: int = Field(default=8081, ge=0, le=65_535)
     metrics_token: SecretStr | None = Field(default=None, min_length=16, validation_alias="CITEBOT_METRICS_TOKEN")
-    access: Annotated[SkipValidation[AccessPolicy], BeforeValidator(_access)] = Field(default_factory=AccessPolicy)
+    access: AccessPolicy = Field(default_factory=AccessPolicy)
     repositories: tuple[RepositoryTable, ...] = ()
     tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
     remark: str = ""
@@ -327,10 +327,25 @@ def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
 
 
 def _say_what_is_wanted(detail: ErrorDetails) -> str:
-    limits = detail.get("ctx", {})
-    if detail["type"] == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
+    limits, kind = detail.get("ctx", {}), detail["type"]
+    if kind == "too_short" and limits.get("field_type") == "Tuple":
+        return "This is empty. It has to name at least one"
+    if kind == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
         return f"This is too short. It has to have at least {limits['min_length']} characters"
-    return _WANTED.get(limits.get("pattern", ""), detail["msg"].removeprefix("Value error, "))
+    if kind in {"model_type", "tuple_type", "extra_forbidden"}:
+        return _say_what_is_written(kind, [part for part in detail["loc"] if isinstance(part, str)])
+    return _WANTED.get(limits.get("pattern", kind), detail["msg"].removeprefix("Value error, "))
+
+
+def _say_what_is_written(kind: str, names: Sequence[str]) -> str:
+    """Say how a table or a list is written, or which keys a table has; `names` lead to what stands there instead."""
+    if kind == "extra_forbidden":
+        table = next((_TABLE_OF[name] for name in reversed(names[:-1]) if name in _TABLE_OF), Settings)
+        return f"This is not a key; the table has {', '.join(table.model_fields)}"
+    path = ".".join(name if name.isidentifier() else f'"{name}"' for name in names)
+    if path in _SEVERAL:
+        return f"These are tables, written [[{path}]]"
+    return f"This is a table, written [{path}]" if kind == "model_type" else _LIST
 
 
 def _place(loc: Sequence[int | str]) -> str:

@@ -11,11 +11,12 @@ from bot.access import AccessPolicy
 from bot.database import open_database
 from bot.errors import Refused, SettingsError
 from bot.messages import IncomingMessage
+from bot.settings import Settings
 from bot.usage import Limits, Usage
 from tests.bot.chat import PLACE, message
 from tests.fakes.clock import FakeClock
 
-RULED = AccessPolicy.read(
+RULED = AccessPolicy.model_validate(
     {
         "reindex": ["ann", "role:maintainers"],
         "external_channels": ["fake:X"],
@@ -57,7 +58,7 @@ def test_rules_decide_about_the_repositories_that_they_name(
 
 
 def test_a_closed_policy_allows_only_what_a_rule_allows() -> None:
-    closed = AccessPolicy.read({"open": False, "rules": [{"repositories": ["shop"]}]})
+    closed = AccessPolicy.model_validate({"open": False, "rules": [{"repositories": ["shop"]}]})
 
     assert closed.visible(message(), ["shop", "other"]) == ("shop",)
 
@@ -95,23 +96,45 @@ def test_nobody_reindexes_where_nobody_is_listed() -> None:
         AccessPolicy().check_reindex(message(), "shop")
 
 
+RULE = '[[access.rules]]\nrepositories = ["a"]\n'
+
+
 @pytest.mark.parametrize(
-    ("table", "complaint"),
+    ("text", "complaint"),
     [
-        ({"open": "yes"}, "open is true or false"),
-        ({"reindex": "ann"}, "reindex is a list"),
-        ({"reindx": []}, "reindx is not a key"),
-        ({"rules": {}}, "written [[access.rules]]"),
-        ({"rules": [{}]}, "rule 1 names no repositories"),
-        ({"rules": [{"repositories": ["a"], "people": [1]}]}, "people is a list"),
-        ({"rules": [{"repositories": ["a"], "users": []}]}, "users is not a key"),
+        ('access = "all"', "access: This is a table, written [access]."),
+        ('[access]\nopen = "yes"', "access open: This is true or false."),
+        ("[access]\nopen = 1", "access open: This is true or false."),
+        ('[access]\nreindex = "ann"', "access reindex: This is a list of texts"),
+        ('[access]\nexternal_channels = [""]', "access external_channels 1: "),
+        ("[access]\nreindx = []", "access reindx: This is not a key; the table has open, reindex"),
+        ("[access.rules]", "access rules: These are tables, written [[access.rules]]."),
+        ("[access]\nrules = [1]", "access rules 1: These are tables, written [[access.rules]]."),
+        ("[[access.rules]]", "access rules 1 repositories: Field required."),
+        ("[[access.rules]]\nrepositories = []", "access rules 1 repositories: This is empty."),
+        ('[[access.rules]]\nrepositories = "a"', "access rules 1 repositories: This is a list of texts"),
+        (f"{RULE}people = [1]", "access rules 1 people 1: "),
+        (f"{RULE}users = []", "access rules 1 users: This is not a key; the table has repositories, channels, people."),
     ],
 )
-def test_a_table_that_cannot_be_read_is_refused_as_a_whole(table: dict[str, Any], complaint: str) -> None:
+def test_a_table_that_cannot_be_read_is_refused_as_a_whole(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "citebot.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as refusal:
-        AccessPolicy.read(table)
+        Settings.load({"CITEBOT_CONFIG": "citebot.toml"}, tmp_path)
 
-    assert complaint in str(refusal.value)
+    assert f"citebot.toml: {complaint}" in str(refusal.value)
+
+
+def test_everything_that_is_wrong_with_access_is_said_at_once(tmp_path: Path) -> None:
+    text = f'[access]\nopen = "yes"\nreindx = []\n{RULE}users = []\n{RULE}people = "ann"\n'
+    (tmp_path / "citebot.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as refusal:
+        Settings.load({"CITEBOT_CONFIG": "citebot.toml"}, tmp_path)
+
+    said = str(refusal.value)
+    assert said.startswith("4 settings are wrong:")
+    wrong = ("open", "reindx", "rules 1 users", "rules 2 people")
+    assert [place for place in wrong if f"access {place}: " not in said] == []
 
 
 async def test_a_person_may_ask_so_often_in_a_minute_and_in_a_day(tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ def test_help_lists_every_command() -> None:
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
-    access = AccessPolicy.read({"reindex": ["ann"], "rules": [{"repositories": ["secret"], "people": ["ann"]}]})
+    access = AccessPolicy.model_validate(
+        {"reindex": ["ann"], "rules": [{"repositories": ["secret"], "people": ["ann"]}]}
+    )
     made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(access=access))
     made.repositories = FakeRepositories("demo", "shop", "secret")
     await made.begin()

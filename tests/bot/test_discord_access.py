@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
 
 
 def rule(world: DiscordWorld, **only: tuple[str, ...]) -> None:
-    policy = AccessPolicy(open=False, rules=(replace(Rule(repositories=("secret",)), **only),))
+    policy = AccessPolicy(open=False, rules=(Rule(repositories=("secret",), **only),))
     world.policy = ChatPolicy(hosts=HOSTS, access=policy)
 
 

@@ -30,7 +30,7 @@ from tests.fakes.parts import FakeIndex
 NAMES = ("shop", "website", "secret", *(f"service-{number}" for number in range(17)))
 POLICY = ChatPolicy(
     hosts=HOSTS,
-    access=AccessPolicy.read({"rules": [{"repositories": ["secret"], "people": ["ann"]}]}),
+    access=AccessPolicy.model_validate({"rules": [{"repositories": ["secret"], "people": ["ann"]}]}),
     signs={
         "website": Sign(page="https://git.example.com/team/site"),
         "service-3": Sign(channels=("fake:OPS",)),
@@ -233,7 +233,7 @@ async def test_a_repository_that_was_closed_to_the_asker_is_not_taken_by_its_but
     chosen = next(each for each in shown(world).buttons if each.label == "secret")
     handle: MessageHandle = list(world.platform.messages.values())[-1].handle
     await world.end()
-    closed = AccessPolicy.read({"rules": [{"repositories": ["secret"], "people": ["bob"]}]})
+    closed = AccessPolicy.model_validate({"rules": [{"repositories": ["secret"], "people": ["bob"]}]})
     world.policy = replace(POLICY, access=closed)
     await world.begin()
     await world.conversations.press(Press(handle=handle, action="choose", author="ann", value=chosen.value))
@@ -301,7 +301,7 @@ async def test_a_forgotten_conversation_is_about_nothing(world: FakeWorld) -> No
 
 
 async def test_with_one_visible_repository_nobody_is_asked(tmp_path: Path) -> None:
-    only_shop = AccessPolicy.read({"open": False, "rules": [{"repositories": ["shop"]}]})
+    only_shop = AccessPolicy.model_validate({"open": False, "rules": [{"repositories": ["shop"]}]})
     world = FakeWorld(tmp_path / "inbox.sqlite", policy=ChatPolicy(access=only_shop))
     world.repositories = FakeRepositories(*NAMES)
     await world.begin()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agent.errors import WebSearchError
 from agent.searxng import SearxngSearch
@@ -98,9 +99,9 @@ def test_toml_is_read_in_time(text: str) -> None:
 )
 def test_rules_of_access_are_understood_or_refused(table: dict[str, Any]) -> None:
     try:
-        policy = in_time(AccessPolicy.read, table)
-    except SettingsError as error:
-        assert str(error).startswith("citebot.toml:")
+        policy = in_time(AccessPolicy.model_validate, table)
+    except ValidationError as error:
+        assert error.error_count() > 0
     else:
         assert set(table) <= {"open", "reindex", "external_channels", "rules"}
         assert policy.open in {True, False}
