@@ -34,7 +34,7 @@ from agent.ports import (
 )
 from agent.research.approval import decision_in
 from agent.tools.standard import standard_tools
-from agent.turns import Reached, Turns, storable
+from agent.turns import Reached, Turns, bound_question
 from indexer.errors import IndexerError
 
 MAX_TRIES = 10  # orderly ends and deaths together; whoever asks may set less, as the inbox does for deaths
@@ -276,7 +276,7 @@ class Agent:
 
     def _take_in(self, text: str) -> str:
         """Return what may be stored of what a person wrote: no secret is, in no table and no checkpoint."""
-        return storable(self._redact(text[:LONGEST_READ]))
+        return bound_question(self._redact(text[:LONGEST_READ]))
 
     def _lock(self, thread: str) -> asyncio.Lock:
         """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from agent.text.storable import make_storable
+
 Result = TypeVar("Result")
 Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
@@ -87,7 +89,7 @@ class ThreadEvidence:
     async def keep(self, key: str, text: str) -> None:
         """Keep a text."""
         await self._database.write(
-            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, _storable(text))
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, make_storable(text))
         )
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
@@ -97,8 +99,3 @@ class ThreadEvidence:
             return {}
         rows = await self._database.rows("SELECT key, text FROM evidence WHERE thread = ?", (self._thread,))
         return {key: text for key, text in rows if key in wanted}
-
-
-def _storable(text: str) -> str:
-    """Drop halves of surrogate pairs, which SQLite does not take."""
-    return text.encode("utf-8", "replace").decode("utf-8")

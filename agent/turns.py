@@ -19,6 +19,7 @@ from agent.journal import Run
 from agent.limits import RECURSION_LIMIT
 from agent.ports import CodeSearch, Deps
 from agent.state import AgentState, fresh_turn
+from agent.text.storable import make_storable
 
 Given = AgentState | Command[Any] | None
 
@@ -140,7 +141,7 @@ def _config(thread: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
 
 
-def storable(question: str) -> str:
-    """Cut to just beyond what the gateway accepts, and drop halves of surrogate pairs, which no store takes."""
+def bound_question(question: str) -> str:
+    """Cut to just beyond what the gateway accepts, in a form that every store takes."""
     fitting = fit(question)
-    return (clip(question) if fitting is None else fitting).encode("utf-8", "replace").decode("utf-8")
+    return make_storable(clip(question) if fitting is None else fitting)

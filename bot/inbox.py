@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.database import Database
 from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place
@@ -258,8 +259,7 @@ def _values(key: MessageKey) -> tuple[str, str, str, str]:
 
 
 def _body(message: IncomingMessage) -> str:
-    # Halves of surrogate pairs cannot be stored; they mean nothing to anybody.
-    clean = dataclasses.replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
+    clean = dataclasses.replace(message, text=make_storable(message.text))
     return json.dumps(dataclasses.asdict(clean))
 
 

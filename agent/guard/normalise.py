@@ -16,6 +16,8 @@ from urllib.parse import unquote
 
 import re2
 
+from agent.text.storable import make_storable
+
 # Everything after this is cut before any pattern looks at it; a compatibility form may be 18 times its source.
 SCAN_LIMIT = 6000
 _MAX_DECODED_SPANS = 8
@@ -73,7 +75,7 @@ class Normalised:
 
 def normalise(text: str) -> Normalised:
     """Strip invisible characters from a text and list the disguises that an order in it could wear."""
-    cut = text[:SCAN_LIMIT].encode("utf-8", "replace").decode("utf-8")
+    cut = make_storable(text[:SCAN_LIMIT])
     tags = tag_letters(cut)
     seen = visible(cut)
     plain = _LONG_RUN.sub(lambda run: run[1] * 4, seen)
@@ -205,7 +207,7 @@ def _longest(spans: Sequence[str]) -> Sequence[str]:
 def unescape(text: str) -> str:
     """Replace percent signs, entities and backslashes that stand for letters by the letters."""
     letters = _BACKSLASHES.sub(lambda code: chr(int(code[1] or code[2], 16)), html.unescape(unquote(text)))
-    return letters.encode("utf-8", "replace").decode("utf-8")
+    return make_storable(letters)
 
 
 def _from_base64(span: str) -> bytes:

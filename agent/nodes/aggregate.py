@@ -9,9 +9,9 @@ from langgraph.runtime import Runtime
 
 from agent.nodes.setup_executor import current_step
 from agent.ports import Deps
-from agent.research.forms import storable
 from agent.research.prompts import evidence_key
 from agent.state import AgentState, Finding, no_messages
+from agent.text.storable import make_storable
 
 LONGEST_SUMMARY = 4000
 NOTHING = "Nothing was found."
@@ -43,7 +43,7 @@ async def _finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
         texts = await deps.evidence.texts(keys)
         summary = "\n---\n".join(texts[key] for key in keys if key in texts)
     return {
-        "summary": storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
+        "summary": make_storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
         "keys": keys,
         "found": found,
     }

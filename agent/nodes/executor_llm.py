@@ -12,9 +12,9 @@ from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
 from agent.nodes.setup_executor import current_step
 from agent.ports import ChatModel, Deps
-from agent.research.forms import storable
 from agent.research.prompts import evidence_key, with_results
 from agent.state import AgentState
+from agent.text.storable import is_storable, make_storable
 
 LONGEST_ANSWER = 20_000
 LONGEST_CALLS = 20_000
@@ -75,20 +75,10 @@ def _bounded(reply: AIMessage) -> AIMessage:
     text = str(reply.text)
     if (
         len(text) <= LONGEST_ANSWER
-        and text == storable(text)
-        and all(_is_storable(call) for call in calls)
+        and is_storable(text)
+        and all(is_storable(call) for call in calls)
         and len(json.dumps(calls, default=str)) <= LONGEST_CALLS
     ):
         return reply
     log.warning("a reply of the model could not be kept and has been cut to its text")
-    return AIMessage(storable(text[:LONGEST_ANSWER]))
-
-
-def _is_storable(value: object, depth: int = 8) -> bool:
-    """Whether checkpoints can hold a value: no numbers beyond 64 bits, no broken text, no deep nesting."""
-    if isinstance(value, str):
-        return value == storable(value)
-    if isinstance(value, int):
-        return abs(value) < 2**53
-    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
-    return depth > 0 and all(_is_storable(each, depth - 1) for each in inner)
+    return AIMessage(make_storable(text[:LONGEST_ANSWER]))

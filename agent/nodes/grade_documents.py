@@ -15,6 +15,7 @@ from agent.ports import ChatModel, CodeSearch, Deps
 from agent.prompts import grade_messages
 from agent.questions.terms import content_terms, terms_in
 from agent.state import AgentState, EvidenceRef, Grade, no_metadata
+from agent.text.storable import make_storable
 from indexer.errors import IndexerError
 
 KEEP_SHARE = 0.25  # of the best hit's score
@@ -98,7 +99,7 @@ def _grade(form: GradeForm | None, share: float, state: AgentState) -> Grade:
 def _better(form: GradeForm | None) -> str:
     said = form.better_query if form is not None else ""
     line = " ".join(said[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
-    return line.encode("utf-8", "replace").decode("utf-8")
+    return make_storable(line)
 
 
 async def _best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:

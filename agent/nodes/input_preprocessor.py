@@ -22,6 +22,7 @@ from agent.questions.mentions import find_mentions
 from agent.questions.terms import content_terms
 from agent.questions.traceback import read_frames
 from agent.state import AgentState, Intent, Turn
+from agent.text.storable import make_storable
 
 MAX_LISTED = 20
 _LONGEST_STANDALONE = 1000
@@ -103,7 +104,7 @@ async def _read_by_model(question: str, history: Sequence[Turn], deps: Deps) -> 
     except ModelError as error:
         log.warning("the question is taken as a new one: %s", error)
         return "new_question", question
-    alone = clean(visible(form.standalone[:_LONGEST_STANDALONE])).encode("utf-8", "replace").decode("utf-8")
+    alone = make_storable(clean(visible(form.standalone[:_LONGEST_STANDALONE])))
     if form.intent == "follow_up_with_retrieval":
         return (form.intent, alone) if alone else ("new_question", question)
     return form.intent, question

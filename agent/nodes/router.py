@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -20,6 +19,7 @@ from agent.nodes.synthesis import tool_results
 from agent.ports import Deps
 from agent.prompts import router_messages
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, no_metadata
+from agent.text.storable import is_storable, make_storable
 
 MAX_REQUESTS = 3
 MAX_CALLS = 4
@@ -145,16 +145,7 @@ def _call(form: CallForm) -> ToolRequest | None:
         args = json.loads(form.arguments or "{}")
     except (ValueError, RecursionError):
         return None
-    return {"tool": form.tool, "args": args} if isinstance(args, dict) and _is_storable(args) else None
-
-
-def _is_storable(args: Mapping[str, Any]) -> bool:
-    """Whether the state can hold the arguments: no numbers beyond 64 bits, no deep nesting."""
-    values = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
-    return all(
-        isinstance(value, str | float | bool | None) or (isinstance(value, int) and abs(value) < 2**53)
-        for value in values
-    )
+    return {"tool": form.tool, "args": args} if isinstance(args, dict) and is_storable(args, depth=2) else None
 
 
 def _without_model(state: AgentState) -> RouterDecision:
@@ -175,4 +166,4 @@ async def _tree(deps: Deps) -> str:
 def _line(text: str, longest: int) -> str:
     """Put a model's text on one line that any store takes."""
     line = " ".join(text[: longest * 4].split())[:longest]
-    return line.encode("utf-8", "replace").decode("utf-8")
+    return make_storable(line)

@@ -12,8 +12,8 @@ from typing import Any
 from agent.guard.hardening import note_flags
 from agent.limits import WEB_SEARCH
 from agent.ports import Deps, ToolOutcome
-from agent.research.forms import storable
 from agent.state import EvidenceRef, ToolRecord
+from agent.text.storable import is_storable, make_storable
 
 MAX_CALLS = 8  # at once
 MAX_EVIDENCE = 120  # references in a turn
@@ -35,7 +35,7 @@ class Called:
     def record(self) -> ToolRecord:
         """What the turn remembers of the call."""
         return {
-            "tool": storable(self.tool[:80]),
+            "tool": make_storable(self.tool[:80]),
             "args": brief(self.args),
             "ok": self.outcome.ok,
             "found": len(self.outcome.refs),
@@ -66,17 +66,17 @@ async def _call(deps: Deps, name: str, args: Mapping[str, Any], approved: Collec
 def call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
     """Name a call: the same call has the same key, so that making it again after a crash changes nothing."""
     said = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
 
 
 def brief(args: Mapping[str, Any]) -> dict[str, Any]:
     """Cut arguments to what is worth remembering; a model may write megabytes."""
-    return {storable(str(name)[:40]): _brief(value) for name, value in list(args.items())[:8]}
+    return {make_storable(str(name)[:40]): _brief(value) for name, value in list(args.items())[:8]}
 
 
 def _brief(value: object) -> object:
-    is_small = isinstance(value, float | bool | None) or (isinstance(value, int) and abs(value) < 2**53)
-    return value if is_small else storable(str(value)[:_LONGEST_ARGUMENT])
+    is_small = isinstance(value, float | int | None) and is_storable(value)
+    return value if is_small else make_storable(str(value)[:_LONGEST_ARGUMENT])
 
 
 def with_flags(flagged: Sequence[str], called: Sequence[Called], deps: Deps) -> list[str]:

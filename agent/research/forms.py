@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from agent.text.storable import make_storable
+
 LONGEST_STEP = 300
 LONGEST_REASON = 300
 
@@ -25,12 +27,7 @@ class RefineryForm(BaseModel):
     plan_still_applies: bool = Field(default=True, description="Whether the remaining steps still make sense.")
 
 
-def storable(text: str) -> str:
-    """Drop halves of surrogate pairs, which models write now and then and no store takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def clean_steps(steps: list[str], *, known: frozenset[str], most: int) -> list[str]:
     """Return the steps worth taking: on one line, not empty, not taken before, no more than wanted."""
-    lines = [" ".join(storable(step[:10_000]).split())[:LONGEST_STEP] for step in steps[:50]]
+    lines = [" ".join(make_storable(step[:10_000]).split())[:LONGEST_STEP] for step in steps[:50]]
     return [line for line in dict.fromkeys(lines) if line and line.lower() not in known][:most]

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.database import Database
 from bot.routing.routes import Route
@@ -93,10 +94,11 @@ class Ledger:
 
     async def ask_back(self, conversation: str, author: str, asked: AskedBack) -> None:
         """Keep a question until its author has said which repository it is about."""
+        question = make_storable(asked.question)
         await self._database.write(
             "INSERT OR REPLACE INTO asked_back (run_id, conversation, author, question, names, at) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            (asked.run_id, conversation, author, _storable(asked.question), json.dumps(asked.names), self._clock.now()),
+            (asked.run_id, conversation, author, question, json.dumps(asked.names), self._clock.now()),
         )
 
     async def asked_back(self, run_id: str) -> AskedBack | None:
@@ -142,8 +144,3 @@ def _written(route: Route) -> str:
 def _read(text: str) -> Route:
     fields = json.loads(text)
     return Route(**fields | {"repositories": tuple(fields["repositories"])})
-
-
-def _storable(text: str) -> str:
-    """Halves of surrogate pairs cannot be stored."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -19,7 +19,8 @@ from agent.forms import GradeForm, IntentForm, RouterForm
 from agent.ports import Deps
 from agent.research.approval import decision_in
 from agent.research.calls import brief, call_key
-from agent.research.forms import PlanForm, RefineryForm, clean_steps, storable
+from agent.research.forms import PlanForm, RefineryForm, clean_steps
+from agent.text.storable import is_storable
 from agent.tools.standard import standard_tools
 from indexer.models import Location
 from tests.agent.conftest import Told, redact
@@ -135,7 +136,7 @@ def test_steps_of_a_plan_are_short_lines_that_can_be_stored(steps: list[str], mo
     cleaned = in_time(clean_steps, steps, known=frozenset({"grep"}), most=most)
 
     assert len(cleaned) <= most
-    assert all(each and len(each) <= 300 and "\n" not in each and storable(each) == each for each in cleaned)
+    assert all(each and len(each) <= 300 and "\n" not in each and is_storable(each) for each in cleaned)
 
 
 @given(prose | json_values(("approve",), prose))

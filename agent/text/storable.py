@@ -1,0 +1,24 @@
+"""What a store takes: text that has a UTF-8, numbers that every reader knows exactly, and no deep nesting."""
+
+from __future__ import annotations
+
+_DEEPEST = 8
+_FIRST_TOO_LARGE = 2**53  # of whole numbers: from there on, some readers round
+
+
+def make_storable(text: str) -> str:
+    """Put a question mark in the place of each half of a surrogate pair, which no store takes and nobody reads."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def is_storable(value: object, depth: int = _DEEPEST) -> bool:
+    """Whether a value as it may stand in JSON can be stored as it is; `depth` counts the levels of lists and tables."""
+    if isinstance(value, str):
+        return value == make_storable(value)
+    if isinstance(value, int):
+        return abs(value) < _FIRST_TOO_LARGE
+    if isinstance(value, dict):
+        return depth > 0 and all(is_storable(each, depth - 1) for pair in value.items() for each in pair)
+    if isinstance(value, list):
+        return depth > 0 and all(is_storable(each, depth - 1) for each in value)
+    return isinstance(value, float | None)
