@@ -7,5 +7,3 @@ MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
 MAX_PLAN = 8  # steps
 RECURSION_LIMIT = 150  # nodes; ten iterations of the longest kind take 138
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
-
-WEB_SEARCH = "web_search"  # the tool that a person has to approve in the turn

@@ -111,11 +111,17 @@ class Classifier(Protocol):
 class ToolMenu(Protocol):
     """The tools of a turn: what is offered to a model, and calls of them."""
 
-    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
-        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
+    def menu(self, deps: Deps, *, approved: Collection[str] = (), asking: bool = False) -> Sequence[Mapping[str, Any]]:
+        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
+
+        With `asking` also what a person can be asked for.
+        """
 
     def needs_approval(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
+
+    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
+        """Say what a person would approve with a call; empty where it would do nothing."""
 
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""
@@ -130,25 +136,37 @@ class ToolMenu(Protocol):
 class ToolOutcome:
     """What a call brought: text with secrets masked, and references to the lines in it. Not `ok`: the text says why.
 
-    `flags` name the families of orders to a model that were found in the text, and are marked there.
+    `flags` name the families of orders to a model that were found in the text, and are marked there; `source` says
+    where the text comes from.
     """
 
     text: str
     refs: tuple[EvidenceRef, ...] = ()
     ok: bool = True
     flags: tuple[str, ...] = ()
+    source: str = "tools"
 
 
 class NoTools:
     """A turn without tools."""
 
-    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
+    def menu(
+        self,
+        deps: Deps,  # noqa: ARG002
+        *,
+        approved: Collection[str] = (),  # noqa: ARG002
+        asking: bool = False,  # noqa: ARG002
+    ) -> Sequence[Mapping[str, Any]]:
         """Offer nothing."""
         return ()
 
     def needs_approval(self, name: str) -> bool:  # noqa: ARG002
         """Ask nobody."""
         return False
+
+    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
+        """Have nothing to approve."""
+        return ""
 
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
         """Know of none that does."""

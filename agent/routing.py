@@ -6,8 +6,8 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage
 
-from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, WEB_SEARCH
-from agent.state import AgentState, RouterDecision
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS
+from agent.state import AgentState
 
 
 def after_gateway(state: AgentState) -> Literal["conversation_memory", "input_preprocessor"]:
@@ -41,18 +41,13 @@ def after_router(
         case "retrieve":
             return "retrieval"
         case "use_tool":
-            return "human_check" if _needs_approval(state, decision) else "tool_executor"
+            return "human_check" if state.get("pause_reason") else "tool_executor"
         case "investigate":
             return "planner"
         case "clarify" if not state.get("clarified"):
             return "clarify"
         case _:
             return "synthesis"
-
-
-def _needs_approval(state: AgentState, decision: RouterDecision) -> bool:
-    calls = {call["tool"] for call in decision["calls"]}
-    return WEB_SEARCH in calls and WEB_SEARCH not in state.get("approved", [])
 
 
 def after_retrieval(state: AgentState) -> Literal["grade_documents", "synthesis"]:

@@ -15,7 +15,6 @@ Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
 Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal["search", "message", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
 LoopDecision = Literal["CONTINUE", "FINISH"]
-PauseReason = Literal["", "clarify", "plan", "web_search"]
 Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
 
 
@@ -175,7 +174,7 @@ class AgentState(TypedDict, total=False):
     executor_call_count: int
     tool_history: list[ToolRecord]
 
-    pause_reason: PauseReason
+    pause_reason: str  # empty, "plan" for its cost, or the names of tools that a person has to approve
     approved: list[str]
     is_aborted: bool
     clarified: bool

@@ -23,13 +23,23 @@ class ReadingTools:
     def __init__(self, tools: ToolMenu) -> None:
         self._tools = tools
 
-    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
-        """Offer what only reads, whatever was approved."""
+    def menu(
+        self,
+        deps: Deps,
+        *,
+        approved: Collection[str] = (),  # noqa: ARG002
+        asking: bool = False,  # noqa: ARG002
+    ) -> Sequence[Mapping[str, Any]]:
+        """Offer what only reads, whatever was approved or could be."""
         return [tool for tool in self._tools.menu(deps) if self.only_reads(str(tool["name"]))]
 
     def needs_approval(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
         return self._tools.needs_approval(name)
+
+    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
+        """Say what a person would approve with a call; empty where it would do nothing."""
+        return self._tools.describe_call(name, args, deps) if self.only_reads(name) else ""
 
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""

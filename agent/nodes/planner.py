@@ -8,11 +8,12 @@ from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
 from agent.guard.leaks import check_said
-from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN, WEB_SEARCH
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN
 from agent.ports import Deps
+from agent.research.approval import unapproved_tools
 from agent.research.forms import PlanForm, clean_steps
 from agent.research.prompts import planner_messages
-from agent.state import AgentState, PauseReason
+from agent.state import AgentState
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "current_step": 0,
         "plan_applies": True,
         "iteration_count": state.get("iteration_count", 0) + 1,
-        "pause_reason": _pause(state, deps, steps, needs_web=form is not None and form.needs_web),
+        "pause_reason": _pause(state, deps, steps, form.tools if form is not None else []),
     }
 
 
@@ -51,12 +52,11 @@ async def _planned(state: AgentState, deps: Deps) -> PlanForm | None:
     return form
 
 
-def _pause(state: AgentState, deps: Deps, steps: list[str], *, needs_web: bool) -> PauseReason:
+def _pause(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
     """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
-    approved = state.get("approved", [])
-    if needs_web and deps.web is not None and WEB_SEARCH not in approved:
-        return "web_search"
-    return "plan" if plan_cost(steps) > deps.approval_calls and "plan" not in approved else ""
+    if unapproved := unapproved_tools(tools, state, deps):
+        return unapproved
+    return "plan" if plan_cost(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
 
 
 def plan_cost(steps: list[str]) -> int:

@@ -14,10 +14,11 @@ from agent.evidence.fast_path import decide
 from agent.evidence.requests import decision, search_for
 from agent.forms import CallForm, RouterForm, SearchForm
 from agent.guard.leaks import check_said
-from agent.limits import MAX_ITERATIONS, WEB_SEARCH
+from agent.limits import MAX_ITERATIONS
 from agent.nodes.synthesis import tool_results
 from agent.ports import Deps
 from agent.prompts import router_messages
+from agent.research.approval import unapproved_tools
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, no_metadata
 from agent.text.storable import is_storable, make_storable
 
@@ -36,7 +37,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Choose the way: without a model where the question names its target, and where there is none.
 
     Reads cleaned_query, iteration_count, retrieved, retrieval_metadata, tool_history, better_query, clarified,
-    approved, codebase_tree. Writes router_output, iteration_count, codebase_tree.
+    approved, codebase_tree. Writes router_output, iteration_count, codebase_tree, pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="router", stage="Choosing where to look")
@@ -47,7 +48,12 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         tree = tree or (await _tree(deps) if deps.models.small is not None else "")
         asked = await _asked(state, deps, tree)
         chosen = _with_messages(asked, chosen) if asked is not None else chosen or _without_model(state)
-    return {"router_output": chosen, "iteration_count": min(count + 1, MAX_ITERATIONS), "codebase_tree": tree}
+    return {
+        "router_output": chosen,
+        "iteration_count": min(count + 1, MAX_ITERATIONS),
+        "codebase_tree": tree,
+        "pause_reason": unapproved_tools((call["tool"] for call in chosen["calls"]), state, deps),
+    }
 
 
 def _with_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
@@ -68,9 +74,8 @@ async def _asked(state: AgentState, deps: Deps, tree: str) -> RouterDecision | N
     """Let the model decide; None where there is none, it fails, or what it wrote leads nowhere."""
     if deps.models.small is None:
         return None
-    # A search of the web is listed before it is approved: to choose it is to ask the person.
-    approved = [*state.get("approved", []), WEB_SEARCH] if deps.web is not None else state.get("approved", [])
-    tools = deps.tools.menu(deps, approved=approved)
+    # What needs approval is listed before it is given: to choose it is to ask the person.
+    tools = deps.tools.menu(deps, asking=True)
     messages = router_messages(
         deps.redact(state.get("cleaned_query", "")),
         tools=tools,

@@ -1,13 +1,27 @@
-"""Reads a person's yes or no; anything that is neither is no."""
+"""Tells what a person has to approve, and reads a yes or no; anything that is neither is no."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from agent.ports import Deps
+from agent.state import AgentState
 
 _YES = frozenset("yes y ok okay approve approved go continue proceed sure ja oui si".split())
 _NO = frozenset("no n abort aborted stop cancel cancelled don't dont nein non never".split())
 _WORD = re.compile(r"[\w']+")
 _ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|did|wer|wo|wie|warum|welche\w*)\b")
+
+
+def unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str:
+    """Name the tools among these that a person can still be asked for, as the reason of a pause."""
+    offered = {str(tool["name"]) for tool in deps.tools.menu(deps, asking=True)}
+    approved = state.get("approved", [])
+    wanted = dict.fromkeys(names)
+    return " ".join(
+        name for name in wanted if name in offered and name not in approved and deps.tools.needs_approval(name)
+    )
 
 
 def is_approval(reply: object) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.guard.hardening import note_flags
-from agent.limits import WEB_SEARCH
 from agent.ports import Deps, ToolOutcome
 from agent.state import EvidenceRef, ToolRecord
 from agent.text.storable import is_storable, make_storable
@@ -81,9 +80,9 @@ def _brief(value: object) -> object:
 
 def with_flags(flagged: Sequence[str], called: Sequence[Called], deps: Deps) -> list[str]:
     """Add the results that give orders to what the turn knows of such places."""
-    for source in dict.fromkeys("web" if one.tool == WEB_SEARCH else "tools" for one in called):
-        of_source = [one for one in called if (one.tool == WEB_SEARCH) == (source == "web")]
-        flagged = note_flags(flagged, {one.key: one.outcome.flags for one in of_source}, deps, source=source)
+    for source in dict.fromkeys(one.outcome.source for one in called):
+        of_source = {one.key: one.outcome.flags for one in called if one.outcome.source == source}
+        flagged = note_flags(flagged, of_source, deps, source=source)
     return list(flagged)
 
 

@@ -16,7 +16,9 @@ class PlanForm(BaseModel):
     """The steps that are still to be taken."""
 
     steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
-    needs_web: bool = Field(default=False, description="Whether a step needs the public web; almost never.")
+    tools: list[str] = Field(
+        default_factory=list, description="Those of the tools listed that a step cannot do without; almost never any."
+    )
 
 
 class RefineryForm(BaseModel):

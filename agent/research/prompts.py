@@ -42,6 +42,9 @@ def planner_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
     parts = [_quoted("The question", question, deps)]
     if done:
         parts.append(_quoted("What was found so far", done, deps))
+    if asked := [tool for tool in deps.tools.menu(deps, asking=True) if deps.tools.needs_approval(str(tool["name"]))]:
+        listed = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in asked)
+        parts.append(f"Tools that a person has to approve before they are used:\n{listed}")
     return [SystemMessage(_PLANNER + _DATA), HumanMessage("\n\n".join(parts))]
 
 

@@ -34,12 +34,15 @@ class ToolRegistry:
         self._offers: dict[str, Mapping[str, Any]] = {}  # made when first asked for: pydantic takes 3 ms for each
         self._results: LRUCache[tuple[str, ...], ToolOutcome] = LRUCache(MAX_CACHED)
 
-    def menu(self, deps: Deps, *, approved: Collection[str] = ()) -> Sequence[Mapping[str, Any]]:
-        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to."""
+    def menu(self, deps: Deps, *, approved: Collection[str] = (), asking: bool = False) -> Sequence[Mapping[str, Any]]:
+        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
+
+        With `asking` also what a person can be asked for.
+        """
         return [
             self._offer(tool)
             for tool in self._tools.values()
-            if tool.is_available(deps) and (not tool.needs_approval or tool.name in approved)
+            if tool.is_available(deps) and (asking or not tool.needs_approval or tool.name in approved)
         ]
 
     def _offer(self, tool: Tool[Any]) -> Mapping[str, Any]:
@@ -52,6 +55,11 @@ class ToolRegistry:
         """Whether a person has to agree before the tool of that name is called."""
         tool = self._tools.get(name)
         return tool is not None and tool.needs_approval
+
+    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
+        """Say what a person would approve with a call; empty where it would do nothing."""
+        tool = self._tools.get(name)
+        return tool.describe_call(args, deps) if tool is not None and tool.is_available(deps) else ""
 
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""
@@ -104,7 +112,9 @@ class ToolRegistry:
             return _refused(f"{tool.name} failed. Try another tool.")
         lines = deps.redact(evidence.text).split("\n")
         flags = find_orders(lines)
-        return ToolOutcome(text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=rules_of(flags))
+        return ToolOutcome(
+            text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=rules_of(flags), source=tool.source
+        )
 
 
 def _schema(tool: Tool[Any]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -30,12 +31,18 @@ class Tool(ABC, Generic[Arguments]):
     arguments: type[Arguments]
     label: ClassVar[str] = "Using"  # what it does, as people read it while it does it ...
     argument_shown: ClassVar[str] = ""  # ... and the argument that says with what; none shows the tool's name
-    needs_approval: ClassVar[bool] = False
+    needs_approval: ClassVar[bool] = False  # a person is shown what `describe_call` says of it, and agrees or not
+    source: ClassVar[str] = "tools"  # where what it brings comes from, when that gives orders
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 
     @abstractmethod
     async def run(self, args: Arguments, deps: Deps) -> Evidence:
         """Do it once; the same arguments at the same commit bring the same evidence."""
+
+    def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
+        """Say what a person approves, with all arguments as a model wrote them; empty where the call does nothing."""
+        said = ", ".join(f"{name} = {value}" for name, value in args.items())
+        return deps.redact(f"{self.name}: {said}" if said else self.name)
 
     def is_available(self, deps: Deps) -> bool:  # noqa: ARG002 - what it depends on is the tool's own business
         """Whether the turn has what the tool needs."""

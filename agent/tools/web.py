@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, Field
 
-from agent.limits import WEB_SEARCH
 from agent.ports import Deps
 from agent.tools.report import Report
 from agent.tools.tool import Evidence, Tool
@@ -27,16 +28,22 @@ class WebArguments(BaseModel):
 class WebSearchTool(Tool[WebArguments]):
     """Searches the public web."""
 
-    name = WEB_SEARCH
+    name = "web_search"
     description = "Search the public web, for what the repository cannot tell. Only words of the question may be used."
     arguments = WebArguments
     label = "Searching the web for"
     argument_shown = "query"
     needs_approval = True
+    source = "web"
 
     def is_available(self, deps: Deps) -> bool:
         """Whether a search engine is configured."""
         return deps.web is not None
+
+    def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
+        """Show what would leave the house; a search for nothing is none."""
+        query = outgoing(str(args.get("query", "")), deps.redact(deps.asked))
+        return f"Search the web for: {query}" if query else ""
 
     async def run(self, args: WebArguments, deps: Deps) -> Evidence:
         """Search with what is left of the query when everything the person did not write is taken out of it."""

@@ -317,6 +317,79 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSaver) -> None
     assert "See the web." in answer.text
 
 
+class StageArguments(BaseModel):
+    """A stage."""
+
+    stage: str
+
+
+class Probe(Tool[StageArguments]):
+    """A tool that a person has to approve, and that only this test knows."""
+
+    name = "probe"
+    description = "Look at what is running."
+    arguments = StageArguments
+    label = "Probing"
+    argument_shown = "stage"
+    needs_approval = True
+
+    def __init__(self) -> None:
+        self.probed: list[str] = []
+
+    async def run(self, args: StageArguments, deps: Deps) -> Evidence:
+        self.probed.append(args.stage)
+        return Evidence(text=f"{args.stage} is up.")
+
+
+@pytest.mark.parametrize(("reply", "probed"), [("yes", ["staging"]), ("no", [])])
+async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
+    saver: SafeSaver, reply: str, probed: list[str]
+) -> None:
+    probe = Probe()
+    calls = [
+        {"tool": "probe", "arguments": '{"stage": "staging"}'},
+        {"tool": "web_search", "arguments": '{"query": "orders paid"}'},
+    ]
+    script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["It is up."]}
+    tools = ToolRegistry([*standard_tools()._tools.values(), probe])
+    agent, model = agent_with(saver, script, web=(web := FakeWeb()), tools=tools)
+    paused = await answer_to(agent, QUESTION)
+    before = [*probe.probed, *web.asked]
+    answer = await answer_to(agent, reply)
+
+    assert "- probe: Look at what is running." in str(model.asked[0][1])
+    assert (paused.route, before) == ("paused", [])
+    assert "1. `probe: stage = staging`\n2. `Search the web for: orders paid`" in paused.text
+    assert (probe.probed, web.asked) == (probed, ["orders paid"] if probed else [])
+    assert ("It is up." in answer.text, "not approved" in answer.text) == (bool(probed), not probed)
+
+
+async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_called(saver: SafeSaver) -> None:
+    probe = Probe()
+    script = research("See what runs")
+    script["planner"] = [{"steps": ["See what runs"], "tools": ["probe", "grep", "nothing"]}]
+    script["executor_llm"] = [[("probe", {"stage": "staging"})], "Staging is up."]
+    agent, model = agent_with(saver, script, tools=ToolRegistry([*standard_tools()._tools.values(), probe]))
+    paused = await answer_to(agent, QUESTION)
+    before = list(probe.probed)
+    await answer_to(agent, "yes")
+
+    (told,) = (str(messages) for task, messages, _ in model.asked if task == "planner")
+    assert "- probe: Look at what is running." in told
+    assert (paused.route, before, probe.probed) == ("paused", [], ["staging"])
+    assert "1. `Use the tool probe`\n2. `See what runs`" in paused.text
+
+
+async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_so(saver: SafeSaver) -> None:
+    probe = Probe()
+    script = research("See what runs")
+    script["executor_llm"] = [[("probe", {"stage": "staging"})], "Nothing was seen."]
+    agent, _ = agent_with(saver, script, tools=ToolRegistry([*standard_tools()._tools.values(), probe]))
+    await answer_to(agent, QUESTION)
+
+    assert probe.probed == []
+
+
 async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SafeSaver) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "PaymentSession"}'}]

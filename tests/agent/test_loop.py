@@ -105,7 +105,8 @@ async def test_a_plan_is_short_and_its_steps_are_too() -> None:
 async def test_what_costs_much_or_leaves_the_house_waits_for_a_person(
     steps: int, web: bool, has_engine: bool, reason: str
 ) -> None:
-    model = ScriptedModel({"planner": [{"steps": [f"Step {n}" for n in range(steps)], "needs_web": web}]})
+    plan = {"steps": [f"Step {n}" for n in range(steps)], "tools": ["web_search"] if web else []}
+    model = ScriptedModel({"planner": [plan]})
     runtime = runtime_with(model, web=object() if has_engine else None)
     changes = await planner({"cleaned_query": QUESTION}, runtime)
 
@@ -323,8 +324,8 @@ async def test_without_a_model_the_plan_is_followed() -> None:
         ("clarify", [], {}, "clarify"),
         ("clarify", [], {"clarified": True}, "synthesis"),
         ("use_tool", ["grep"], {}, "tool_executor"),
-        ("use_tool", ["grep", "web_search"], {}, "human_check"),
-        ("use_tool", ["web_search"], {"approved": ["web_search"]}, "tool_executor"),
+        ("use_tool", ["grep", "web_search"], {"pause_reason": "web_search"}, "human_check"),
+        ("use_tool", ["web_search"], {"approved": ["web_search"], "pause_reason": ""}, "tool_executor"),
         ("retrieve", [], {"iteration_count": MAX_ITERATIONS}, "synthesis"),
     ],
 )
@@ -369,7 +370,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
     max_leaves=6,
 )
-PLANS = st.fixed_dictionaries({"steps": JSON}, optional={"needs_web": JSON}) | JSON
+PLANS = st.fixed_dictionaries({"steps": JSON}, optional={"tools": JSON}) | JSON
 VERDICTS = st.fixed_dictionaries({"decision": st.sampled_from(["CONTINUE", "FINISH"]) | JSON, "reason": JSON}) | JSON
 
 

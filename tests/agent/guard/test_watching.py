@@ -116,7 +116,7 @@ class Greedy:
             case "grade_documents":
                 return fills({"verdict": "enough", "relevant": [1]})
             case "planner":
-                return fills({"steps": ["Look at the bank"], "needs_web": True})
+                return fills({"steps": ["Look at the bank"], "tools": ["web_search"]})
             case "executor_llm":
                 answered = "functionResponse" in json.dumps(request.body["contents"])
                 wanted: list[tuple[str, dict[str, Any]]] = [
@@ -281,7 +281,7 @@ async def test_no_clarification_and_no_plan_repeats_the_instructions(
         if task_of(request) == task == "router":
             return fills({"route": "clarify", "clarification": told})
         if task_of(request) == task:
-            return fills({"steps": [told[at : at + 130] for at in range(0, 390, 130)] * 3, "needs_web": True})
+            return fills({"steps": [told[at : at + 130] for at in range(0, 390, 130)] * 3, "tools": ["web_search"]})
         return usual(request)
 
     shop.gemini.script = script
