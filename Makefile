@@ -1,10 +1,16 @@
 # make run [REPO=PATH]                 talk about a repository (default: this one)
 # make ask Q="..." [REPO=PATH]         ask one question
 # make serve [REPO=PATH]               answer a team in Slack and Discord
-# make install | test | lint           set up; run the tests; ruff and mypy
+# make help                            list these targets
+# make install                         set up .venv
+# make test                            run the tests
+# make lint                            run ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
-# make audit | pins | sbom             look for known vulnerabilities; pin what the container is built from; list it
-# make fuzz [SECONDS=600]               put outside text through its parsers for that long
+# make fuzz [SECONDS=600]              put random text through the parsers of outside text for that long
+# make audit                           look for known vulnerabilities in the dependencies
+# make pins                            pin what the container is built from
+# make sbom                            list what the container is made of
+# make clean                           remove .venv and everything that was built
 #
 # Each installs what it needs into .venv first. Works with GNU make 3.81 and any POSIX shell.
 
@@ -34,7 +40,7 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask install test lint bench audit pins sbom fuzz clean
+.PHONY: run serve ask help install test lint bench audit pins sbom fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
@@ -45,6 +51,9 @@ serve: $(INSTALLED)
 ask: $(INSTALLED)
 	@if [ -z "$$Q" ]; then echo 'Usage: make ask Q="where are event retries handled?" [REPO=PATH]' >&2; exit 2; fi
 	@exec $(BIN)/python -P -m bot ask $${REPO:+--repo "$$REPO"} -- "$$Q"
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' $(HERE)Makefile
 
 install: $(INSTALLED)
 	@echo "citebot is installed: $(BIN)/citebot"

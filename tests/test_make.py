@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -44,6 +45,24 @@ def make(folder: Path, *arguments: str, **variables: str) -> subprocess.Complete
         check=False,
         timeout=LIMIT,
     )
+
+
+def test_help_lists_every_target(bench: Path) -> None:
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+    done = make(bench, "help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(line.split()[1] for line in done.stdout.splitlines()) == sorted(phony.split())
+
+
+def test_help_works_where_nothing_is_installed_and_from_elsewhere(bench: Path, tmp_path: Path) -> None:
+    shutil.rmtree(bench / ".venv")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    assert "make ask" in make(elsewhere, "-f", str(bench / "Makefile"), "help").stdout
+    assert not (bench / ".venv").exists()
 
 
 def test_run_starts_a_chat_about_the_current_repository(bench: Path) -> None:
