@@ -1,4 +1,4 @@
-# citebot as a container: `docker build -t citebot .`; the README (Containers and services) tells how it is run.
+# citebot as a container: `docker build -t citebot .`; docs/deploy.md says how to run it.
 # Packages come from the index that pip is configured for, each checked against its checksum in requirements/; nothing
 # is downloaded when it runs. A tag may change what it stands for: docs/supply-chain.md tells how to name the digest of
 # the base image.

@@ -1,4 +1,4 @@
-"""The container and the service are what the README says: without rights, probed, ended in time, complete."""
+"""The container and the service are what docs/deploy.md says: without rights, probed, ended in time, complete."""
 
 from __future__ import annotations
 

@@ -10,13 +10,16 @@ from pathlib import Path
 import click
 import pytest
 from dotenv import dotenv_values
+from prometheus_client import Metric
 
 from agent.diagrams.text import mermaid
 from bot.cli import cli
+from bot.metrics import Metrics
+from bot.run_metrics import RunMetrics
 from bot.settings import Settings, file_keys, variable_names
+from tests.documents import DOCUMENTS, mentioned_commands, name_of, read, shown_commands
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 NOT_OURS = {".git", ".venv", "build", "dist", "__pycache__", "node_modules"}
 TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".yml", ".json", ".example", ""}
 
@@ -34,7 +37,8 @@ def project_files(folder: Path = ROOT) -> Iterator[Path]:
 
 def makefile_targets() -> set[str]:
     """The targets that people may type."""
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", read(ROOT / "Makefile"), re.MULTILINE)
+    return set(phony.split())
 
 
 def options_of(command: click.Command) -> set[str]:
@@ -42,42 +46,98 @@ def options_of(command: click.Command) -> set[str]:
     return {spelling for option in command.params for spelling in option.opts} | {"--help", "--version"}
 
 
-def readme_commands() -> list[list[str]]:
-    """Every `citebot ...` in the README's shell blocks and inline code, as words."""
-    blocks = "".join(re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
-    lines = re.findall(r"^citebot ([^#\n]*)", blocks, re.MULTILINE)
-    return [line.split() for line in lines + re.findall(r"`citebot ([a-z][^`\n]*)`", README)]
+def used_commands() -> list[tuple[str, ...]]:
+    """Every `citebot ...` and `make ...` of the documents, in shell blocks and inline code, as words."""
+    return [*(each.words for each in shown_commands()), *mentioned_commands()]
 
 
-def test_every_make_target_of_the_readme_exists() -> None:
-    named = set(re.findall(r"\bmake ([a-z]+)", README))
+def test_every_documented_make_target_exists() -> None:
+    named = {words[1] for words in used_commands() if words[0] == "make"}
 
-    assert {"run", "ask", "test", "lint"} <= named
+    assert {"run", "ask", "serve", "help", "test", "lint"} <= named
     assert named <= makefile_targets()
 
 
-def test_every_command_and_option_of_the_readme_exists() -> None:
-    commands = readme_commands()
+def test_every_documented_command_and_option_exists() -> None:
+    commands = [words[1:] for words in used_commands() if words[0] == "citebot" and words[1:]]
 
-    assert {words[0] for words in commands} >= {"ask", "chat", "index", "search", "status"}
     for words in commands:
-        assert words[0] in cli.commands
-        used = {word for word in words[1:] if re.fullmatch(r"--?[a-z]+", word)}
-        assert used <= options_of(cli.commands[words[0]]), " ".join(words)
+        command = cli.commands.get(words[0], cli)
+        assert words[0] in cli.commands or words[0].startswith("--"), words
+        used = {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)}
+        assert used <= options_of(command), " ".join(words)
 
 
-def test_the_readme_shows_every_command() -> None:
-    assert {words[0] for words in readme_commands()} == set(cli.commands)
+def test_the_documents_show_every_command() -> None:
+    shown = {each.words[1] for each in shown_commands() if each.words[0] == "citebot"}
+
+    assert shown == set(cli.commands)
 
 
-def test_the_readme_names_every_setting() -> None:
-    assert [name for name in variable_names() if f"`{name}`" not in README] == []
+def test_every_documented_benchmark_exists() -> None:
+    named = {name for path in DOCUMENTS for name in re.findall(r"python -m benchmarks\.(\w+)", read(path))}
+
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
 
 
-def test_the_diagram_of_the_readme_is_the_graph() -> None:
-    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def test_every_setting_is_documented() -> None:
+    text = read(ROOT / "docs" / "configuration.md")
+
+    assert [name for name in variable_names() if f"`{name}`" not in text] == []
+
+
+def test_every_metric_is_documented() -> None:
+    text = read(ROOT / "docs" / "operations.md")
+    totals = {"counter": "_total"}
+    names = {family.name + totals.get(family.type, "") for family in every_metric()}
+
+    assert len(names) > 20
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def every_metric() -> Iterator[Metric]:
+    """What `/metrics` tells, but for the process's own figures."""
+    metrics = Metrics()
+    RunMetrics(metrics.registry, prices={})
+    return (family for family in metrics.registry.collect() if not family.name.startswith("process_"))
+
+
+def test_the_documented_diagram_is_the_graph() -> None:
+    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", read(ROOT / "docs" / "architecture.md"), re.MULTILINE | re.DOTALL)
 
     assert drawn.strip() == mermaid().strip()
+
+
+def test_the_readme_is_short() -> None:
+    lines = read(ROOT / "README.md").splitlines()
+    (sample,) = re.findall(r"^```console\n(.*?)^```", read(ROOT / "README.md"), re.MULTILINE | re.DOTALL)
+
+    assert len(lines) <= 130
+    assert len(sample.splitlines()) <= 12
+
+
+def test_the_readme_leads_to_every_document() -> None:
+    linked = set(re.findall(r"\]\(((?:docs/)?[\w-]+\.md)\)", read(ROOT / "README.md")))
+
+    assert {name_of(path) for path in DOCUMENTS} - linked == {"README.md"}
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_no_link_leads_nowhere(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", read(path))
+    targets = [(path.parent / name if name else path, anchor) for name, anchor in links]
+    lost = [f"{target.name}#{anchor}" for target, anchor in targets if not leads_somewhere(target, anchor)]
+
+    assert lost == []
+
+
+def leads_somewhere(target: Path, anchor: str) -> bool:
+    """Whether a file exists, and has the heading that a link names as GitHub does."""
+    if not target.is_file():
+        return False
+    headings = re.findall(r"^#+ (.*)$", read(target), re.MULTILINE)
+    return not anchor or anchor in {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_the_environment_example_lists_every_variable_and_parses() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import Shown, shown_commands
+
 ROOT = Path(__file__).parent.parent
 LIMIT = 20
 
@@ -63,6 +65,15 @@ def test_help_works_where_nothing_is_installed_and_from_elsewhere(bench: Path, t
 
     assert "make ask" in make(elsewhere, "-f", str(bench / "Makefile"), "help").stdout
     assert not (bench / ".venv").exists()
+
+
+@pytest.mark.parametrize("shown", [each for each in shown_commands() if each.words[0] == "make"], ids=str)
+def test_a_documented_target_works(bench: Path, shown: Shown) -> None:
+    (bench / ".venv" / ".installed-dev").touch()
+
+    done = make(bench, *shown.words[1:])
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_run_starts_a_chat_about_the_current_repository(bench: Path) -> None:
