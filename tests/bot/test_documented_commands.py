@@ -1,0 +1,66 @@
+"""Every command that a document shows is run here or in `tests/test_make.py`, or is listed with the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documents import Shown, shown_commands
+from tests.fakes.citebot import Citebot
+
+# What no test runs: the beginning of the command, and why.
+NOT_RUN = {
+    "citebot ask who calls save_session? --repo flask": "it needs flask's source, at the commit that is named below",
+    "citebot serve": "it runs until it is ended: test_service.py starts and ends it",
+    "docker ": "it needs Docker and the network: test_deployment.py reads the Dockerfile",
+    "BASE_IMAGE=": "it asks Docker",
+    "uvx ": "it installs from a package index",
+    "python3 -m venv ": "it makes the environment that the next command installs into",
+    "python3.12 -m venv ": "as above",
+    ".venv/bin/pip ": "it installs from a package index",
+    "/opt/citebot/bin/pip ": "as above",
+    "useradd ": "it changes the machine",
+    "install ": "it changes the machine: test_deployment.py reads the service",
+    "systemctl ": "it changes the machine",
+    "git config --system ": "it changes the machine",
+}
+MADE = "make "  # run by tests/test_make.py
+COMMANDS = list(shown_commands())
+RUN = [each for each in COMMANDS if not str(each).startswith((*NOT_RUN, MADE))]
+
+
+@pytest.fixture
+def stand_ins(
+    shop: Path, tmp_path: Path, citebot: Citebot, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, str]]:
+    """What stands for the placeholders of the documents; standard input holds one question."""
+    (tmp_path / "queries.jsonl").write_text('{"id": "1", "query": "parse a date"}\n', encoding="utf-8")
+    (tmp_path / "questions").write_text("who calls parse_date?\n", encoding="utf-8")
+    assert citebot("ask", "who calls parse_date?").code == 0  # so that there is a conversation to save
+    assert citebot("backup", str(tmp_path / "saved")).code == 0
+    (tmp_path / "citebot.toml").write_text(f'[[repositories]]\npath = "{shop}"\n', encoding="utf-8")
+    monkeypatch.setenv("CITEBOT_CONFIG", str(tmp_path))
+    with (tmp_path / "questions").open(encoding="utf-8") as questions:
+        monkeypatch.setattr("sys.stdin", questions)
+        yield {"PATH": str(shop), "FILE": str(tmp_path / "saved")}
+
+
+@pytest.mark.parametrize("shown", RUN, ids=str)
+def test_a_documented_command_works(shown: Shown, citebot: Citebot, stand_ins: dict[str, str]) -> None:
+    program, *arguments = (stand_ins.get(word, word) for word in shown.words)
+    if arguments[0] == "backup":
+        arguments.append("--force")  # the stand-in for FILE is there already
+    assert program == "citebot", f"{shown.document} shows a command that nothing runs"
+
+    done = citebot(*arguments)
+
+    assert done.code == (1 if arguments[0] == "feedback" else 0), done  # nobody has rated anything
+    assert "Traceback" not in done.err
+
+
+def test_whatever_is_not_run_is_shown_somewhere() -> None:
+    shown = [str(command) for command in COMMANDS]
+
+    assert [start for start in NOT_RUN if not any(each.startswith(start) for each in shown)] == []
