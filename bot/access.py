@@ -46,7 +46,7 @@ class AccessPolicy(BaseModel):
     def check_place(self, message: IncomingMessage) -> None:
         """Raise `Refused` where nothing may be answered at all, whatever it is about."""
         if not message.author:
-            raise Refused("I cannot tell who asks, so I cannot answer.")
+            raise Refused("I cannot tell who is asking, so I cannot answer.")
         if message.external and not _listed(self.external_channels, message.place.platform, (message.place.channel,)):
             raise Refused(
                 "People from outside your organisation read this channel, so I do not answer here. Ask me in a DM, or "
@@ -57,7 +57,7 @@ class AccessPolicy(BaseModel):
         """Raise `Refused` unless the author may ask about a repository in this place."""
         self.check_place(message)
         if not self._admits(message, repository):
-            raise Refused(f"`{repository[:80]}` may not be asked about by you in this place. `repos` lists what may.")
+            raise Refused(f"You may not ask about `{repository[:80]}` here. `repos` lists what you may ask about.")
 
     def visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
         """Return the repositories that the author may ask about in this place; none where nothing may be answered."""

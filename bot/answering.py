@@ -50,7 +50,7 @@ SET_ASIDE = (
     "Ask again in other words, or leave out what was pasted."
 )
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
-NOT_YOURS = "Only who asked can do that."
+NOT_YOURS = "Only the person who asked can do that."
 TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 # The routes of answers that are none.
 _OUTCOMES: Mapping[str, Outcome] = {"paused": "paused", "blocked": "blocked", "failed": "failed", "stopped": "stopped"}

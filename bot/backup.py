@@ -34,7 +34,7 @@ def save(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> M
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name the file to be made in it.")
     if file.exists() and not force:
-        raise BackupError(f"{file} is there already. Give another name, or replace it with --force.")
+        raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
     with (
         file_errors(file, disk=file),
         tempfile.TemporaryDirectory(prefix=".citebot-", dir=file.absolute().parent) as draft,

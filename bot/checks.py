@@ -50,7 +50,7 @@ async def git() -> Sequence[Finding]:
     told, _ = await process.communicate()
     if process.returncode:
         return [problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
-    return [ok(f"git is there: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
+    return [ok(f"git is installed: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
 
 
 async def data_folder(home: Path) -> Sequence[Finding]:
@@ -100,7 +100,7 @@ async def language_model(
 
 
 def _set_up(model: ChatModel) -> Finding:
-    return ok(f"The language model {model.name} is set up; with --call-model it is asked for a word as well.")
+    return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
 
 
 async def _called(model: ChatModel) -> Finding:
@@ -164,7 +164,7 @@ def _freshness(status: IndexStatus, now: float) -> Finding:
     if status.commits_behind:
         return warning(line, "Run `citebot index`; where citebot serves, the next question does.")
     if status.commits_behind is None:
-        return warning(f"{line} How far HEAD is from there cannot be told.", "Run `citebot index`.")
+        return warning(f"{line} How far behind HEAD it is cannot be determined.", "Run `citebot index`.")
     return ok(line)
 
 

@@ -65,8 +65,8 @@ def chat(invocation: Invocation, repo: Path | None = None) -> int:
 
 @cli.command()
 @click.argument("question")
-@click.option("--trace", is_flag=True, help="Tell on standard error what happens, as it happens.")
-@click.option("--verbose", is_flag=True, help="The same, with all changes of the state.")
+@click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
+@click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
 @json_option
 @repo_option
 @click.pass_obj
@@ -97,7 +97,7 @@ def serve(invocation: Invocation, repo: Path | None) -> None:
 
 @cli.command()
 @click.argument("path", type=Repository(), required=False)
-@click.option("--full", is_flag=True, help="Begin from nothing.")
+@click.option("--full", is_flag=True, help="Start from scratch.")
 @json_option
 @repo_option
 @click.pass_obj
@@ -198,7 +198,7 @@ def callees(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @repo_option
 @click.pass_obj
 def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
-    """Say what is indexed, at which commit, and what it takes on disk.
+    """Show what is indexed, at which commit, and how much disk space it takes.
 
     Of all repositories of citebot.toml, or of the one that --repo names.
     """
@@ -217,7 +217,7 @@ def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
 
 
 @cli.command()
-@click.option("--call-model", is_flag=True, help="Ask the language model for one word, too.")
+@click.option("--call-model", is_flag=True, help="Also ask the language model for one word.")
 @json_option
 @repo_option
 @click.pass_obj
@@ -240,7 +240,7 @@ def doctor(invocation: Invocation, repo: Path | None, *, call_model: bool, as_js
 
 
 @cli.command()
-@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only of late.")
+@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
 @json_option
 @click.pass_obj
 def feedback(invocation: Invocation, *, days: int | None, as_json: bool) -> int:
@@ -262,7 +262,7 @@ def feedback(invocation: Invocation, *, days: int | None, as_json: bool) -> int:
 @click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
 @click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")
 def graph(form: str | None, picture: Path | None) -> None:
-    """Draw the graph that a question takes its way through."""
+    """Draw the graph that a question passes through."""
     if form and picture:
         raise click.UsageError("Give one of --mermaid, --ascii and --png.")
     from agent.diagrams.text import boxes, mermaid

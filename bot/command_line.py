@@ -33,25 +33,25 @@ class Command:
 
 COMMANDS = (
     Command(name="help", does="shows this list"),
-    Command(name="status", takes="repository?", does="tells what is indexed"),
+    Command(name="status", takes="repository?", does="shows what is indexed"),
     Command(name="repos", does="lists the repositories that you may ask about here"),
-    Command(name="use", takes="repository", does="makes a repository the one that is meant here"),
-    Command(name="reindex", takes="repository? full?", does="indexes the newest commit; full begins from nothing"),
-    Command(name="mute", does="makes me silent in this thread"),
-    Command(name="unmute", does="lets me speak again"),
-    Command(name="stop", does="ends the answer under way in this thread"),
-    Command(name="why", does="tells how the last answer came about"),
+    Command(name="use", takes="repository", does="makes a repository the default here"),
+    Command(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
+    Command(name="mute", does="silences me in this thread"),
+    Command(name="unmute", does="lets me answer here again"),
+    Command(name="stop", does="stops the answer in this thread"),
+    Command(name="why", does="explains how the last answer came about"),
     Command(name="forget", does="deletes what I remember of this conversation"),
 )
 
 
-_SEVERAL = """Of several repositories I take
+_SEVERAL = """With several repositories, I take
 
 - the one that you name: `shop: where ...`, `in shop, where ...`, `in the shop repo`, its name in quotes, a link to it;
-  a name that is no plain word, such as `shop-api`, is enough anywhere,
+  a name that is not an ordinary word, such as `shop-api`, is enough anywhere,
 - else the one that the conversation is about: that of its first question, or of `use`. Name another one, and that
   question alone is about it,
-- else this channel's, else the one that has the files and names of your question. Where nothing tells, I ask.
+- else this channel's, else the one that has the files and names of your question. If none of these decides, I ask.
 
 `in all repositories, ...` and `across shop and website, ...` are answered for each."""
 
@@ -120,7 +120,7 @@ def _is_short(command: Command, rest: Sequence[str]) -> bool:
 
 def _unknown(named: str, repositories: Sequence[str]) -> Misspelt:
     near = difflib.get_close_matches(named, repositories, n=1)
-    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists those that there are."
+    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
     return Misspelt(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
 
 

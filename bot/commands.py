@@ -98,7 +98,7 @@ class Commands:
     async def _repos(self, asked: Asked) -> str:
         visible = self._access.visible(asked.message, self._repositories.names())
         lines = [freshness(await self._repositories.status(name), self._clock.now()) for name in visible]
-        return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about in this place."
+        return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about here."
 
     async def _use(self, asked: Asked) -> str:
         name = await self._meant(asked)
@@ -117,11 +117,11 @@ class Commands:
 
     async def _mute(self, asked: Asked) -> str:
         await self._threads.mute(asked.message, muted=True)
-        return "I am silent in this thread now, but for mentions. `unmute` changes that."
+        return "From now on I answer only mentions in this thread. `unmute` ends that."
 
     async def _unmute(self, asked: Asked) -> str:
         await self._threads.mute(asked.message, muted=False)
-        return "I answer in this thread again."
+        return "I will answer in this thread again."
 
     async def _stopped(self, asked: Asked) -> str:
         return "Stopped." if await self._stop(asked.conversation) else "There is nothing to stop here."

@@ -35,7 +35,7 @@ BEAT_SECONDS = 1.0
 SWEEP_BEATS = 5  # how often what other processes left is looked for
 DRAIN_SECONDS = 20.0
 THANKS = "Thank you, noted."
-DECIDED = "This does not wait for anybody any more."
+DECIDED = "Nobody is waiting for this any more."
 CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
 
 log = logging.getLogger(__name__)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be built again.")
-@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be rebuilt.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 @click.pass_obj
 def backup(invocation: Invocation, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
-    """Save conversations, messages, ratings and indexes in FILE; others may go on meanwhile."""
+    """Save conversations, messages, ratings and indexes in FILE; citebot may keep running."""
 
     async def work() -> Outcome:
         from bot import upkeep
@@ -38,7 +38,7 @@ def backup(invocation: Invocation, file: Path, *, indexes: bool, force: bool, as
 @json_option
 @click.pass_obj
 def restore(invocation: Invocation, file: Path, *, force: bool, as_json: bool) -> int:
-    """Bring back what FILE holds, while no other citebot runs."""
+    """Restore what FILE holds; no other citebot may be running."""
 
     async def work() -> Outcome:
         from bot import upkeep
@@ -54,7 +54,7 @@ def restore(invocation: Invocation, file: Path, *, force: bool, as_json: bool) -
 @repo_option
 @click.pass_obj
 def sweep(invocation: Invocation, repo: Path | None, *, unused: bool, as_json: bool) -> int:
-    """Forget what is older than RETENTION_DAYS, and give disk space back.
+    """Delete what is older than RETENTION_DAYS, and free its disk space.
 
     `citebot serve` does so every day; unused indexes go only when asked for here.
     """

@@ -119,7 +119,7 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     if version not in {0, SCHEMA_VERSION}:
         raise InboxError(
             f"The message database {path} was written by another version of citebot (form {version}, this one writes "
-            f"{SCHEMA_VERSION}). Use that version, or move the file away to begin anew."
+            f"{SCHEMA_VERSION}). Use that version, or move the file away to start over."
         )
 
 

@@ -83,9 +83,8 @@ def explained(record: TurnRecord) -> str:
         f"- Model: {one_line(record.model or 'none')}",
         f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
         f"- Seconds: {record.seconds:.1f}",
-        "- Guard: the message read as an order to me, so that nothing but reading was done" * record.watched,
-        f"- Guard: {record.flagged} passages of what was read give orders, and were not followed"
-        * bool(record.flagged),
+        "- Guard: the message looked like an attack on me, so I did nothing but read" * record.watched,
+        f"- Guard: {record.flagged} passages that were read give orders, and were not followed" * bool(record.flagged),
     ]
     return "\n".join(filter(None, lines))
 

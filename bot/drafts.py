@@ -27,7 +27,7 @@ class Draft:
     def wait(self, before: int) -> None:
         """Say how many questions are answered first."""
         questions = "question is" if before == 1 else "questions are"
-        self._status = f"Waiting: {before} {questions} before yours" if before else "Reading the question"
+        self._status = f"Waiting: {before} {questions} ahead of yours" if before else "Reading the question"
 
     def take(self, event: AgentEvent) -> bool:
         """Bring in what an event tells; False if nothing of it is to be seen."""

@@ -101,6 +101,6 @@ def unexpected(error: Exception) -> str:
     """Say that something went wrong that no part of citebot knows about."""
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
-        f"Something went wrong that should not ({reason}). Try again; if it stays, `citebot index --full` "
-        "makes the index anew, and --debug shows where it happened."
+        f"Something went wrong that should not have ({reason}). Try again; if it persists, `citebot index --full` "
+        "rebuilds the index, and --debug shows where it happened."
     )

@@ -87,7 +87,7 @@ async def _discord(settings: Settings, clock: Clock) -> Sequence[Finding]:
         found = [
             doctor.note(each) if each == WITHOUT_CONTENT else doctor.problem(each) for each in await discord.problems()
         ]
-        return [doctor.ok(f"DISCORD_TOKEN is good: {discord.name}."), *found]
+        return [doctor.ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
 
 
 def _text(secret: SecretStr | None) -> str:

@@ -69,7 +69,7 @@ async def keep_current(index: Index, display: Display) -> None:
         indexed = (await index.status()).commit
         if indexed is None:
             raise
-        display.note(f"Going on with what was indexed at {indexed[:7]}. {reason}")
+        display.note(f"Using what was indexed at {indexed[:7]}. {reason}")
 
 
 async def _begin(index: Index, display: Display) -> None:

@@ -63,7 +63,7 @@ class Health:
         watched: Callable[[], Mapping[str, Watched]] = dict,
     ) -> None:
         self._remarks: dict[str, Callable[[], str]] = {}
-        self._platforms: dict[str, Unready | str] = {name: f"{name} is not reached yet." for name in platforms}
+        self._platforms: dict[str, Unready | str] = {name: f"{name} has not been reached yet." for name in platforms}
         self._repositories = repositories
         self._watched = watched
         self._check: Check | None = None
@@ -105,7 +105,7 @@ class Health:
         except InboxError as error:
             return str(error)
         except TimeoutError:
-            return "The message database does not answer. See whether its disk does."
+            return "The message database does not answer. Check its disk."
         return ""
 
     async def _found(self) -> Readiness:
@@ -115,7 +115,7 @@ class Health:
         repositories = await asyncio.gather(*(self._looked(name, watched) for name in self._repositories.names()))
         reasons = [store, *platforms.values(), _usable(repositories)]
         if self._ending:
-            reasons.insert(0, "citebot is ending: it finishes what it answers and takes in nothing more.")
+            reasons.insert(0, "citebot is shutting down: it finishes its answers and accepts nothing new.")
         return Readiness(
             reasons=tuple(filter(None, reasons)),
             platforms=platforms,

@@ -41,7 +41,7 @@ def take_alone(home: Path) -> AbstractContextManager[object]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        raise BackupError(f"Another citebot is using {home}. End it, and restore again.") from error
+        raise BackupError(f"Another citebot is using {home}. Stop it, and try again.") from error
     except OSError:  # a file system without locks cannot tell
         file.close()
         return nullcontext()

@@ -16,7 +16,7 @@ from bot.messages import Attachment, Content
 
 FRAME = 16  # units that a platform may put around status and footer
 _SIGN = re.compile(r"[ `\[\]<>]")
-_FULL = "The whole answer is too long for messages; it is in the file."
+_FULL = "The whole answer is too long for a message; it is in the file."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -60,7 +60,7 @@ async def converse(app: App, terminal: Terminal, stream: TextIO, *, interactive:
         await keep_current(app.index, terminal)
         found = await app.index.status()
         terminal.write(
-            f"citebot {version('citebot')} on {found.repository} at {(found.commit or '')[:7]}. /help helps."
+            f"citebot {version('citebot')} on {found.repository} at {(found.commit or '')[:7]}. /help lists commands."
         )
         lines = PromptedLines(app.settings.home / "console_history", terminal.note, masking(app.settings))
     async with app.open_assistant() as assistant:

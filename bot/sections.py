@@ -13,7 +13,7 @@ from bot.messages import Button, Content
 from bot.turn_records import Tally, TurnRecord
 
 UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
-WAITS = "This would take a person's approval. Ask about this repository alone."
+WAITS = "This would need a person's approval. Ask about this repository alone."
 
 
 @dataclass

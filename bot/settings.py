@@ -90,10 +90,10 @@ HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
 SHA256 = r"^[0-9A-Fa-f]{64}$"
 Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
-    HTTP: "This is no address. It has to begin with http:// or https://, followed by a host",
-    WEBSOCKET: "This is no address. It has to begin with ws:// or wss://, followed by a host",
+    HTTP: "This is not an address. It has to begin with http:// or https://, followed by a host",
+    WEBSOCKET: "This is not an address. It has to begin with ws:// or wss://, followed by a host",
     "bool_type": "This is true or false",
-    SHA256: "This is no SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
+    SHA256: "This is not a SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
 }
 
 

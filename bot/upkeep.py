@@ -80,7 +80,7 @@ def _outcome(
         }
         return Outcome(output=records.to_json(told), note=note, ok=not problems)
     lines = [f"Removed the index {each.name} ({disk_use.size(each.size)})." for each in removed]
-    lines.append(f"{retention.sentence(swept)} {disk_use.size(max(0, freed))} of disk space are free again.")
+    lines.append(f"{retention.sentence(swept)} {disk_use.size(max(0, freed))} of disk space is free again.")
     return Outcome(output="\n".join(lines), note=note, ok=not problems)
 
 
@@ -109,7 +109,7 @@ async def _use(settings: Settings) -> tuple[DiskUse, str]:
         return await asyncio.to_thread(_measured, settings), ""
     except RepositoryError as error:
         use = await asyncio.to_thread(disk_use.measured, settings.home, None)
-        return use, f"Which indexes are unused cannot be told: {error}"
+        return use, f"Which indexes are unused cannot be determined: {error}"
 
 
 def _rows(use: DiskUse) -> Sequence[str]:

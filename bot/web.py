@@ -73,7 +73,7 @@ class Doors:
         """Hand a request on; one that comes too early or too late is to be sent again."""
         receive = self._open.get(request.path)
         if receive is None or self._closed:
-            raise web.HTTPServiceUnavailable(text="Nothing is taken in here at the moment. Try again.")
+            raise web.HTTPServiceUnavailable(text="No requests are accepted at the moment. Try again.")
         return await receive(request)
 
 

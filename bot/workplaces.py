@@ -21,7 +21,7 @@ from bot.settings import Settings
 
 NO_PLATFORM = (
     "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack), or DISCORD_TOKEN (README, "
-    "Discord); `citebot doctor` tells what is missing. Without a platform, `citebot chat` answers in the terminal."
+    "Discord); `citebot doctor` says what is missing. Without a platform, `citebot chat` answers in the terminal."
 )
 
 

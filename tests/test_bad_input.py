@@ -264,7 +264,7 @@ def test_a_missing_file_is_named_and_the_earlier_index_serves(citebot: Citebot, 
     done = ask(citebot, repo.root)
 
     assert done.paths == ["src/retry.py"]
-    assert done.err.startswith("Going on with what was indexed at ")
+    assert done.err.startswith("Using what was indexed at ")
     assert "The contents of src/new.py are missing" in done.err
     assert "git fsck" in citebot("index", "--repo", str(repo.root)).complaint
 
@@ -326,7 +326,7 @@ def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRe
     assert end == "0\n"
     complaint, *notes = done.stderr.splitlines()
     assert "room on the disk" in complaint
-    assert any(note.startswith("Going on with what was indexed at ") for note in notes)
+    assert any(note.startswith("Using what was indexed at ") for note in notes)
     assert "Traceback" not in done.stderr
 
 
@@ -375,7 +375,7 @@ def test_while_another_citebot_indexes_the_earlier_index_serves(citebot: Citebot
         refused = citebot("index", "--json", "--repo", str(repo.root))
 
     assert answered.paths == ["src/retry.py"]
-    assert answered.err.startswith("Going on with what was indexed at ")
+    assert answered.err.startswith("Using what was indexed at ")
     assert "Another citebot is indexing this repository" in refused.complaint
     assert citebot("index", "--repo", str(repo.root)).code == 0
 

@@ -31,7 +31,7 @@ _LARGEST_HISTORY = 2**20  # bytes
 
 HELP = """\
 Ask anything about the code; "and who calls it?" goes on from the answer before.
-/reindex [full]  index HEAD now; "full" begins from nothing
+/reindex [full]  index HEAD now; "full" starts from scratch
 /status          what is indexed
 /new             forget this conversation and begin another
 /help            this list
@@ -202,7 +202,7 @@ class ConsoleChat:
 
     async def _reindex(self, rest: str) -> None:
         if rest not in {"", "full"}:
-            raise BotError("Write /reindex, or /reindex full to begin from nothing.")
+            raise BotError("Write /reindex, or /reindex full to start from scratch.")
         report = await refresh(self._index, self._terminal, full=rest == "full")
         self._terminal.write(records.report_line(report, (await self._index.status()).repository))
 

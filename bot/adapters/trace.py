@@ -63,7 +63,7 @@ class Trace:
         yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
         if payload["changes"].get("gateway_verdict") == "watch":
             reason = one_line(payload["changes"].get("gateway_reason", "the reply"))
-            yield f"guard: watched ({reason}), reading alone is left"
+            yield f"guard: watched ({reason}), only reading is left"
         self._step_began = now
         if self._verbose:
             yield from self._changes(payload["changes"])
@@ -94,7 +94,7 @@ class Trace:
 
     def _flagged(self, payload: Payload, _: float) -> Iterator[str]:
         rules = ", ".join(payload["rules"])
-        yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; reading alone is left"
+        yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; only reading is left"
 
     def _model_end(self, payload: Payload, _: float) -> Iterator[str]:
         usage = Usage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
@@ -110,10 +110,10 @@ class Trace:
 
     def _reset(self, payload: Payload, _: float) -> Iterator[str]:
         self._pieces = 0
-        yield f"text is taken back, {len(payload['text'])} characters are left"
+        yield f"text is withdrawn, {len(payload['text'])} characters are left"
 
     def _goal_check(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"evidence is judged: {payload['grade']}"
+        yield f"evidence is graded: {payload['grade']}"
 
     def _iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"iteration is over: {payload['decision']}, {one_line(payload['reason'])}"

@@ -23,7 +23,7 @@ from bot.routing.weighing import by_likelihood, winner
 from bot.threads import GOES_ON_SECONDS, Threads
 
 _REPLIES: tuple[ButtonAction, ...] = ("approve", "abort")
-NONE_VISIBLE = "There is no repository that you may ask about in this place."
+NONE_VISIBLE = "There is no repository that you may ask about here."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +180,8 @@ class Routing:
         if topic:
             if topic not in asking.visible:
                 raise Refused(
-                    f"This conversation is about `{_shown(topic)}`, which is gone, or not for you to ask about here. "
-                    "Name another, or write `use NAME`; `repos` lists those that there are."
+                    f"This conversation is about `{_shown(topic)}`, which is gone, or hidden from you here. "
+                    "Name another, or write `use NAME`; `repos` lists them."
                 )
             return Route(repositories=(topic,), why="the conversation is about it", question=question)
         if len(asking.visible) == 1:

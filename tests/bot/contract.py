@@ -117,12 +117,12 @@ async def a_muted_thread_is_answered_only_when_asked(world: World) -> None:
     thread = await world.mention("where is send?")
     await settled(world, "Answer to")
     await world.mention("mute", thread=thread)
-    await settled(world, "Answer to", "silent")
+    await settled(world, "Answer to", "answer only mentions")
     await world.follow_up("and who calls it?", thread=thread)
     await world.mention("unmute", thread=thread)
-    await settled(world, "Answer to", "silent", "answer in this thread again")
+    await settled(world, "Answer to", "answer only mentions", "answer in this thread again")
     await world.follow_up("who calls it now?", thread=thread)
-    await settled(world, "Answer to", "silent", "again", "who calls it now?")
+    await settled(world, "Answer to", "answer only mentions", "again", "who calls it now?")
 
 
 async def a_direct_message_goes_on_with_the_conversation(world: World) -> None:
@@ -200,7 +200,7 @@ async def the_stop_button_ends_the_answer_for_its_asker(world: World) -> None:
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
     await world.agent.begun.acquire()
-    assert "Only who asked" in await world.press("stop", author="bob")
+    assert "Only the person who asked" in await world.press("stop", author="bob")
     await world.press("stop")
     await settled(world, "Stopped, as you asked.")
 
@@ -311,7 +311,7 @@ async def an_unclear_question_is_answered_once_its_author_has_chosen(world: Worl
     await world.mention("where is send?")
     await settled(world, "Which repository do you mean?")
     assert world.agent.asked == []
-    assert "Only who asked" in await world.choose("website", author="bob")
+    assert "Only the person who asked" in await world.choose("website", author="bob")
     await world.choose("website")
     (said,) = await settled(world, "Answer to: where is send?")
     assert "website at 0123456" in said

@@ -106,7 +106,7 @@ def test_a_failed_refresh_answers_from_the_earlier_index(capsys: pytest.CaptureF
 
     assert run(["ask", "how?", "--json"], open_app=FakeOpening(index)) == 0
 
-    assert said(capsys)[1] == "Going on with what was indexed at fffffff. Another citebot is indexing.\n"
+    assert said(capsys)[1] == "Using what was indexed at fffffff. Another citebot is indexing.\n"
 
 
 def test_an_error_is_one_sentence_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,10 @@ def test_an_error_is_one_sentence_and_no_traceback(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("defect", "sentence"),
     [
-        (IndexError("list index out of range"), "went wrong that should not (IndexError: list index out of range)."),
+        (
+            IndexError("list index out of range"),
+            "went wrong that should not have (IndexError: list index out of range).",
+        ),
         (OSError(28, "No space left on device"), "[Errno 28] No space left on device."),
     ],
 )

@@ -265,8 +265,8 @@ def test_a_watched_turn_and_orders_in_the_evidence_are_explained() -> None:
         repository="demo", commit=HEAD, route="broad", model="m:1", seconds=1.0, watched=True, flagged=2
     )
 
-    assert "- Guard: the message read as an order to me" in explained(record)
-    assert "- Guard: 2 passages of what was read give orders" in explained(record)
+    assert "- Guard: the message looked like an attack on me" in explained(record)
+    assert "- Guard: 2 passages that were read give orders" in explained(record)
     assert "Guard" not in explained(replace(record, watched=False, flagged=0))
 
 

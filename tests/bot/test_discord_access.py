@@ -16,7 +16,7 @@ from tests.bot.discord_worlds import HOSTS, DiscordWorld
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.discord import FakeDiscord
 
-REFUSED = "There is no repository that you may ask about in this place."
+REFUSED = "There is no repository that you may ask about here."
 Opened = Callable[[AccessPolicy], Awaitable[DiscordWorld]]
 
 

@@ -237,7 +237,7 @@ async def test_commands_in_a_thread_are_about_the_thread(world: DiscordWorld) ->
     why = world.fake.slash(thread, world.people["ann"], "citebot why")
     assert "Route: fast_path" in await answered(world, why, "Route")
     mute = world.fake.slash(thread, world.people["ann"], "citebot mute")
-    await answered(world, mute, "silent")
+    await answered(world, mute, "answer only mentions")
     await world.follow_up("and who calls it?", thread=thread)
     await world.mention("and who tests it?", thread=thread)
     await settled(world, "where is send?", "who tests it?")
@@ -318,7 +318,7 @@ async def test_a_button_of_somebody_else_is_told_to_be_theirs(world: DiscordWorl
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
     await world.agent.begun.acquire()
-    assert "Only who asked" in await world.press("stop", author="bob")
+    assert "Only the person who asked" in await world.press("stop", author="bob")
     world.agent.gate.set()
     await settled(world, "Answer to")
 

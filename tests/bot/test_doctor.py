@@ -106,7 +106,7 @@ async def test_git_is_there_with_its_version() -> None:
     (found,) = await checks.git()
 
     assert found.level == "ok"
-    assert found.what.startswith("git is there: 2.")
+    assert found.what.startswith("git is installed: 2.")
 
 
 async def test_a_git_that_is_missing_is_to_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ async def test_an_index_of_head_is_fine() -> None:
     ("different", "says"),
     [
         ({"commits_behind": 3}, "demo at 0123456 on main, indexed 2 hours ago, 3 commits behind."),
-        ({"commits_behind": None}, "How far HEAD is from there cannot be told."),
+        ({"commits_behind": None}, "How far behind HEAD it is cannot be determined."),
         ({"commit": None, "indexed_at": None}, "demo is not indexed yet."),
     ],
 )
@@ -342,7 +342,7 @@ async def test_slack_is_looked_at_as_the_settings_say(fake: FakeSlack, tmp_path:
     found = await examine(Settings.load(variables), tmp_path, open_app=FakeOpening(), call_model=False)
 
     told = [each.what for each in found]
-    assert "SLACK_BOT_TOKEN is good: @citebot in Home." in told
+    assert "SLACK_BOT_TOKEN works: @citebot in Home." in told
     assert any(each.startswith("SLACK_SIGNING_SECRET is set.") for each in told)
     assert {each.level for each in found} == {"ok", "note", "warning"}  # it is in no channel
 
@@ -372,7 +372,7 @@ async def test_a_discord_that_can_be_used_is_well(discord: FakeDiscord, tmp_path
     found = await told_of(discord, tmp_path)
 
     assert {each.level for each in found} == {"ok"}
-    assert found[-1].what == "DISCORD_TOKEN is good: citebot#0001."
+    assert found[-1].what == "DISCORD_TOKEN works: citebot#0001."
 
 
 async def test_a_discord_without_intent_and_server_says_where_to_click(discord: FakeDiscord, tmp_path: Path) -> None:

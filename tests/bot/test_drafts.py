@@ -56,9 +56,9 @@ def test_text_and_stages_ping_nobody() -> None:
 def test_a_place_in_the_queue_is_told() -> None:
     growing = draft()
     growing.wait(1)
-    assert growing.growing().status == "Waiting: 1 question is before yours …"
+    assert growing.growing().status == "Waiting: 1 question is ahead of yours …"
     growing.wait(3)
-    assert growing.growing().status == "Waiting: 3 questions are before yours …"
+    assert growing.growing().status == "Waiting: 3 questions are ahead of yours …"
 
 
 def test_a_settled_answer_links_its_lines() -> None:

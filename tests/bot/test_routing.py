@@ -200,7 +200,7 @@ async def test_who_may_not_see_the_repository_of_a_thread_is_refused(world: Fake
     await settled(world, "secret at")
     await world.mention("and who calls it?", thread=thread, author="bob")
 
-    await settled(world, "secret at", "not for you to ask about here")
+    await settled(world, "secret at", "which is gone, or hidden from you here")
     assert about(world) == ["secret"]
 
 
@@ -238,7 +238,7 @@ async def test_a_repository_that_was_closed_to_the_asker_is_not_taken_by_its_but
     await world.begin()
     await world.conversations.press(Press(handle=handle, action="choose", author="ann", value=chosen.value))
 
-    await settled(world, "`secret` may not be asked about by you")
+    await settled(world, "You may not ask about `secret`")
     assert world.agent.asked == []
 
 
@@ -417,7 +417,7 @@ async def test_why_names_all_repositories_and_ratings_are_kept(world: FakeWorld)
     assert "`secret: src/session.py`" in said
     await world.mention("why", thread=thread, author="bob")
 
-    await settled(world, "website at", "Because", "`secret` may not be asked about by you")
+    await settled(world, "website at", "Because", "You may not ask about `secret`")
 
 
 async def test_several_repositories_have_conversations_of_their_own(world: FakeWorld) -> None:

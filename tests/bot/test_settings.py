@@ -304,7 +304,7 @@ def test_prices_are_dollars_for_a_million_tokens_of_a_model(tmp_path: Path) -> N
     [("DISCORD_API_BASE_URL", "discord.example", "http://"), ("DISCORD_GATEWAY_URL", "http://a.example", "ws://")],
 )
 def test_what_is_no_address_is_told_how_one_begins(variable: str, value: str, beginning: str) -> None:
-    with pytest.raises(SettingsError, match=f"{variable}: This is no address. It has to begin with {beginning}"):
+    with pytest.raises(SettingsError, match=f"{variable}: This is not an address. It has to begin with {beginning}"):
         Settings.load({variable: value})
 
 

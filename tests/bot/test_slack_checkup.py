@@ -52,10 +52,10 @@ async def test_nothing_is_amiss_where_all_is_set_up(fake: FakeSlack) -> None:
 
     assert levels(found) == {"ok", "note"}
     assert [each.what for each in found if each.level == "ok"] == [
-        "SLACK_BOT_TOKEN is good: @citebot in Home.",
+        "SLACK_BOT_TOKEN works: @citebot in Home.",
         "The bot token has all scopes.",
         "The app is in 1 channel.",
-        "SLACK_APP_TOKEN is good, and Socket Mode is on.",
+        "SLACK_APP_TOKEN works, and Socket Mode is on.",
     ]
 
 
@@ -92,14 +92,14 @@ async def test_a_token_that_is_missing_is_named_with_its_place(fake: FakeSlack, 
 
 @pytest.mark.parametrize(
     ("refusal", "helps"),
-    [("token_revoked", "Reinstall"), ("account_inactive", "Reinstall"), ("invalid_auth", "Copy it anew")],
+    [("token_revoked", "Reinstall"), ("account_inactive", "Reinstall"), ("invalid_auth", "Copy it again")],
 )
 async def test_a_bot_token_that_is_no_good_is_named(fake: FakeSlack, refusal: str, helps: str) -> None:
     fake.faults.error("auth.test", refusal)
 
     found = bad(await looked(fake))
 
-    assert found.what == f"SLACK_BOT_TOKEN is no good. Slack refused auth.test: {refusal}."
+    assert found.what == f"SLACK_BOT_TOKEN does not work. Slack refused auth.test: {refusal}."
     assert helps in found.advice
 
 
@@ -115,7 +115,7 @@ async def test_an_app_token_without_its_scope_is_named(fake: FakeSlack) -> None:
 
     found = bad(await looked(fake))
 
-    assert found.what.startswith("SLACK_APP_TOKEN is no good. Slack refused apps.connections.open: missing_scope")
+    assert found.what.startswith("SLACK_APP_TOKEN does not work. Slack refused apps.connections.open: missing_scope")
     assert "with the scope connections:write" in found.advice
 
 

@@ -54,8 +54,8 @@ def test_the_guard_is_told_with_its_rules() -> None:
     )
 
     assert [line[12:] for line in lines[1:]] == [
-        "guard: watched (you_are_now), reading alone is left",
-        "guard: 2 passages (tools) give orders: call_model, hide; reading alone is left",
+        "guard: watched (you_are_now), only reading is left",
+        "guard: 2 passages (tools) give orders: call_model, hide; only reading is left",
     ]
 
 
@@ -84,7 +84,7 @@ def test_text_is_told_once_and_again_after_it_was_taken_back() -> None:
 
     assert [line[12:] for line in lines] == [
         'text begins: "One"',
-        "text is taken back, 0 characters are left",
+        "text is withdrawn, 0 characters are left",
         'text begins: "One"',
     ]
 
@@ -112,7 +112,7 @@ def test_a_pause_a_judgement_and_a_failure_are_told() -> None:
     )
 
     assert [line[12:] for line in lines] == [
-        "evidence is judged: enough",
+        "evidence is graded: enough",
         "iteration is over: FINISH, found",
         "a person is asked: plan",
         "error CheckpointUnwritable: No room.",

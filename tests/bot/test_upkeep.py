@@ -79,7 +79,7 @@ def test_where_a_repository_is_away_no_index_is_removed(
     assert len(names(home)) == 2
     done = citebot("status", "--json")
     assert json.loads(done.out)["data"]["unused_indexes"] is None
-    assert "Which indexes are unused cannot be told" in done.err
+    assert "Which indexes are unused cannot be determined" in done.err
 
 
 def test_a_sweep_outside_of_any_repository_sweeps_the_rest(

@@ -31,7 +31,7 @@ async def problems(client: discord.Client, *, message_content: bool, servers: Co
     flags = client.application_flags
     granted = flags.gateway_message_content or flags.gateway_message_content_limited
     content = WITHOUT_CONTENT if not message_content else "" if granted else NO_CONTENT
-    nowhere = "" if found else f"The bot is in no server. Invite it: {invitation(client)}"
+    nowhere = "" if found else f"The bot is not in any server. Invite it: {invitation(client)}"
     strangers = [f"The bot is not in the server {each}. Invite it: {invitation(client)}" for each in servers
                  if found and each not in found]  # fmt: skip
     public = ANYBODY if client.application is not None and client.application.bot_public and not servers else ""

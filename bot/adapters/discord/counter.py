@@ -23,8 +23,8 @@ from bot.markdown.safety import safe
 from bot.messages import IncomingMessage, Press
 
 Interaction = discord.Interaction[Any]
-FOLLOWS = "I write here what comes of it."
-LOST = "I could not store that, so I do not answer it. Try again in a minute."
+FOLLOWS = "I will post the result here."
+LOST = "I could not store that, so I cannot answer it. Try again in a minute."
 LONGEST_SHOWN = 1_950  # what makes a text harmless can make it longer
 
 log = logging.getLogger(__name__)

@@ -86,7 +86,7 @@ class DiscordPlatform:
             await self._change(handle, content)
         except RateLimited:
             if self._is_old(handle):
-                raise EditRefused("The message is too old to be changed any more now.") from None
+                raise EditRefused("The message is too old to be changed for now.") from None
             raise
 
     async def withdraw(self, handle: MessageHandle) -> None:

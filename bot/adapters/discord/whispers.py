@@ -115,7 +115,7 @@ class Whispers:
     def _webhook(self, line: Line) -> discord.Webhook:
         begun = discord.utils.snowflake_time(line.interaction).timestamp()
         if self._clock.now() - begun > LIFETIME:
-            raise Expired("The quarter of an hour is over in which Discord takes answers to a command.")
+            raise Expired("Discord accepts answers to a command for 15 minutes only.")
         data = {"id": str(self._client.application_id), "type": discord.WebhookType.application.value}
         # The state makes discord.py answer with buttons and as nobody's ping; it comes no other way after a restart.
         state = self._client._connection  # noqa: SLF001

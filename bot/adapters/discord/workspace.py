@@ -100,9 +100,7 @@ class Discord:
         """Say why nothing can be heard from Discord at the moment; nothing where all is well."""
         if self._client.in_session.is_set() and not self._client.is_closed():
             return ""
-        return (
-            "Discord: the gateway is not connected. It is tried again without end; see the log, and discordstatus.com."
-        )
+        return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
 
     async def problems(self) -> Sequence[str]:
         """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""

@@ -27,7 +27,7 @@ _SOCKET_MODE = f"{SETTINGS} > Socket Mode > Enable Socket Mode, and copy SLACK_A
 # What helps, by the name of Slack's refusal.
 _BOT_ADVICE: Mapping[str, str] = {
     "account_inactive": _REINSTALL,
-    "invalid_auth": f"Copy it anew: {WHERE['SLACK_BOT_TOKEN']}",
+    "invalid_auth": f"Copy it again: {WHERE['SLACK_BOT_TOKEN']}",
     "not_allowed_token_type": f"Take {WHERE['SLACK_BOT_TOKEN']}",
     "token_expired": f"{SETTINGS} > OAuth & Permissions: tokens are rotated, which citebot cannot do. {_REINSTALL}",
     "token_revoked": _REINSTALL,
@@ -89,14 +89,16 @@ async def _bot(calls: Calls, token: str) -> Sequence[Finding]:
         return [_unanswered(error)]
     if not identity.bot:
         return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
-    who = ok(f"SLACK_BOT_TOKEN is good: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
+    who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
     return [who, *_scopes(identity.scopes), *await _channels(calls, identity)]
 
 
 def _scopes(granted: frozenset[str]) -> Sequence[Finding]:
     """What the token allows, beside what is needed."""
     if not granted:
-        return [note("Slack does not tell the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")]
+        return [
+            note("Slack does not report the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")
+        ]
     missing = [_missing(scope) for scope in WITHOUT if scope not in granted]
     spare = sorted(granted - bot_scopes())
     unused = [note(f"Scopes that citebot does not use: {', '.join(spare)}.")] if spare else []
@@ -163,7 +165,7 @@ async def _socket(calls: Calls, token: str) -> Sequence[Finding]:
         return [_refused("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
     except ChatError as error:
         return [_unanswered(error)]
-    return [ok("SLACK_APP_TOKEN is good, and Socket Mode is on.")]
+    return [ok("SLACK_APP_TOKEN works, and Socket Mode is on.")]
 
 
 def _requests(credentials: Credentials) -> Sequence[Finding]:
@@ -172,7 +174,7 @@ def _requests(credentials: Credentials) -> Sequence[Finding]:
     address = f"https://YOUR.HOST{PATH}"
     return wrong or [
         note(
-            "SLACK_SIGNING_SECRET is set. Whether it is right shows only in a request of Slack's.",
+            "SLACK_SIGNING_SECRET is set. Only a request from Slack shows whether it is right.",
             f"With citebot running, {SETTINGS} > Event Subscriptions > Request URL {address} has to say Verified; "
             "Interactivity & Shortcuts and each of the Slash Commands need the same address.",
         )
@@ -195,7 +197,7 @@ def _missing_or_misplaced(variable: Variable, value: str) -> Sequence[Finding]:
 
 def _refused(variable: Variable, refused: _Refused, advice: Mapping[str, str], *, otherwise: str = "") -> Finding:
     return problem(
-        f"{variable} is no good. {refused}", advice.get(refused.name, otherwise or f"Take {WHERE[variable]}")
+        f"{variable} does not work. {refused}", advice.get(refused.name, otherwise or f"Take {WHERE[variable]}")
     )
 
 

@@ -39,7 +39,7 @@ class Home:
         lines = [await self._line(name) for name in names]
         shown = [_section(mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
-            shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; write me `repos`."))
+            shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
         none = _section("There is no repository that you may ask about.")
         blocks = [_header("Repositories"), *(shown or [none]), {"type": "divider"}, _section(_ASK)]
         return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": help_text(several=len(names) > 1)}]}

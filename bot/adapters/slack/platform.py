@@ -102,7 +102,7 @@ class SlackPlatform:
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error."""
         if is_whispered(handle):
-            raise EditRefused("What only one person sees cannot be taken back.")
+            raise EditRefused("A message that only one person sees cannot be withdrawn.")
         try:
             await self._calls.send(
                 lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), refusals.of_edit

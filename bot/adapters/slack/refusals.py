@@ -37,7 +37,7 @@ _ADVICE = {
     "missing_scope": "Add the scope under OAuth & Permissions and install the app again.",
     "not_in_channel": "Invite the app to the channel.",
     "channel_not_found": "Invite the app to the channel.",
-    "invalid_auth": "Copy the bot token anew from OAuth & Permissions.",
+    "invalid_auth": "Copy the bot token again from OAuth & Permissions.",
     "token_revoked": "Install the app again and copy the new bot token.",
     "account_inactive": "Install the app again and copy the new bot token.",
 }

@@ -49,22 +49,22 @@ SLASH_COMMANDS = "commands"
 # Without these nobody is answered in a public channel; each of the others is for something that can be done without.
 ESSENTIAL = frozenset({"app_mentions:read", "channels:read", "chat:write"})
 WITHOUT: Mapping[str, str] = {
-    "app_mentions:read": "citebot does not hear that it is mentioned",
-    "channels:read": "it cannot tell who reads along in public channels, and treats them as shared with outsiders",
+    "app_mentions:read": "citebot does not notice mentions",
+    "channels:read": "it cannot tell who can read public channels, and treats them as shared with outsiders",
     "chat:write": "citebot cannot answer",
     "assistant:write": "no questions are suggested when somebody opens a conversation with citebot",
-    "channels:history": "in public channels it hears only mentions, does not read the thread around them, does not "
+    "channels:history": "in public channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "commands": "there are no slash commands, but the same words after a mention",
     "files:write": "the longest answers come without their file",
-    "groups:history": "in private channels it hears only mentions, does not read the thread around them, does not "
+    "groups:history": "in private channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
-    "groups:read": "it cannot tell who reads along in private channels, and treats them as shared with outsiders",
-    "im:history": "it does not hear direct messages",
+    "groups:read": "it cannot tell who can read private channels, and treats them as shared with outsiders",
+    "im:history": "it receives no direct messages",
     "im:read": "the Home tab lists no repositories, and plans cannot be approved in direct messages",
-    "mpim:history": "in group conversations it hears only mentions, does not read the thread around them, does not "
+    "mpim:history": "in group conversations it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
-    "mpim:read": "it cannot tell who reads along in group conversations, and treats them as shared with outsiders",
+    "mpim:read": "it cannot tell who can read group conversations, and treats them as shared with outsiders",
     "reactions:read": "an :x: reaction does not stop an answer; the button and the word do",
 }
 

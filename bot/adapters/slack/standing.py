@@ -51,5 +51,5 @@ class Standing:
         if refusal and refusal != self.refusal:
             log.error("%s It is asked again every minute.", refusal)
         elif self.refusal and not refusal:
-            log.warning("Slack takes the tokens again.")
+            log.warning("Slack accepts the tokens again.")
         self.refusal = refusal

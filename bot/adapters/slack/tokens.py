@@ -40,7 +40,7 @@ def misplaced(variable: Variable, value: str) -> Sequence[Finding]:
     wanted, found = _WANTED[variable], kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
-            problem(f"{variable} holds blanks or characters that no token has.", f"Copy it anew: {WHERE[variable]}")
+            problem(f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}")
         ]
     if found == wanted:
         return []

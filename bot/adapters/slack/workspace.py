@@ -80,7 +80,7 @@ class Slack:
         """Say why nothing can be heard from Slack at the moment; nothing where all is well."""
         if self._standing.refusal or await self._is_connected():
             return self._standing.refusal
-        return "Slack: no connection is open. It is tried again without end; see the log, and status.slack.com."
+        return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."
 
     def remark(self) -> str:
         """Say what is worth knowing although all is well."""
