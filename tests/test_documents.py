@@ -109,6 +109,23 @@ def test_the_documented_diagram_is_the_graph() -> None:
     assert drawn.strip() == mermaid().strip()
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_every_path_that_a_document_names_exists(path: Path) -> None:
+    named = re.findall(r"`((?:agent|benchmarks|bot|docs|indexer|requirements|scripts|tests)/[\w./-]*)`", read(path))
+
+    assert [name for name in sorted(set(named)) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("package", ["bot", "agent", "indexer"])
+def test_the_documented_floors_have_every_room(package: str) -> None:
+    (picture,) = re.findall(rf"^{package}/\n((?:  \d  .*\n)+)", read(ROOT / "docs" / "architecture.md"), re.MULTILINE)
+    rooms = {room for line in picture.splitlines() for room in line.split()[1:]}
+    modules = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    folders = {f"{path.parent.name}/" for path in (ROOT / package).glob("*/__init__.py")}
+
+    assert rooms == modules | folders
+
+
 def test_the_readme_is_short() -> None:
     lines = read(ROOT / "README.md").splitlines()
     (sample,) = re.findall(r"^```console\n(.*?)^```", read(ROOT / "README.md"), re.MULTILINE | re.DOTALL)
