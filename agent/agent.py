@@ -13,14 +13,14 @@ from weakref import WeakValueDictionary
 
 from langgraph.types import Interrupt
 
-from agent.checkpoints import SafeSaver
+from agent.checkpoints import SafeSqliteSaver
 from agent.errors import AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.evidence_store import EvidenceStore
 from agent.guard.masked import MaskedValues
-from agent.journal import Journal, Run
+from agent.journal import AgentRun, RunStore
 from agent.limits import APPROVAL_CALLS
-from agent.outcomes import STOPPED, asking, settled, unanswered
+from agent.outcomes import STOPPED, format_pause_question, make_answer, make_unanswered
 from agent.ports import (
     Answer,
     Classifier,
@@ -32,9 +32,9 @@ from agent.ports import (
     ToolMenu,
     WebSearch,
 )
-from agent.research.approval import decision_in
-from agent.tools.standard import standard_tools
-from agent.turns import Reached, Turns, bound_question
+from agent.research.approval import parse_decision
+from agent.tools.standard import make_tool_registry
+from agent.turns import GraphResult, GraphRunner, bound_question
 from indexer.errors import IndexerError
 
 MAX_TRIES = 10  # orderly ends and deaths together; whoever asks may set less, as the inbox does for deaths
@@ -57,7 +57,7 @@ class Agent:
     def __init__(
         self,
         library: CodeLibrary,
-        saver: SafeSaver,
+        saver: SafeSqliteSaver,
         redact: Redactor,
         *,
         models: ModelSource | None = None,
@@ -73,14 +73,14 @@ class Agent:
         self._saver = saver
         self._redact = redact
         self._models = models
-        self._tools = tools if tools is not None else standard_tools()
+        self._tools = tools if tools is not None else make_tool_registry()
         self._web = web
         self._classifier = classifier
         self._approval_calls = approval_calls
         self._clock = clock
-        self._journal = Journal(saver, clock)
+        self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
-        self._turns = Turns(saver, clock)
+        self._turns = GraphRunner(saver, clock)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._stopped: set[str] = set()
@@ -98,7 +98,7 @@ class Agent:
         name = run_id or uuid.uuid4().hex
         question = self._take_in(question)
 
-        async def begin() -> Run:
+        async def begin() -> AgentRun:
             run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
             if run.status != "paused":
                 return run
@@ -114,7 +114,7 @@ class Agent:
                 reply_to=waiting.id,
             )
 
-        async for event in self._told(name, thread, begin):
+        async for event in self._stream_events(name, thread, begin):
             yield event
 
     async def resume(self, run_id: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
@@ -126,7 +126,7 @@ class Agent:
         if run is None or run.status == "failed" or run_id in self._running:
             raise UnknownRun(f"There is no run {run_id[:80]} that could be taken up. Ask the question again.")
 
-        async def begin() -> Run:
+        async def begin() -> AgentRun:
             found = await self._journal.find(run_id)
             if found is None:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
@@ -137,7 +137,7 @@ class Agent:
                 await self._journal.try_again(run_id)
             return await self._journal.find(run_id) or found
 
-        async for event in self._told(run_id, run.thread, begin):
+        async for event in self._stream_events(run_id, run.thread, begin):
             yield event
 
     async def stop(self, run_id: str) -> bool:
@@ -158,8 +158,8 @@ class Agent:
             await self._journal.forget(thread)
             await self._evidence.drop(thread)
 
-    async def _told(
-        self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]
+    async def _stream_events(
+        self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run in a task of its own and hand on what it tells, up to the answer."""
         with self.events.subscribe(run_id) as events:
@@ -179,7 +179,7 @@ class Agent:
                 self._running.pop(run_id, None)
                 self._stopped.discard(run_id)
 
-    async def _run(self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]) -> None:
+    async def _run(self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]) -> None:
         status = "failed"
         try:
             async with self._lock(thread):
@@ -191,64 +191,64 @@ class Agent:
             if run_id not in self._stopped:
                 raise
             status = "stopped"
-            self._publish(run_id, "answer", answer=unanswered(STOPPED, "stopped"))
+            self._publish(run_id, "answer", answer=make_unanswered(STOPPED, "stopped"))
         finally:
             self._publish(run_id, "run_end", status=status)
 
-    async def _answer(self, run_id: str, thread: str, begin: Callable[[], Awaitable[Run]]) -> Answer:
+    async def _answer(self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]) -> Answer:
         started = time.perf_counter()
         try:
             run = await begin()
             if run.tries > MAX_TRIES:
                 await self._give_up(run.id, thread)
-                return unanswered(TOO_OFTEN, "failed")
+                return make_unanswered(TOO_OFTEN, "failed")
             code = await self._library.pin(run.repository)
             reached = await self._turns.take(run, self._deps(run, code))
-            return await self._ended(run, reached, code, time.perf_counter() - started)
+            return await self._conclude_run(run, reached, code, time.perf_counter() - started)
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
             self._publish(run_id, "error", message=str(error), error=type(error).__name__)
             await self._give_up(run_id, thread)
-            return unanswered(str(error), "failed", seconds=time.perf_counter() - started)
+            return make_unanswered(str(error), "failed", seconds=time.perf_counter() - started)
         except asyncio.CancelledError:
             if run_id in self._stopped:
                 await self._give_up(run_id, thread)
             raise
 
-    async def _ended(self, run: Run, reached: Reached, code: CodeSearch, seconds: float) -> Answer:
+    async def _conclude_run(self, run: AgentRun, reached: GraphResult, code: CodeSearch, seconds: float) -> Answer:
         """Settle the journal, and let go of what only the turn under way needed."""
         if reached.request is not None:
             await self._journal.pause(run.id)
-            text = self._redact(asking(reached.request))
+            text = self._redact(format_pause_question(reached.request))
             self._publish(run.id, "human_check_required", **reached.request)
             self._publish(run.id, "token", text=text)
-            return unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
+            return make_unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
         over = self._evidence.dropping(run.thread), self._journal.ending(run.id, "completed")
-        await self._tidied(self._saver.prune_thread(run.thread, *over))
-        return settled(reached.state, code, seconds)
+        await self._clean_up(self._saver.prune_thread(run.thread, *over))
+        return make_answer(reached.state, code, seconds)
 
     async def _give_up(self, run_id: str, thread: str) -> None:
-        await self._tidied(self._given_up(run_id, thread))
+        await self._clean_up(self._record_failure(run_id, thread))
 
-    async def _given_up(self, run_id: str, thread: str) -> None:
+    async def _record_failure(self, run_id: str, thread: str) -> None:
         """One after the other: where the database is locked, the person is kept waiting for one failure, not two."""
         over = [self._journal.ending(run_id, "failed")]
         if await self._turns.abandon(thread, run_id):  # else another turn may wait for a person, and need its evidence
             over.append(self._evidence.dropping(thread))
         await self._saver.write_all(over)
 
-    async def _tidied(self, work: Awaitable[None]) -> None:
+    async def _clean_up(self, work: Awaitable[None]) -> None:
         """Do what follows the answer; an answer is not lost because that fails."""
         try:
             await work
         except CheckpointError as error:
             log.warning("a turn was not tidied up after: %s", error)
 
-    def _deps(self, run: Run, code: CodeSearch) -> Deps:
+    def _deps(self, run: AgentRun, code: CodeSearch) -> Deps:
 
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
             if kind in PAID:
-                self._saver.keep(run.thread)
+                self._saver.flush_next(run.thread)
             self._publish(run.id, kind, iteration, **payload)
 
         masked = MaskedValues()
@@ -285,4 +285,4 @@ class Agent:
 
 def _is_reply(message: str, waiting: Interrupt) -> bool:
     """Whether a message answers what the conversation waits for: a yes or no, or anything where it asked back."""
-    return waiting.value.get("kind") == "clarify" or decision_in(message) != ""
+    return waiting.value.get("kind") == "clarify" or parse_decision(message) != ""

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.errors import BudgetSpent
+from agent.errors import BudgetExceeded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ceilings:
+class TurnLimits:
     """The most that a turn may spend."""
 
     seconds: float = 120.0
@@ -19,7 +19,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
+class TokenUsage:
     """What calls have cost in tokens."""
 
     input_tokens: int = 0
@@ -30,8 +30,8 @@ class Usage:
         """Both directions together."""
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
         )
@@ -40,10 +40,10 @@ class Usage:
 class Budget:
     """Counts what a turn spends from the moment it is made; every try of a call counts as a call."""
 
-    def __init__(self, ceilings: Ceilings | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.ceilings = ceilings or Ceilings()
+    def __init__(self, ceilings: TurnLimits | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.ceilings = ceilings or TurnLimits()
         self.calls = 0
-        self.usage = Usage()
+        self.usage = TokenUsage()
         self._clock = clock
         self._began = clock()
 
@@ -53,15 +53,15 @@ class Budget:
         return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
 
     def begin_call(self) -> None:
-        """Count a call about to be made; `BudgetSpent` where the turn may make no more."""
+        """Count a call about to be made; `BudgetExceeded` where the turn may make no more."""
         if self.seconds_left <= 0:
-            raise BudgetSpent(f"This question has taken its {self.ceilings.seconds:g} seconds.")
+            raise BudgetExceeded(f"This question has taken its {self.ceilings.seconds:g} seconds.")
         if self.calls >= self.ceilings.calls:
-            raise BudgetSpent(f"This question has made its {self.ceilings.calls} calls of a language model.")
+            raise BudgetExceeded(f"This question has made its {self.ceilings.calls} calls of a language model.")
         if self.usage.total >= self.ceilings.tokens:
-            raise BudgetSpent(f"This question has used its {self.ceilings.tokens:,} tokens.")
+            raise BudgetExceeded(f"This question has used its {self.ceilings.tokens:,} tokens.")
         self.calls += 1
 
-    def spend(self, usage: Usage) -> None:
+    def spend(self, usage: TokenUsage) -> None:
         """Count what a call has cost."""
         self.usage += usage

@@ -23,7 +23,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from agent.connection import Connection
+from agent.connection import TransactionConnection
 from agent.errors import (
     CheckpointDamaged,
     CheckpointError,
@@ -32,7 +32,7 @@ from agent.errors import (
     CheckpointVersion,
 )
 from agent.evidence_store import EvidenceStore, Statement
-from agent.journal import Journal
+from agent.journal import RunStore
 from agent.layout import SCHEMA_VERSION
 
 _SHRINK_STEP = 500  # pages
@@ -41,16 +41,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class SafeSaver(AsyncSqliteSaver):
+class SafeSqliteSaver(AsyncSqliteSaver):
     """An `AsyncSqliteSaver` that always leaves its connection outside a transaction, and writes no more than it must.
 
     What every step of a run needs is done by the blocking saver of the same library in the connection's thread, which
     is one change of threads where the asynchronous one takes four.
     """
 
-    conn: Connection
+    conn: TransactionConnection
 
-    def __init__(self, conn: Connection, path: Path) -> None:
+    def __init__(self, conn: TransactionConnection, path: Path) -> None:
         # Nothing but plain values and messages is ever made of what is read: a database may come from a backup, and
         # LangGraph would by default call whatever a checkpoint names.
         super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
@@ -58,7 +58,7 @@ class SafeSaver(AsyncSqliteSaver):
         self._held: dict[str, _Held] = {}
 
     @asynccontextmanager
-    async def holding(self, thread_id: str) -> AsyncIterator[None]:
+    async def defer_checkpoints(self, thread_id: str) -> AsyncIterator[None]:
         """Hold checkpoints of a thread back for as long as to do their steps again would cost nothing.
 
         The newest is written after a step in which `keep` was called, when a person is asked, when a node fails, when
@@ -69,7 +69,7 @@ class SafeSaver(AsyncSqliteSaver):
         try:
             yield
         except BaseException:
-            with _logged():
+            with _log_checkpoint_errors():
                 await self._after_held(held, _nothing)
             raise
         else:
@@ -77,7 +77,7 @@ class SafeSaver(AsyncSqliteSaver):
         finally:
             del self._held[thread_id]
 
-    def keep(self, thread_id: str) -> None:
+    def flush_next(self, thread_id: str) -> None:
         """Note that the step which a thread is in was paid for: it must not be done again."""
         if (held := self._held.get(thread_id)) is not None:
             held.is_due = True
@@ -95,7 +95,7 @@ class SafeSaver(AsyncSqliteSaver):
         held.save = lambda db: _Tables(db, serde=self.serde).put(config, checkpoint, metadata, new_versions)
         if held.is_due:
             held.is_due = False
-            await self.whole(held.let_go())
+            await self.run_transaction(held.let_go())
         return {
             "configurable": {
                 "thread_id": where["thread_id"],
@@ -121,11 +121,13 @@ class SafeSaver(AsyncSqliteSaver):
         held = self._held.get(config["configurable"]["thread_id"])
         # It stays held: the run must not lose a step because somebody could not read.
         save = held.save if held is not None else None
-        return await self.whole(_after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config)))
+        return await self.run_transaction(
+            _after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config))
+        )
 
     async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""
-        return await self.whole(_after(held.let_go() if held is not None else _nothing, work))
+        return await self.run_transaction(_after(held.let_go() if held is not None else _nothing, work))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread and everything in it."""
@@ -134,7 +136,7 @@ class SafeSaver(AsyncSqliteSaver):
             _Tables(db).delete_thread(thread_id)
             _release_pages(db)
 
-        await self.whole(delete)
+        await self.run_transaction(delete)
 
     async def prune_thread(self, thread_id: str, *more: Statement) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
@@ -147,7 +149,7 @@ class SafeSaver(AsyncSqliteSaver):
             _run_all(db, more)
             _release_pages(db)
 
-        await self.whole(prune)
+        await self.run_transaction(prune)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
@@ -155,22 +157,22 @@ class SafeSaver(AsyncSqliteSaver):
 
     async def write_all(self, statements: Sequence[Statement]) -> None:
         """Run statements in one transaction: all of them, or none."""
-        await self.whole(lambda db: _run_all(db, statements))
+        await self.run_transaction(lambda db: _run_all(db, statements))
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query on the tables beside the checkpoints."""
-        return await self.whole(lambda db: db.execute(sql, values).fetchall())
+        return await self.run_transaction(lambda db: db.execute(sql, values).fetchall())
 
     async def shrink(self) -> None:
         """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
         ((free,),) = await self.rows("PRAGMA freelist_count")
         for _ in range(0, free, _SHRINK_STEP):
-            await self.whole(lambda db: _release_pages(db, _SHRINK_STEP))
+            await self.run_transaction(lambda db: _release_pages(db, _SHRINK_STEP))
 
-    async def whole(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work in one transaction, to its end even when the caller is cancelled; raises `CheckpointError`."""
         try:
-            return await self.conn.whole(work)
+            return await self.conn.run_transaction(work)
         except sqlite3.Error as error:
             raise _explain(error, self._path) from error
 
@@ -220,7 +222,7 @@ def _run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
 
 
 @contextmanager
-def _logged() -> Iterator[None]:
+def _log_checkpoint_errors() -> Iterator[None]:
     """Let what went wrong before be the error that is raised."""
     try:
         yield
@@ -247,7 +249,7 @@ def _release_pages(db: sqlite3.Connection, most: int = 0) -> None:
 
 
 @asynccontextmanager
-async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[SafeSaver]:
+async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[SafeSqliteSaver]:
     """Open the conversation database, made when missing, and close it at the end; raises `CheckpointError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -256,9 +258,9 @@ async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[
             f"The folder of the conversation database {path} cannot be made: {error.strerror}."
         ) from error
     await asyncio.to_thread(_try_opening, path)
-    conn = Connection(path, busy_seconds=busy_seconds)
+    conn = TransactionConnection(path, busy_seconds=busy_seconds)
     try:
-        saver = await _prepared(conn, path)
+        saver = await _prepare_saver(conn, path)
         yield saver
     finally:
         await conn.close()
@@ -278,20 +280,20 @@ def _try_opening(path: Path) -> None:
         raise _explain(error, path) from error
 
 
-async def _prepared(conn: Connection, path: Path) -> SafeSaver:
+async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteSaver:
     try:
         await conn
         fresh = await _check_version(conn, path)
         if fresh:
             await conn.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        saver = SafeSaver(conn, path)
+        saver = SafeSqliteSaver(conn, path)
         await saver.setup()
         if fresh:
             await conn.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
         # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.
         await conn.execute("PRAGMA synchronous = NORMAL")
         await conn.execute("PRAGMA journal_size_limit = 1048576")
-        await Journal(saver).open()
+        await RunStore(saver).open()
         await EvidenceStore(saver).open()
         await _probe_writing(conn)
     except sqlite3.Error as error:
@@ -299,7 +301,7 @@ async def _prepared(conn: Connection, path: Path) -> SafeSaver:
     return saver
 
 
-async def _check_version(conn: Connection, path: Path) -> bool:
+async def _check_version(conn: TransactionConnection, path: Path) -> bool:
     """Return whether the database is new; raises `CheckpointVersion` when another version made it."""
     version = await _number(conn, "PRAGMA user_version")
     tables = await _number(conn, "SELECT count(*) FROM sqlite_schema")
@@ -313,13 +315,13 @@ async def _check_version(conn: Connection, path: Path) -> bool:
     return False
 
 
-async def _number(conn: Connection, query: str) -> int:
+async def _number(conn: TransactionConnection, query: str) -> int:
     async with conn.execute(query) as cursor:
         row = await cursor.fetchone()
     return int(row[0]) if row is not None else 0
 
 
-async def _probe_writing(conn: Connection) -> None:
+async def _probe_writing(conn: TransactionConnection) -> None:
     """Fail now, at the start, if the file cannot be written; a first question is too late to say so."""
     await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
     await conn.commit()

@@ -18,13 +18,13 @@ T = TypeVar("T")
 _ROWS_AT_ONCE = 64
 
 
-class Connection(aiosqlite.Connection):
+class TransactionConnection(aiosqlite.Connection):
     """An `aiosqlite.Connection` that can do several things in its thread without coming back in between."""
 
     def __init__(self, path: Path, *, busy_seconds: float) -> None:
         super().__init__(lambda: sqlite3.connect(path, timeout=busy_seconds), _ROWS_AT_ONCE)
 
-    async def whole(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do all of the work in one transaction, or nothing of it; raises `sqlite3.Error`.
 
         It is done to its end even when the caller is cancelled meanwhile: a run that is stopped cannot leave the

@@ -47,13 +47,13 @@ class ModelMisconfigured(ModelError):
     reason = "the language model is not set up"
 
 
-class KeyRefused(ModelError):
+class InvalidApiKey(ModelError):
     """The provider does not take the key; the text names the variable and never the key."""
 
     reason = "the provider of the language model refused the API key"
 
 
-class ModelUnknown(ModelError):
+class UnknownModel(ModelError):
     """The provider has no model of that name."""
 
     reason = "the provider has no language model of the configured name"
@@ -65,21 +65,21 @@ class RequestRefused(ModelError):
     reason = "the provider of the language model refused the request"
 
 
-class QuotaSpent(ModelError):
+class QuotaExceeded(ModelError):
     """Too many requests, or the quota is used up."""
 
     reason = "the quota of the language model is used up"
     retryable = True
 
 
-class ModelDown(ModelError):
+class ModelUnavailable(ModelError):
     """The provider answers with a failure of its own, breaks off, or cannot be reached."""
 
     reason = "the provider of the language model is down"
     retryable = True
 
 
-class ModelSilent(ModelError):
+class ModelTimeout(ModelError):
     """The model did not answer, or stopped answering, for too long."""
 
     reason = "the language model did not answer in time"
@@ -112,13 +112,13 @@ class AnswerMalformed(ModelError):
     retryable = True
 
 
-class AnswerCut(ModelError):
+class AnswerTruncated(ModelError):
     """The answer ended at the model's limit of length; the text before it is good."""
 
     reason = "the language model reached its limit of length"
 
 
-class BudgetSpent(ModelError):
+class BudgetExceeded(ModelError):
     """A turn has used up its seconds, tokens or model calls."""
 
     reason = "this question has used up its budget for the language model"

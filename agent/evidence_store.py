@@ -15,7 +15,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS evidence (
     thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
 
 
-class Statements(Protocol):
+class SqlExecutor(Protocol):
     """A database that runs each statement in a transaction of its own, or several in one."""
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
@@ -27,7 +27,7 @@ class Statements(Protocol):
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
         """Run a query; raises `CheckpointError`."""
 
-    async def whole(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def run_transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
 
 
@@ -59,7 +59,7 @@ class MemoryEvidence:
 class EvidenceStore:
     """Evidence of all conversations in a table, from the first tool call of a turn to its end."""
 
-    def __init__(self, database: Statements) -> None:
+    def __init__(self, database: SqlExecutor) -> None:
         self._database = database
 
     async def open(self) -> None:
@@ -82,7 +82,7 @@ class EvidenceStore:
 class ThreadEvidence:
     """Evidence of one conversation in the table."""
 
-    def __init__(self, database: Statements, thread: str) -> None:
+    def __init__(self, database: SqlExecutor, thread: str) -> None:
         self._database = database
         self._thread = thread
 

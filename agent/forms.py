@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from indexer.models import SourceType
 
 
-class SearchForm(BaseModel):
+class SearchOutput(BaseModel):
     """One search of the code."""
 
     query: str = Field(description="A few words, or names as they would stand in the code.")
@@ -19,24 +19,24 @@ class SearchForm(BaseModel):
     reasoning: str = Field(default="", description="A few words.")
 
 
-class CallForm(BaseModel):
+class CallOutput(BaseModel):
     """One call of a tool."""
 
     tool: str = Field(description="The name of a tool that is listed.")
     arguments: str = Field(default="{}", description="Its arguments as a JSON object.")
 
 
-class RouterForm(BaseModel):
+class RouterOutput(BaseModel):
     """How to go on."""
 
     route: Literal["retrieve", "use_tool", "investigate", "generate", "clarify"]
-    requests: list[SearchForm] = Field(default_factory=list, description="For retrieve.")
-    calls: list[CallForm] = Field(default_factory=list, description="For use_tool.")
+    requests: list[SearchOutput] = Field(default_factory=list, description="For retrieve.")
+    calls: list[CallOutput] = Field(default_factory=list, description="For use_tool.")
     clarification: str = Field(default="", description="For clarify: the question to the person.")
     reasoning: str = Field(default="", description="One short sentence.")
 
 
-class GradeForm(BaseModel):
+class GradeOutput(BaseModel):
     """Which results bear on the question, and whether they are enough."""
 
     verdict: Literal["enough", "rewrite", "give_up"]
@@ -44,7 +44,7 @@ class GradeForm(BaseModel):
     better_query: str = Field(default="", description="For rewrite.")
 
 
-class IntentForm(BaseModel):
+class IntentOutput(BaseModel):
     """What a message wants."""
 
     intent: Literal["new_question", "follow_up_with_retrieval", "follow_up", "out_of_scope"]

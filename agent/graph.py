@@ -95,14 +95,14 @@ def build_graph() -> Graph:
 
 def _add(graph: Graph, node: Node[AgentState], way: Way | None = None) -> None:
     """Add a node under its own name, with the branch that chooses where the turn goes from it."""
-    guarded = _guarded(node)
+    guarded = _guard_node(node)
     if way is None:
         graph.add_node(node.__name__, guarded)
     else:
         graph.add_node(node.__name__, _going(guarded, way), destinations=get_args(get_type_hints(way)["return"]))
 
 
-def _guarded(node: Node[AgentState]) -> Node[AgentState]:
+def _guard_node(node: Node[AgentState]) -> Node[AgentState]:
     """Give a node of a watched turn less to work with, so that none can forget to."""
 
     @wraps(node)

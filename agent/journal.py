@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, cast
 
-from agent.evidence_store import Statement, Statements
+from agent.evidence_store import SqlExecutor, Statement
 
 RunStatus = Literal["running", "paused", "completed", "failed"]
 
@@ -23,7 +23,7 @@ _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, st
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class AgentRun:
     """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
 
     Its fields are the columns of the journal, in their order.
@@ -47,10 +47,10 @@ class Run:
         return self.status == "running" and self.tries == 1 and self.reply is None
 
 
-class Journal:
+class RunStore:
     """The table `agent_executions`; of the finished runs of a conversation the last one is kept."""
 
-    def __init__(self, database: Statements, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: SqlExecutor, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
@@ -68,20 +68,22 @@ class Journal:
         question: str,
         reply: str | None = None,
         reply_to: str | None = None,
-    ) -> Run:
+    ) -> AgentRun:
         """Note a run before anything is done for it; what the conversation had unfinished is given up."""
         now = self._clock()
-        run = Run(
+        run = AgentRun(
             id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
             started_at=now, updated_at=now,
         )  # fmt: skip
-        return await self._database.whole(lambda db: _add(db, run))
+        return await self._database.run_transaction(lambda db: _add(db, run))
 
-    async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> Run:
+    async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> AgentRun:
         """Note a run as `begin` does, or return the one of the conversation that waits for a person, if one does."""
         now = self._clock()
-        run = Run(id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now)
-        return await self._database.whole(lambda db: _paused(db, thread) or _add(db, run))
+        run = AgentRun(
+            id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now
+        )
+        return await self._database.run_transaction(lambda db: _find_paused(db, thread) or _add(db, run))
 
     async def try_again(self, run_id: str) -> None:
         """Note that a run goes on after a crash."""
@@ -119,11 +121,11 @@ class Journal:
         """Delete the runs of a conversation."""
         await self._database.write("DELETE FROM agent_executions WHERE thread = ?", (thread,))
 
-    async def find(self, run_id: str) -> Run | None:
+    async def find(self, run_id: str) -> AgentRun | None:
         """Return a run."""
-        return next(iter(await self._runs("id = ?", run_id)), None)
+        return next(iter(await self._find_runs("id = ?", run_id)), None)
 
-    async def _runs(self, condition: str, *values: Any) -> list[Run]:
+    async def _find_runs(self, condition: str, *values: Any) -> list[AgentRun]:
         rows = await self._database.rows(
             f"SELECT {_COLUMNS} FROM agent_executions WHERE {condition} ORDER BY started_at",  # noqa: S608 - constants
             values,
@@ -131,13 +133,13 @@ class Journal:
         return [_run(row) for row in rows]
 
 
-def _paused(db: sqlite3.Connection, thread: str) -> Run | None:
+def _find_paused(db: sqlite3.Connection, thread: str) -> AgentRun | None:
     sql = f"SELECT {_COLUMNS} FROM agent_executions WHERE thread = ? AND status = 'paused'"  # noqa: S608 - constants
     row = db.execute(sql, (thread,)).fetchone()
     return _run(row) if row is not None else None
 
 
-def _add(db: sqlite3.Connection, run: Run) -> Run:
+def _add(db: sqlite3.Connection, run: AgentRun) -> AgentRun:
     over = "'completed', 'failed'"
     if run.reply is not None:  # the run that waited for it goes on under the new name
         over += ", 'paused'"
@@ -149,9 +151,9 @@ def _add(db: sqlite3.Connection, run: Run) -> Run:
     return run
 
 
-def _run(row: Sequence[Any]) -> Run:
+def _run(row: Sequence[Any]) -> AgentRun:
     run_id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at = row
-    return Run(
+    return AgentRun(
         id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
         status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
     )  # fmt: skip

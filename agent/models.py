@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent.budget import Budget, Ceilings
-from agent.llm.chat import LangChainChat
-from agent.llm.metered import MeteredModel, Patience
-from agent.llm.providers import GOOGLE, recipe
+from agent.budget import Budget, TurnLimits
+from agent.llm.chat import LangChainChatModel
+from agent.llm.metered import MeteredModel, RetryPolicy
+from agent.llm.providers import GOOGLE, parse_model_spec
 from agent.ports import Emit, TurnModels
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Models:
+class ChatModels:
     """The models that are open, each followed by what takes its place; empty where there are none."""
 
-    main: tuple[LangChainChat, ...] = ()
-    small: tuple[LangChainChat, ...] = ()
-    ceilings: Ceilings = field(default_factory=Ceilings)
-    patience: Patience = field(default_factory=Patience)
+    main: tuple[LangChainChatModel, ...] = ()
+    small: tuple[LangChainChatModel, ...] = ()
+    ceilings: TurnLimits = field(default_factory=TurnLimits)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
 
     def budget(self) -> Budget:
         """Return what a turn that begins now may spend."""
@@ -50,26 +50,28 @@ async def open_models(
     fallback: str | None = None,
     google_api_key: SecretStr | None = None,
     google_base_url: str | None = None,
-    ceilings: Ceilings | None = None,
-    patience: Patience | None = None,
-) -> AsyncGenerator[Models]:
+    ceilings: TurnLimits | None = None,
+    patience: RetryPolicy | None = None,
+) -> AsyncGenerator[ChatModels]:
     """Open the models that are named as `provider:model`, and close them at the end.
 
     Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
     cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
     """
     name = model or (DEFAULT_MODEL if google_api_key is not None else NONE)
-    chosen = Models(ceilings=ceilings or Ceilings(), patience=patience or Patience())
+    chosen = ChatModels(ceilings=ceilings or TurnLimits(), patience=patience or RetryPolicy())
     if name == NONE:
         yield chosen
         return
-    chats: dict[str, LangChainChat] = {}
+    chats: dict[str, LangChainChatModel] = {}
     for spec in dict.fromkeys(filter(None, (name, small, fallback))):
-        chats[spec] = LangChainChat(recipe(spec, google_api_key=google_api_key, google_base_url=google_base_url))
+        chats[spec] = LangChainChatModel(
+            parse_model_spec(spec, google_api_key=google_api_key, google_base_url=google_base_url)
+        )
     async with AsyncExitStack() as stack:
         for chat in chats.values():
             stack.push_async_callback(chat.aclose)
-        yield Models(
+        yield ChatModels(
             main=_with_stand_ins(chats, name, fallback),
             small=_with_stand_ins(chats, small or name, fallback),
             ceilings=chosen.ceilings,
@@ -77,5 +79,5 @@ async def open_models(
         )
 
 
-def _with_stand_ins(chats: dict[str, LangChainChat], *specs: str | None) -> tuple[LangChainChat, ...]:
+def _with_stand_ins(chats: dict[str, LangChainChatModel], *specs: str | None) -> tuple[LangChainChatModel, ...]:
     return tuple(chats[spec] for spec in dict.fromkeys(filter(None, specs)))

@@ -117,7 +117,7 @@ class ToolMenu(Protocol):
         With `asking` also what a person can be asked for.
         """
 
-    def needs_approval(self, name: str) -> bool:
+    def is_approval_required(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
@@ -160,7 +160,7 @@ class NoTools:
         """Offer nothing."""
         return ()
 
-    def needs_approval(self, name: str) -> bool:  # noqa: ARG002
+    def is_approval_required(self, name: str) -> bool:  # noqa: ARG002
         """Ask nobody."""
         return False
 
@@ -220,7 +220,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; a failure may come after some of it. `AnswerCut` ends one that is too long."""
 
-    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form; `AnswerMalformed` where the model cannot."""
 
     async def reply_with_tools(

@@ -7,10 +7,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent.answers.exhibits import Exhibit, listed
-from agent.answers.markdown import one_line
+from agent.answers.exhibits import PromptEvidence, format_prompt_evidence
+from agent.answers.markdown import to_one_line
 from agent.guard.evidence import mark_text
-from agent.state import EvidenceRef, Turn
+from agent.state import EvidenceRef, PastTurn
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -68,7 +68,7 @@ _PREPROCESS = """You read the newest message of a conversation about a repositor
 - out_of_scope: it is neither about code nor about this conversation."""
 
 
-class Fence:
+class DataFence:
     """Marks data in the prompts of one call: once, or in a watched turn `twice`, with a word at its end."""
 
     def __init__(self, *, twice: bool = False) -> None:
@@ -92,30 +92,30 @@ class Fence:
         return [SystemMessage(told), HumanMessage("\n\n".join(part for part in parts if part))]
 
 
-def synthesis_messages(
+def build_synthesis_prompt(
     question: str,
-    exhibits: Sequence[Exhibit],
+    exhibits: Sequence[PromptEvidence],
     *,
-    history: Sequence[Turn] = (),
+    history: Sequence[PastTurn] = (),
     findings: str = "",
     results: str = "",
     searched: Sequence[str] = (),
     hardened: bool = False,
 ) -> list[BaseMessage]:
     """Ask for the answer."""
-    fence = Fence(twice=hardened)
+    fence = DataFence(twice=hardened)
     parts = [
-        fence.data("The conversation so far", _told(history)) if history else "",
+        fence.data("The conversation so far", _format_history(history)) if history else "",
         fence.data("The question", question),
         fence.data("Notes of the research; cite the evidence, not these notes", findings) if findings else "",
         fence.data("What tools said", results) if results else "",
-        fence.data("The evidence", listed(exhibits) or "none was found"),
+        fence.data("The evidence", format_prompt_evidence(exhibits) or "none was found"),
         fence.data("What was searched for", "\n".join(searched)) if searched else "",
     ]
     return fence.messages(_SYNTHESIS, parts)
 
 
-def router_messages(
+def build_router_prompt(
     question: str,
     *,
     tools: Sequence[Mapping[str, Any]],
@@ -127,7 +127,7 @@ def router_messages(
     hardened: bool = False,
 ) -> list[BaseMessage]:
     """Ask for the next step."""
-    fence = Fence(twice=hardened)
+    fence = DataFence(twice=hardened)
     menu = "\n".join(
         f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_LONGEST_SCHEMA]}" for tool in tools
     )
@@ -136,45 +136,45 @@ def router_messages(
         fence.data("The folders of the repository", mark_text(tree)) if tree else "",
         fence.data("The question", question),
         fence.data("What was searched for so far", "\n".join(searched)) if searched else "",
-        fence.data("What was found so far", _places(found)) if found else "",
+        fence.data("What was found so far", _format_places(found)) if found else "",
         fence.data("What tools said", results) if results else "",
         fence.data("A query that may find more", better_query) if better_query else "",
     ]
     return fence.messages(_ROUTER, parts)
 
 
-def grade_messages(
-    question: str, exhibits: Sequence[Exhibit], searched: Sequence[str], *, hardened: bool = False
+def build_grading_prompt(
+    question: str, exhibits: Sequence[PromptEvidence], searched: Sequence[str], *, hardened: bool = False
 ) -> list[BaseMessage]:
     """Ask which results bear on the question."""
-    fence = Fence(twice=hardened)
+    fence = DataFence(twice=hardened)
     parts = [
         fence.data("The question", question),
         fence.data("What was searched for", "\n".join(searched)),
-        fence.data("The results", listed(exhibits)),
+        fence.data("The results", format_prompt_evidence(exhibits)),
     ]
     return fence.messages(_GRADE, parts)
 
 
-def preprocess_messages(question: str, history: Sequence[Turn], *, hardened: bool = False) -> list[BaseMessage]:
+def build_preprocess_prompt(question: str, history: Sequence[PastTurn], *, hardened: bool = False) -> list[BaseMessage]:
     """Ask what a message wants."""
-    fence = Fence(twice=hardened)
+    fence = DataFence(twice=hardened)
     return fence.messages(
-        _PREPROCESS, [fence.data("The conversation", _told(history)), fence.data("The message", question)]
+        _PREPROCESS, [fence.data("The conversation", _format_history(history)), fence.data("The message", question)]
     )
 
 
-def _told(history: Sequence[Turn]) -> str:
+def _format_history(history: Sequence[PastTurn]) -> str:
     turns = [
         f"Question: {turn['question']}\nAnswer: {turn['answer'][:_LONGEST_ANSWER]}" for turn in history[-MAX_TURNS:]
     ]
     return "\n\n".join(turns)
 
 
-def _places(found: Sequence[EvidenceRef]) -> str:
+def _format_places(found: Sequence[EvidenceRef]) -> str:
     return mark_text("\n".join(map(_place, found[:MAX_LISTED])))
 
 
 def _place(ref: EvidenceRef) -> str:
-    path, symbol = one_line(ref["path"], longest=200), one_line(ref["symbol"], longest=120)
+    path, symbol = to_one_line(ref["path"], longest=200), to_one_line(ref["symbol"], longest=120)
     return f"{path}:{ref['start_line']}-{ref['end_line']} {symbol}"

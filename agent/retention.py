@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 
 _IDLE = "SELECT thread FROM agent_executions GROUP BY thread HAVING max(updated_at) < ?"
 # A run is in the journal before anything else of it is: what no run is known of was left by a crash.
@@ -26,7 +26,7 @@ _STATEMENTS = tuple(
 )
 
 
-async def forget_idle(path: Path, *, before: float) -> int:
+async def prune_idle_conversations(path: Path, *, before: float) -> int:
     """Forget the conversations of a database whose last turn was before a time; return how many.
 
     Each goes in one transaction, through a connection of its own, so that answers under way wait for one conversation
@@ -42,6 +42,6 @@ async def forget_idle(path: Path, *, before: float) -> int:
     return len(threads)
 
 
-async def _threads(saver: SafeSaver, before: float) -> Sequence[Any]:
+async def _threads(saver: SafeSqliteSaver, before: float) -> Sequence[Any]:
     idle = await saver.rows(_IDLE, (before,))
     return [thread for (thread,) in (*idle, *await saver.rows(_LEFT))]

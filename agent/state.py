@@ -111,7 +111,7 @@ class RetrievalMetadata(TypedDict):
     weak: bool
 
 
-class Turn(TypedDict):
+class PastTurn(TypedDict):
     """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question."""
 
     question: str
@@ -129,7 +129,7 @@ class Turn(TypedDict):
 Value = TypeVar("Value")
 
 
-def newest(_: Value, new: Value) -> Value:
+def take_newest(_: Value, new: Value) -> Value:
     """Take the later one: what comes with a reply may come twice, when the process is killed in between."""
     return new
 
@@ -138,17 +138,17 @@ class AgentState(TypedDict, total=False):
     """The channels of the graph. All but the conversation's are reset by the first node of a turn."""
 
     user_query: str
-    asked_at: Annotated[float, newest]
+    asked_at: Annotated[float, take_newest]
     repository: str
-    commit: Annotated[str, newest]
-    run_id: Annotated[str, newest]
+    commit: Annotated[str, take_newest]
+    run_id: Annotated[str, take_newest]
 
     gateway_passed: bool
     gateway_reason: str
     gateway_verdict: VerdictName
     is_blocked: bool
     # Where the evidence gives orders to a model; from the first of them on the turn is as one that is watched.
-    flagged: Annotated[list[str], newest]
+    flagged: Annotated[list[str], take_newest]
 
     cleaned_query: str
     intent: Intent
@@ -156,8 +156,8 @@ class AgentState(TypedDict, total=False):
     needs_retrieval: bool
 
     router_output: RouterDecision | None
-    retrieved: Annotated[list[EvidenceRef], newest]
-    expanded: Annotated[list[EvidenceRef], newest]
+    retrieved: Annotated[list[EvidenceRef], take_newest]
+    expanded: Annotated[list[EvidenceRef], take_newest]
     retrieval_metadata: RetrievalMetadata
     grade: Grade
     better_query: str
@@ -186,17 +186,17 @@ class AgentState(TypedDict, total=False):
     main_symbol: str
     main_kind: str
 
-    conversation_history: list[Turn]
+    conversation_history: list[PastTurn]
     turn_count: int
     error: str
 
 
-def no_metadata() -> RetrievalMetadata:
+def make_empty_metadata() -> RetrievalMetadata:
     """Return the metadata of a turn that has searched nothing yet."""
     return {"searched": [], "relaxed": [], "failures": [], "totals": {}, "weak": False}
 
 
-def fresh_turn() -> AgentState:
+def reset_turn() -> AgentState:
     """Return the values that a turn begins with, whatever an interrupted one has left behind."""
     return {
         "gateway_passed": False,
@@ -211,12 +211,12 @@ def fresh_turn() -> AgentState:
         "router_output": None,
         "retrieved": [],
         "expanded": [],
-        "retrieval_metadata": no_metadata(),
+        "retrieval_metadata": make_empty_metadata(),
         "grade": "enough",
         "better_query": "",
         "codebase_tree": "",
         "iteration_count": 0,
-        **fresh_research(),
+        **reset_research(),
         "pause_reason": "",
         "approved": [],
         "is_aborted": False,
@@ -231,7 +231,7 @@ def fresh_turn() -> AgentState:
     }
 
 
-def fresh_research() -> AgentState:
+def reset_research() -> AgentState:
     """Return the values of an investigation that has not begun."""
     return {
         "plan": [],
@@ -239,13 +239,13 @@ def fresh_research() -> AgentState:
         "plan_applies": True,
         "findings": {},
         "loop_decision": "FINISH",
-        "messages": [no_messages()],
+        "messages": [clear_messages()],
         "executor_call_count": 0,
         "tool_history": [],
     }
 
 
-def no_messages() -> RemoveMessage:
+def clear_messages() -> RemoveMessage:
     """Return the change that empties `messages`."""
     return RemoveMessage(id=REMOVE_ALL_MESSAGES)
 
@@ -255,12 +255,12 @@ def is_hardened(state: AgentState) -> bool:
     return state.get("gateway_verdict") == "watch" or bool(state.get("flagged"))
 
 
-def where(ref: EvidenceRef | CitationRef) -> Location:
+def to_location(ref: EvidenceRef | CitationRef) -> Location:
     """Return the lines that a reference points at."""
     return Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["end_line"])
 
 
-def route_of(state: AgentState) -> str:
+def name_route(state: AgentState) -> str:
     """Name the way that the turn took through the graph, for the answer and for statistics."""
     if state.get("is_blocked"):
         return "blocked"

@@ -11,31 +11,31 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from agent.checkpoints import SafeSaver
+from agent.checkpoints import SafeSqliteSaver
 from agent.errors import TurnTooLong
 from agent.graph import build_graph
 from agent.guard.size import clip, fit
-from agent.journal import Run
+from agent.journal import AgentRun
 from agent.limits import RECURSION_LIMIT
 from agent.ports import CodeSearch, Deps
-from agent.state import AgentState, fresh_turn
+from agent.state import AgentState, reset_turn
 from agent.text.storable import make_storable
 
 Given = AgentState | Command[Any] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reached:
+class GraphResult:
     """How far a turn has come: its state, and what it asks of a person where it waits for one."""
 
     state: AgentState
     request: Mapping[str, Any] | None = None
 
 
-class Turns:
+class GraphRunner:
     """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
 
-    def __init__(self, saver: SafeSaver, clock: Callable[[], float]) -> None:
+    def __init__(self, saver: SafeSqliteSaver, clock: Callable[[], float]) -> None:
         self._graph = build_graph().compile(checkpointer=saver)
         self._saver = saver
         self._clock = clock
@@ -48,20 +48,20 @@ class Turns:
         """Return what a conversation waits for: the question in it, and the id that a reply to it goes by."""
         return _waiting(await self._graph.aget_state(_config(thread)))
 
-    async def take(self, run: Run, deps: Deps) -> Reached:
+    async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
         """Take a run as far as it goes; what was done of it already is not done again."""
         if run.is_new:
-            return await self._go(self._begun(run, deps.code), run.thread, deps)
+            return await self._go(self._make_initial_state(run, deps.code), run.thread, deps)
         snapshot = await self._graph.aget_state(_config(run.thread))
         waiting = _waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
         if snapshot.values.get("run_id") == run.id and not _is_broken_off(snapshot):
-            return Reached(state=cast("AgentState", snapshot.values))
+            return GraphResult(state=cast("AgentState", snapshot.values))
         if waiting is not None and run.reply is not None and run.reply_to == waiting.id:
-            return await self._go(_answered(snapshot, run, deps.code), run.thread, deps)
+            return await self._go(_make_resume_command(snapshot, run, deps.code), run.thread, deps)
         if own and waiting is not None:
-            return Reached(state=cast("AgentState", snapshot.values), request=waiting.value)
-        return await self._go(None if own else self._begun(run, deps.code), run.thread, deps)
+            return GraphResult(state=cast("AgentState", snapshot.values), request=waiting.value)
+        return await self._go(None if own else self._make_initial_state(run, deps.code), run.thread, deps)
 
     async def abandon(self, thread: str, run_id: str) -> bool:
         """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with.
@@ -72,11 +72,11 @@ class Turns:
         snapshot = await self._graph.aget_state(config)
         if not _is_broken_off(snapshot) or snapshot.values.get("run_id") != run_id:
             return False
-        kept: AgentState = {**fresh_turn(), "user_query": "", "run_id": ""}
+        kept: AgentState = {**reset_turn(), "user_query": "", "run_id": ""}
         await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
         return True
 
-    def _begun(self, run: Run, code: CodeSearch) -> AgentState:
+    def _make_initial_state(self, run: AgentRun, code: CodeSearch) -> AgentState:
         return {
             "user_query": run.question,
             "asked_at": self._clock(),
@@ -85,14 +85,14 @@ class Turns:
             "run_id": run.id,
         }
 
-    async def _go(self, given: Given, thread: str, deps: Deps) -> Reached:
+    async def _go(self, given: Given, thread: str, deps: Deps) -> GraphResult:
         state: AgentState = {}
         request: Mapping[str, Any] | None = None
         steps = self._graph.astream(
             given, _config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
         )
         try:
-            async with self._saver.holding(thread), aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
+            async with self._saver.defer_checkpoints(thread), aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
                 async for part in stream:
                     mode, data = cast("tuple[str, dict[str, Any]]", part)
                     if mode == "values":
@@ -105,7 +105,7 @@ class Turns:
             raise TurnTooLong(
                 "This question went round too often without an answer. Ask for less at a time."
             ) from error
-        return Reached(state=state, request=request)
+        return GraphResult(state=state, request=request)
 
 
 def _tell(deps: Deps, updates: Mapping[str, Any]) -> None:
@@ -124,13 +124,13 @@ def _is_broken_off(snapshot: StateSnapshot) -> bool:
     return bool(snapshot.tasks)
 
 
-def _is_of(snapshot: StateSnapshot, run: Run, code: CodeSearch) -> bool:
+def _is_of(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> bool:
     """Whether the checkpoint is of this run; what was read at another commit is no evidence for this one."""
     values = snapshot.values
     return values.get("run_id") == run.id and (values.get("commit") == code.commit.sha or bool(snapshot.interrupts))
 
 
-def _answered(snapshot: StateSnapshot, run: Run, code: CodeSearch) -> Command[Any]:
+def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> Command[Any]:
     changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
     if snapshot.values.get("commit") != code.commit.sha:
         changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}

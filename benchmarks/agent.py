@@ -37,8 +37,8 @@ from agent.ports import Answer, CodeSearch, Emit, TurnModels
 from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
-from indexer.redaction import Redaction
-from indexer.secrets import redact
+from indexer.redaction import CachedRedactor
+from indexer.secrets import redact_secrets
 
 Form = TypeVar("Form", bound=BaseModel)
 
@@ -85,7 +85,7 @@ class Model:
         for word in f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found.".split(" "):
             yield f"{word} "
 
-    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form of a task."""
         await self._think(messages, task)
         filled: Mapping[str, Mapping[str, Any]] = {
@@ -211,7 +211,10 @@ class Bench:
     async def _agent(self, kind: Kind, delay: float = 0.0) -> AsyncGenerator[tuple[Agent, Model]]:
         model = Model(kind.route, delay)
         async with open_saver(self.folder / f"{kind.name}-{delay:g}.db") as saver:
-            yield Agent(Library(code=self.code), saver, Redaction(redact), models=Models(model=model)), model
+            yield (
+                Agent(Library(code=self.code), saver, CachedRedactor(redact_secrets), models=Models(model=model)),
+                model,
+            )
 
     async def alone(self, kind: Kind) -> dict[str, str]:
         """Turns one after the other, ten in a conversation, with a model that answers at once."""
@@ -258,7 +261,7 @@ class Bench:
             async def first_token(thread: str) -> float:
                 config: RunnableConfig = {"configurable": {"thread_id": thread}}
                 began = time.perf_counter()
-                async with saver.holding(thread):
+                async with saver.defer_checkpoints(thread):
                     steps = graph.astream({"user_query": "?"}, config, durability="sync", stream_mode="updates")
                     told = [changes async for changes in steps]
                 return float(next(one["waiting"]["asked_at"] for one in told if "waiting" in one)) - began
@@ -278,7 +281,12 @@ class Bench:
         for kind in KINDS:
             questions = await self._questions(kind)
             async with open_saver(path) as saver:
-                agent = Agent(Library(code=self.code), saver, Redaction(redact), models=Models(model=Model(kind.route)))
+                agent = Agent(
+                    Library(code=self.code),
+                    saver,
+                    CachedRedactor(redact_secrets),
+                    models=Models(model=Model(kind.route)),
+                )
                 for text in questions[: 4 if kind is KINDS[0] else 3]:
                     await _seconds(agent, text, "growth")
         return {"database growth of 10 turns": f"{(path.stat().st_size - empty) / 1000:.0f} KB"}

@@ -74,14 +74,14 @@ def embed(inputs: list[EmbeddingInput]) -> FloatArray:
     with measured("load the static model"):
         embedder = StaticEmbedder()
     with measured("first question"):
-        embedder.query(QUESTION)
+        embedder.embed_query(QUESTION)
     with measured("a question", times=200):
         for _ in range(200):
-            embedder.query(QUESTION)
-    embedder.documents(inputs[:1])  # scipy's import is not the embedder's speed
+            embedder.embed_query(QUESTION)
+    embedder.embed_documents(inputs[:1])  # scipy's import is not the embedder's speed
     cpu = time.process_time()
     with measured("embed all"):
-        rows = embedder.documents(inputs)
+        rows = embedder.embed_documents(inputs)
     print(f"    {len(inputs) / (time.process_time() - cpu):,.0f} documents a CPU second")
     return rows
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import bot.adapters.discord.workspace
 import bot.adapters.slack.workspace
 from bot.cli import main
-from bot.metrics import Metrics
+from bot.metrics import ConversationMetrics
 
 if __name__ == "__main__":
     gauge = Path(os.environ.pop("GAUGE")).open("a", buffering=1, encoding="utf-8")  # noqa: SIM115 - until the end
-    setattr(Metrics, "measure_stall", lambda _, seconds: print(seconds, file=gauge))  # noqa: B010 - mypy minds
+    setattr(ConversationMetrics, "measure_stall", lambda _, seconds: print(seconds, file=gauge))  # noqa: B010 - mypy minds
     for workspace in (bot.adapters.discord.workspace, bot.adapters.slack.workspace):
         setattr(workspace, "RATES", {})  # noqa: B010
     main()

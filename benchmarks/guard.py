@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from agent.guard.evidence import find_orders_in, rules_of
-from agent.guard.heuristics import Verdict, judge
-from agent.guard.normalise import normalise
+from agent.guard.heuristics import InjectionVerdict, score_injection
+from agent.guard.normalise import normalize_question
 from agent.nodes.security_gateway import judge_question
 from indexer.errors import IndexerError
-from indexer.parsers.frames import Contents, Request
+from indexer.parsers.frames import ParsedContents, Request
 from indexer.parsers.source import parse_source
 from indexer.repository import Repository
 from tests.agent.guard.sets import PARTS, Message, attacks, benign, payloads
@@ -51,7 +51,7 @@ def questions(folder: Path | None, *, verbose: bool) -> Iterator[Row]:
     for path in sorted(folder.glob("*.json")) if folder is not None else ():
         texts = [each["query"] for each in json.loads(path.read_text(encoding="utf-8")) if "query" in each]
         if texts:
-            verdicts = Counter(judge(normalise(text)).name for text in texts)
+            verdicts = Counter(score_injection(normalize_question(text)).name for text in texts)
             yield path.stem, len(texts), verdicts["watch"], verdicts["block"]
 
 
@@ -78,7 +78,7 @@ def caught(*, verbose: bool) -> Iterator[Row]:
             _tell(f"{each.family}: {each.text}" for each in messages if judge_message(each).name == "allow")
 
 
-def judge_message(message: Message) -> Verdict:
+def judge_message(message: Message) -> InjectionVerdict:
     """Judge a message as the gateway does, with what was written before it and around it."""
     return judge_question(message.text, message.earlier)
 
@@ -131,7 +131,7 @@ def chunks(root: Path) -> Iterator[tuple[str, str]]:
             blobs = repository.blobs(entry.blob for entry in entries)
             for entry, (_, data) in zip(entries, blobs, strict=True):
                 read = parse_source(Request(path=entry.path, data=data, marks=entry.marks), seconds=PARSING_SECONDS)
-                if isinstance(read, Contents):
+                if isinstance(read, ParsedContents):
                     yield from ((entry.path, chunk.text) for chunk in read.parsed.chunks)
     except IndexerError as error:
         print(f"{root}: {error}")

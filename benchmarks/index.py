@@ -25,7 +25,7 @@ from typing import Any
 
 from indexer.index import CodeIndex
 from indexer.reader import IndexReader
-from indexer.tokens import question_tokens
+from indexer.tokens import tokenize_question
 
 COPIES = (1, 4)
 CHANGES = (1, 10, 50)
@@ -155,8 +155,8 @@ def _queries(reader: IndexReader, repository: Path) -> dict[str, Any]:
     lexical = reader.snapshot.lexical
     lexical.get_scores(["warm"])
     few = QUESTIONS[:: len(QUESTIONS) // SLOW_ROUNDS][:SLOW_ROUNDS]
-    plain = [_timed(partial(lexical.get_scores, question_tokens(text))) for text in few]
-    sparse = [_timed(partial(lexical.scores, question_tokens(text))) for text in few]
+    plain = [_timed(partial(lexical.get_scores, tokenize_question(text))) for text in few]
+    sparse = [_timed(partial(lexical.scores, tokenize_question(text))) for text in few]
     figures = percentiles("query", ours) | percentiles("BM25 sparse", sparse) | percentiles("get_scores", plain)
     if shutil.which("rg"):
         grep = [_timed(partial(_ripgrep, repository, text)) for text in few]
@@ -166,7 +166,7 @@ def _queries(reader: IndexReader, repository: Path) -> dict[str, Any]:
 
 
 def _ripgrep(repository: Path, text: str) -> None:
-    pattern = "|".join(sorted(set(question_tokens(text))))
+    pattern = "|".join(sorted(set(tokenize_question(text))))
     subprocess.run(["rg", "--count", "--ignore-case", pattern, str(repository)], capture_output=True, check=False)
 
 

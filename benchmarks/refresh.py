@@ -29,12 +29,12 @@ import psutil
 
 from benchmarks.index import COPIES, QUESTIONS, commit, git, indexing, percentiles, put_in_git, table
 from bot.clock import SystemClock
-from bot.library import Library
+from bot.library import RepositoryLibrary
 from indexer.index import CodeIndex
 from indexer.models import IndexStatus, Progress, RefreshReport
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
-from indexer.watcher import Pace, Watcher
+from indexer.watcher import Watcher, WatchIntervals
 from tests.fakes.git_host import GitHost, published, serving
 
 CHANGES = (1, 10, 50)
@@ -104,15 +104,15 @@ class Unseen:
 class Timed:
     """The library as the watcher sees it; keeps how long the refreshes took."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: RepositoryLibrary) -> None:
         self._library = library
         self.seconds: list[float] = []
 
     async def status(self, name: str) -> IndexStatus:
         return await self._library.status(name)
 
-    async def take_in(self, name: str) -> RefreshReport:
-        report = await self._library.take_in(name)
+    async def index_here(self, name: str) -> RefreshReport:
+        report = await self._library.index_here(name)
         self.seconds.append(report.seconds)
         return report
 
@@ -123,7 +123,7 @@ class Bench:
 
     work: Path
     index: CodeIndex
-    library: Library
+    library: RepositoryLibrary
     timed: Timed
     watcher: Watcher
     paths: list[str]
@@ -167,7 +167,7 @@ async def pushes(folder: Path, rounds: int) -> dict[str, Any]:
         work, home = folder / "work", folder / "home"
         published(work, host, f"{NAME}.git")
         git(work, "remote", "add", "origin", f"{host.url}/{NAME}.git")
-        clone = Clone(RemoteRepository(name=NAME, url=f"{host.url}/{NAME}.git"), home)
+        clone = RemoteClone(RemoteRepository(name=NAME, url=f"{host.url}/{NAME}.git"), home)
         await clone.newest()
         index = await CodeIndex.open(clone.path, home=home, name=NAME)
         try:
@@ -182,11 +182,11 @@ async def pushes(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _watched(index: CodeIndex, clone: Clone, work: Path) -> AsyncIterator[Bench]:
-    library = Library({NAME: index}, Unseen())
+async def _watched(index: CodeIndex, clone: RemoteClone, work: Path) -> AsyncIterator[Bench]:
+    library = RepositoryLibrary({NAME: index}, Unseen())
     timed = Timed(library)
     # No gap: every push is measured as if none had come before it.
-    watcher = Watcher(timed, SystemClock(), polled=[clone], pace=Pace(poll=3_600, gap=0))
+    watcher = Watcher(timed, SystemClock(), polled=[clone], pace=WatchIntervals(poll=3_600, gap=0))
     watching = asyncio.create_task(watcher.run())
     files = await (await index.pin()).files()
     try:
@@ -235,7 +235,7 @@ async def _query_figures(bench: Bench) -> dict[str, Any]:
         while not finding.done():
             during.append(await bench.asked(questions))
         await finding
-    indexed = asyncio.create_task(bench.library.take_in(NAME, full=True))
+    indexed = asyncio.create_task(bench.library.index_here(NAME, full=True))
     whole: list[float] = []
     while not indexed.done() and len(whole) < len(idle):
         whole.append(await bench.asked(questions))

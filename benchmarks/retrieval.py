@@ -23,7 +23,7 @@ from typing import Any
 from indexer.index import CodeIndex
 from indexer.models import Hit, Location
 from indexer.reader import IndexReader
-from indexer.search import Recipe
+from indexer.search import RankingWeights
 
 DEPTH = 50  # hits asked for; more than ten so that ten distinct files are among them
 
@@ -149,7 +149,7 @@ def _target(named: dict[str, Any]) -> Target:
     return Target(path=named["path"], start=named.get("start_line"), end=named.get("end_line"))
 
 
-async def measure(subject: Subject, home: Path, recipes: dict[str, Recipe]) -> dict[str, list[Score]]:
+async def measure(subject: Subject, home: Path, recipes: dict[str, RankingWeights]) -> dict[str, list[Score]]:
     """Index a subject and ask its queries with each recipe."""
     include = [f"/{subject.root}/**"] if subject.root else []
     index = await CodeIndex.open(subject.path, home=home, include=include, ref=subject.commit)
@@ -164,7 +164,7 @@ async def measure(subject: Subject, home: Path, recipes: dict[str, Recipe]) -> d
         await index.aclose()
 
 
-def _ask(reader: IndexReader, recipe: Recipe, subject: Subject, query: Query) -> Score:
+def _ask(reader: IndexReader, recipe: RankingWeights, subject: Subject, query: Query) -> Score:
     started = time.perf_counter()
     hits = reader.search_now(query.text, limit=DEPTH, recipe=recipe)
     milliseconds = (time.perf_counter() - started) * 1000
@@ -195,9 +195,9 @@ def _mean(values: list[float]) -> str:
     return f"{statistics.fmean(values):6.3f}" if values else f"{'-':>6}"
 
 
-def recipes(ablate: bool) -> dict[str, Recipe]:
+def recipes(ablate: bool) -> dict[str, RankingWeights]:
     """The recipe, with rank fusion and without vectors; with `ablate` also without each of its other parts."""
-    recipe = Recipe()
+    recipe = RankingWeights()
     chosen = {
         "recipe": recipe,
         "rrf in place of scores": replace(recipe, fusion="rrf"),

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 from tests.fakes.secret_forms import ALPHABETS, FORMS, Form, draw_values, leaks
 
 LARGEST = 1_000_000  # bytes of a file that is indexed
@@ -71,7 +71,7 @@ def print_speed(masks: Sequence[tuple[str, Mask]], texts: Sequence[tuple[str, st
 
 def masked_lines(texts: Sequence[tuple[str, str]]) -> Iterator[str]:
     for path, text in texts:
-        if _TEST.search(path) or (masked := redact(text)) == text:
+        if _TEST.search(path) or (masked := redact_secrets(text)) == text:
             continue
         for number, (before, after) in enumerate(zip(text.split("\n"), masked.split("\n"), strict=True), start=1):
             if before != after:
@@ -80,7 +80,7 @@ def masked_lines(texts: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def load_old(revision: str) -> Mask:
-    """Load `redact` as it was at a revision, when all of it stood in one module."""
+    """Load `redact_secrets` as it was at a revision, when all of it stood in one module."""
     source = subprocess.run(
         ["git", "-C", str(_ROOT), "show", f"{revision}:indexer/secrets.py"], capture_output=True, check=True
     ).stdout
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--old", help="a revision to compare with")
     parser.add_argument("repositories", nargs="*", type=Path)
     given = parser.parse_args()
-    masks = [*([("old", load_old(given.old))] if given.old else []), ("new", redact)]
+    masks = [*([("old", load_old(given.old))] if given.old else []), ("new", redact_secrets)]
     if given.values:
         print_leaks(masks, given.values)
     files = found = 0

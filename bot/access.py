@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from bot.errors import Refused
+from bot.errors import NotAllowed
 from bot.messages import IncomingMessage, Place
 
 ANYBODY = "*"
@@ -18,7 +18,7 @@ DIRECT = "direct"  # stands for DMs among the channels
 Names = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
-class Rule(BaseModel):
+class AccessRule(BaseModel):
     """People who may ask about repositories in channels. Names of repositories may hold `*`; `role:` names a group."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,54 +41,59 @@ class AccessPolicy(BaseModel):
     open: StrictBool = True
     reindex: Names = ()
     external_channels: Names = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[AccessRule, ...] = ()
 
     def check_place(self, message: IncomingMessage) -> None:
-        """Raise `Refused` where nothing may be answered at all, whatever it is about."""
+        """Raise `NotAllowed` where nothing may be answered at all, whatever it is about."""
         if not message.author:
-            raise Refused("I cannot tell who is asking, so I cannot answer.")
-        if message.external and not _listed(self.external_channels, message.place.platform, (message.place.channel,)):
-            raise Refused(
+            raise NotAllowed("I cannot tell who is asking, so I cannot answer.")
+        if message.external and not _is_on_list(
+            self.external_channels, message.place.platform, (message.place.channel,)
+        ):
+            raise NotAllowed(
                 "People from outside your organisation read this channel, so I do not answer here. Ask me in a DM, or "
                 "have the channel added to `external_channels` in citebot.toml."
             )
 
     def check_repository(self, message: IncomingMessage, repository: str) -> None:
-        """Raise `Refused` unless the author may ask about a repository in this place."""
+        """Raise `NotAllowed` unless the author may ask about a repository in this place."""
         self.check_place(message)
-        if not self._admits(message, repository):
-            raise Refused(f"You may not ask about `{repository[:80]}` here. `repos` lists what you may ask about.")
+        if not self._is_allowed(message, repository):
+            raise NotAllowed(f"You may not ask about `{repository[:80]}` here. `repos` lists what you may ask about.")
 
     def visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
         """Return the repositories that the author may ask about in this place; none where nothing may be answered."""
-        return tuple(name for name in repositories if self.is_open(message) and self._admits(message, name))
+        return tuple(name for name in repositories if self.is_open(message) and self._is_allowed(message, name))
 
     def is_open(self, message: IncomingMessage) -> bool:
         """Whether anything at all may be answered to the author in this place."""
         try:
             self.check_place(message)
-        except Refused:
+        except NotAllowed:
             return False
         return True
 
     def check_reindex(self, message: IncomingMessage, repository: str) -> None:
-        """Raise `Refused` unless the author may have a repository indexed."""
+        """Raise `NotAllowed` unless the author may have a repository indexed."""
         self.check_repository(message, repository)
-        if not _listed(self.reindex, message.place.platform, people_of(message)):
-            raise Refused("You may not do that. Have your id added to `reindex` in the table [access] of citebot.toml.")
+        if not _is_on_list(self.reindex, message.place.platform, list_author_names(message)):
+            raise NotAllowed(
+                "You may not do that. Have your id added to `reindex` in the table [access] of citebot.toml."
+            )
 
-    def _admits(self, message: IncomingMessage, repository: str) -> bool:
+    def _is_allowed(self, message: IncomingMessage, repository: str) -> bool:
         rules = [rule for rule in self.rules if any(fnmatchcase(repository, name) for name in rule.repositories)]
         if not rules:
             return self.open
-        platform, channels = message.place.platform, channels_of(message)
+        platform, channels = message.place.platform, list_channel_names(message)
         return any(
-            _listed(rule.channels, platform, channels) and _listed(rule.people, platform, people_of(message))
+            _is_on_list(rule.channels, platform, channels)
+            and _is_on_list(rule.people, platform, list_author_names(message))
             for rule in rules
         )
 
 
-def channels_of(message: IncomingMessage) -> tuple[str, ...]:
+def list_channel_names(message: IncomingMessage) -> tuple[str, ...]:
     """The names by which rules may mean the place of a message."""
     place: Place = message.place
     return (place.channel, DIRECT) if message.private else (place.channel,)
@@ -97,13 +102,13 @@ def channels_of(message: IncomingMessage) -> tuple[str, ...]:
 def is_listed(channels: Sequence[str], message: IncomingMessage) -> bool:
     """Whether a list of channels, named as rules do it, has the one that a message was written in."""
     names = (message.place.channel, DIRECT) if message.kind == "direct" else (message.place.channel,)
-    return _listed(channels, message.place.platform, names)
+    return _is_on_list(channels, message.place.platform, names)
 
 
-def people_of(message: IncomingMessage) -> tuple[str, ...]:
+def list_author_names(message: IncomingMessage) -> tuple[str, ...]:
     """The names by which rules may mean the author of a message."""
     return (message.author, *(f"role:{role}" for role in message.roles))
 
 
-def _listed(allowed: Sequence[str], platform: str, names: Sequence[str]) -> bool:
+def _is_on_list(allowed: Sequence[str], platform: str, names: Sequence[str]) -> bool:
     return ANYBODY in allowed or any(name in allowed or f"{platform}:{name}" in allowed for name in names if name)

@@ -14,29 +14,29 @@ from weakref import WeakValueDictionary
 from agent.errors import AgentError
 from agent.guard.size import MAX_QUESTION, TOO_LONG
 from agent.ports import Answer
-from agent.research.approval import decision_in
+from agent.research.approval import parse_decision
 from bot.access import AccessPolicy
 from bot.clock import Clock
-from bot.command_line import Invocation, Misspelt, parse
-from bot.commands import Commands
-from bot.descriptions import indexing, read_at
-from bot.errors import BotError, ChatError, Flooded, Refused, Unreachable, unexpected
-from bot.following import Following, runs_of, sections_for
-from bot.inbox import Entry, Inbox
-from bot.markdown.safety import safe
-from bot.messages import Content, IncomingMessage, ThreadMessage
-from bot.observing import Observer, Outcome, Unobserved
+from bot.command_line import ParsedCommand, UnknownCommand, parse_command
+from bot.commands import CommandHandlers
+from bot.descriptions import describe_commit_read, describe_progress
+from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
+from bot.following import RunFollower, make_sections, plan_runs
+from bot.inbox import Inbox, InboxEntry
+from bot.markdown.safety import neutralize
+from bot.messages import IncomingMessage, MessageContent, ThreadMessage
+from bot.observing import ConversationObserver, NullObserver, TurnOutcome
 from bot.ports import Answerer, ChatPlatform, Repositories
-from bot.routing.asking import asking
-from bot.routing.router import Routing
-from bot.routing.routes import Route, Unclear
-from bot.sections import Sections
-from bot.slots import Slots
-from bot.surroundings import MOST_MESSAGES, with_thread
+from bot.routing.asking import make_clarifying_question
+from bot.routing.router import RepositoryChooser
+from bot.routing.routes import AmbiguousRepository, RepositoryChoice
+from bot.sections import AnswerSections
+from bot.slots import AnswerQueue
+from bot.surroundings import MOST_MESSAGES, add_thread_context
 from bot.suspects import MAX_DEATHS
-from bot.turn_records import TurnRecords, together
-from bot.turns import Break, Turn
-from bot.usage import Usage
+from bot.turn_records import TurnRecordStore, merge_records
+from bot.turns import ActiveTurn, Break
+from bot.usage import QuestionCounter
 from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.models import Progress
 
@@ -53,45 +53,50 @@ INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again
 NOT_YOURS = "Only the person who asked can do that."
 TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 # The routes of answers that are none.
-_OUTCOMES: Mapping[str, Outcome] = {"paused": "paused", "blocked": "blocked", "failed": "failed", "stopped": "stopped"}
+_OUTCOMES: Mapping[str, TurnOutcome] = {
+    "paused": "paused",
+    "blocked": "blocked",
+    "failed": "failed",
+    "stopped": "stopped",
+}
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class AnsweringDeps:
     """What answering needs of others."""
 
     agent: Answerer
     repositories: Repositories
     inbox: Inbox
-    commands: Commands
-    routing: Routing
-    records: TurnRecords
+    commands: CommandHandlers
+    routing: RepositoryChooser
+    records: TurnRecordStore
     access: AccessPolicy
-    usage: Usage
+    usage: QuestionCounter
     clock: Clock
     hosts: Collection[str]
     deadline: float = 150.0
     mask: Callable[[str], str] = str  # takes secrets out of what people write, and of what is said about errors
-    observer: Observer = field(default_factory=Unobserved)
+    observer: ConversationObserver = field(default_factory=NullObserver)
 
 
 class Answering:
     """Answers turns: one at a time in a conversation, so many at a time in all."""
 
-    def __init__(self, desk: Desk, slots: Slots) -> None:
+    def __init__(self, desk: AnsweringDeps, slots: AnswerQueue) -> None:
         self._desk = desk
         self._slots = slots
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def handle(self, turn: Turn, platform: ChatPlatform) -> None:
+    async def handle(self, turn: ActiveTurn, platform: ChatPlatform) -> None:
         """Find out what to say, say it, and note that it is over."""
-        content = await self._said(turn, platform)
+        content = await self._make_final_content(turn, platform)
         if content is not None:
             await self._settle(turn, content)
 
-    async def _said(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+    async def _make_final_content(self, turn: ActiveTurn, platform: ChatPlatform) -> MessageContent | None:
         """Return the final content; None where nothing may be said any more. Errors become sentences here."""
         try:
             return await self._content(turn, platform)
@@ -102,22 +107,22 @@ class Answering:
             turn.outcome = "stopped" if turn.reason == "stopped" else "late"
             return self._sentence(STOPPED if turn.reason == "stopped" else TOO_LATE)
         except ChatError as error:
-            await self._unsaid(turn, error)
+            await self._handle_send_failure(turn, error)
             return None
-        except Flooded as error:
+        except SilentlyThrottled as error:
             log.warning("%s: %s", turn.entry.message.author, error)
             turn.outcome = "refused"
             await self._desk.inbox.settle(turn.entry, "closed")
             return None
         except (BotError, AgentError, IndexerError) as error:
-            turn.outcome = "refused" if isinstance(error, Refused) else "failed"
+            turn.outcome = "refused" if isinstance(error, NotAllowed) else "failed"
             return self._sentence(str(error))
         except Exception as error:
             log.exception("a message could not be answered")
             turn.outcome = "failed"
-            return self._sentence(unexpected(error))
+            return self._sentence(describe_unexpected(error))
 
-    async def _content(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+    async def _content(self, turn: ActiveTurn, platform: ChatPlatform) -> MessageContent | None:
         entry, message = turn.entry, turn.entry.message
         if entry.deaths >= MAX_DEATHS:
             return self._set_aside(turn)
@@ -126,24 +131,24 @@ class Answering:
             return self._sentence(INTERRUPTED)
         if message.oversize:
             return await self._refuse_size(turn)
-        command = self.command_in(message)
+        command = self.parse_command(message)
         if command is not None:
             turn.outcome = "command"
             await self._count(command, turn)
-        if isinstance(command, Misspelt):
+        if isinstance(command, UnknownCommand):
             self._desk.access.check_place(message)
             return self._sentence(command.sentence)
         if command is not None:
-            return self._sentence(await self._done(turn, command))
+            return self._sentence(await self._run_command(turn, command))
         return await self._answer(turn, platform)
 
-    def _set_aside(self, turn: Turn) -> Content:
+    def _set_aside(self, turn: ActiveTurn) -> MessageContent:
         """Say that a message is not tried again; nobody looks into it any more."""
         turn.gives_up, turn.outcome, entry = True, "set_aside", turn.entry
         log.error("%s is set aside: citebot died %d times while at it", entry.message.key, entry.deaths)
         return self._sentence(SET_ASIDE)
 
-    async def _refuse_size(self, turn: Turn) -> Content:
+    async def _refuse_size(self, turn: ActiveTurn) -> MessageContent:
         """Say that a message is too long, to whom anything may be said at all; it counts as a question."""
         turn.outcome, message = "refused", turn.entry.message
         if turn.entry.tries == 1:
@@ -152,21 +157,23 @@ class Answering:
         log.warning("a message of %d characters is too long, and was not read", message.oversize)
         return self._sentence(TOO_LONG)
 
-    async def _count(self, command: Invocation | Misspelt, turn: Turn) -> None:
+    async def _count(self, command: ParsedCommand | UnknownCommand, turn: ActiveTurn) -> None:
         """Count a command, but for those that make citebot do less."""
-        if turn.entry.tries == 1 and not (isinstance(command, Invocation) and command.command in {"stop", "mute"}):
+        if turn.entry.tries == 1 and not (isinstance(command, ParsedCommand) and command.command in {"stop", "mute"}):
             await self._desk.usage.count_command(turn.entry.message)
 
-    async def _done(self, turn: Turn, command: Invocation) -> str:
+    async def _run_command(self, turn: ActiveTurn, command: ParsedCommand) -> str:
         """Carry a command out; of indexing, which may take a while, people see how far it has come."""
         run = partial(self._desk.commands.run, command, turn.entry.message, turn.entry.conversation)
         if command.command != "reindex":
             return await run(lambda _: None)
-        await turn.reply.begin(Content(status="Indexing …"))
+        await turn.reply.begin(MessageContent(status="Indexing …"))
         async with turn.reply.growing():
-            return await run(lambda status: turn.reply.show(Content(status=safe(status, self._desk.hosts))))
+            return await run(
+                lambda status: turn.reply.show(MessageContent(status=neutralize(status, self._desk.hosts)))
+            )
 
-    async def _answer(self, turn: Turn, platform: ChatPlatform) -> Content | None:
+    async def _answer(self, turn: ActiveTurn, platform: ChatPlatform) -> MessageContent | None:
         turn.asks = True
         turn.stages.begin()
         message = turn.entry.message
@@ -175,51 +182,53 @@ class Answering:
         self._desk.routing.check(message)
         lock = self._locks.setdefault(turn.entry.conversation, asyncio.Lock())
         turn.draft.wait(self._slots.before or int(lock.locked()))
-        await turn.reply.begin(turn.draft.growing())
+        await turn.reply.begin(turn.draft.partial_content())
         async with turn.reply.growing(), lock:
             await self._check_reply(turn)
             async with self._deadline(turn):
                 question = await self._question(message, platform)
-                route = await self._desk.routing.route(turn.entry, question)
-            if isinstance(route, Unclear):
+                route = await self._desk.routing.choose(turn.entry, question)
+            if isinstance(route, AmbiguousRepository):
                 turn.outcome = "paused"
-                return asking(route, turn.entry.run_id)
-            sections = await self._followed(turn, route, question)
-            return await self._finished(turn, sections, route.why)
+                return make_clarifying_question(route, turn.entry.run_id)
+            sections = await self._follow_runs(turn, route, question)
+            return await self._finish_answer(turn, sections, route.why)
 
-    async def _followed(self, turn: Turn, route: Route, question: str) -> Sections:
+    async def _follow_runs(self, turn: ActiveTurn, route: RepositoryChoice, question: str) -> AnswerSections:
         """Wait for a place in line, and let the runs of a question come to their answers."""
         message = turn.entry.message
-        runs = runs_of(turn.entry, route, route.question + question.removeprefix(message.text))
+        runs = plan_runs(turn.entry, route, route.question + question.removeprefix(message.text))
         turn.runs, turn.repositories = tuple(run.id for run in runs), tuple(route.repositories)
-        sections = sections_for(runs, turn.entry, route, self._desk.hosts)
+        sections = make_sections(runs, turn.entry, route, self._desk.hosts)
         for name in route.repositories:
             await self._have_indexed(turn, name)
-        async with self._slots.taken(partial(_show_place, turn)):
-            turn.reply.show(sections.growing())
-            following = Following(self._desk.agent, sections, turn.reply.show)
+        async with self._slots.hold_place(partial(_show_place, turn)):
+            turn.reply.show(sections.partial_content())
+            following = RunFollower(self._desk.agent, sections, turn.reply.show)
             async with self._deadline(turn):
                 await following.follow(runs, recovered=turn.is_recovered)
         return sections
 
-    async def _have_indexed(self, turn: Turn, name: str) -> None:
+    async def _have_indexed(self, turn: ActiveTurn, name: str) -> None:
         """Have a repository indexed that never was, or whose index is damaged.
 
         This may take longer than an answer, and shows how far it is.
         """
-        growing, repositories = turn.draft.growing(), self._desk.repositories
+        growing, repositories = turn.draft.partial_content(), self._desk.repositories
         try:
-            await repositories.peek(name)
+            await repositories.pin_existing(name)
         except NotIndexed as reason:
             why = f"{reason} " if isinstance(reason, IndexDamaged) else ""
 
             def show(progress: Progress) -> None:
-                turn.reply.show(replace(growing, status=safe(why + indexing(name, progress), self._desk.hosts)))
+                turn.reply.show(
+                    replace(growing, status=neutralize(why + describe_progress(name, progress), self._desk.hosts))
+                )
 
             await repositories.refresh(name, progress=show)
 
-    async def _check_reply(self, turn: Turn) -> None:
-        """Raise `Refused` where a message would go on with what somebody else asked, and may not.
+    async def _check_reply(self, turn: ActiveTurn) -> None:
+        """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
 
         What waits is decided by who asked; what was asked back may be told by whoever may ask about the repository.
         """
@@ -227,8 +236,8 @@ class Answering:
         last = await self._desk.records.last(turn.entry.conversation)
         if last is None or last.route != "paused" or last.person == message.author:
             return
-        if decision_in(message.text):
-            raise Refused(NOT_YOURS)
+        if parse_decision(message.text):
+            raise NotAllowed(NOT_YOURS)
         self._desk.access.check_repository(message, last.repository)
 
     async def _question(self, message: IncomingMessage, platform: ChatPlatform) -> str:
@@ -245,15 +254,15 @@ class Answering:
     def _add_thread(self, question: str, people: Sequence[ThreadMessage]) -> str:
         mask = self._desk.mask
         masked = [replace(each, text=mask(each.text), author=mask(each.author)) for each in people]
-        return with_thread(question, masked, room=LONGEST_QUESTION)
+        return add_thread_context(question, masked, room=LONGEST_QUESTION)
 
     @asynccontextmanager
-    async def _deadline(self, turn: Turn) -> AsyncIterator[None]:
+    async def _deadline(self, turn: ActiveTurn) -> AsyncIterator[None]:
         """End the run when its time is over."""
 
         async def ring() -> None:
             await self._desk.clock.sleep(self._desk.deadline)
-            await self.break_off(turn, "late")
+            await self.interrupt(turn, "late")
 
         timer = asyncio.create_task(ring())
         try:
@@ -263,7 +272,7 @@ class Answering:
                 timer.cancel()
             await asyncio.wait({timer})
 
-    async def break_off(self, turn: Turn, reason: Break) -> None:
+    async def interrupt(self, turn: ActiveTurn, reason: Break) -> None:
         """End a turn wherever it is; the agent ends its run itself, unless another process is to go on with it."""
         turn.reason = turn.reason or reason
         stops = [self._desk.agent.stop(run) for run in turn.runs if reason != "handed over"]
@@ -271,7 +280,7 @@ class Answering:
         if turn.task is not None and (not under_way or reason == "superseded"):
             turn.task.cancel()
 
-    async def _finished(self, turn: Turn, sections: Sections, why: str) -> Content | None:
+    async def _finish_answer(self, turn: ActiveTurn, sections: AnswerSections, why: str) -> MessageContent | None:
         turn.outcome, message = _outcome(turn, sections), turn.entry.message
         if not sections.is_begun:
             return self._sentence(INTERRUPTED)
@@ -280,15 +289,15 @@ class Answering:
         if turn.reason == "stopped" and len(turn.runs) > 1:
             return self._sentence(STOPPED)
         if sections.records:
-            record = replace(together(sections.records), why=why, person=message.author)
+            record = replace(merge_records(sections.records), why=why, person=message.author)
             await self._desk.records.keep(turn.entry.run_id, turn.entry.conversation, record)
         fresh = [await self._fresh(answer) for answer in sections.answers]
-        return sections.settled(fresh, sharing=message.private and message.kind == "command")
+        return sections.final_content(fresh, sharing=message.private and message.kind == "command")
 
     async def _fresh(self, answer: Answer) -> str:
         """How fresh the answer is; an answer is not lost because that cannot be told."""
         name, repositories = answer.repository, self._desk.repositories
-        if name not in repositories.names() or not answer.commit:
+        if name not in repositories.list_names() or not answer.commit:
             return ""
         cited = sorted({citation.path for citation in answer.citations})
         try:
@@ -297,56 +306,58 @@ class Answering:
         except IndexerError as error:
             log.warning("how fresh an answer about %s is cannot be told: %s", name, error)
             return ""
-        return safe(read_at(name, answer.commit, status, drift, self._desk.clock.now()), self._desk.hosts)
+        return neutralize(
+            describe_commit_read(name, answer.commit, status, drift, self._desk.clock.now()), self._desk.hosts
+        )
 
-    async def _settle(self, turn: Turn, content: Content) -> None:
+    async def _settle(self, turn: ActiveTurn, content: MessageContent) -> None:
         """Show the final content, and note that the message is over."""
         if turn.reason == "superseded":
             return
         try:
             await turn.reply.settle(content)
         except ChatError as error:
-            await self._unsaid(turn, error)
+            await self._handle_send_failure(turn, error)
         except Exception as error:
             # One reply that cannot be sent must not end all the others.
             log.exception("a message was not replied to")
-            await self._unsaid(turn, Unreachable(unexpected(error)))
+            await self._handle_send_failure(turn, PlatformUnreachable(describe_unexpected(error)))
         else:
             turn.final = content
-            turn.stages.settled()
+            turn.stages.record_final_content()
             await self._desk.inbox.settle(turn.entry, "closed" if turn.gives_up else "done")
 
-    async def _unsaid(self, turn: Turn, error: ChatError) -> None:
+    async def _handle_send_failure(self, turn: ActiveTurn, error: ChatError) -> None:
         """A reply could not be sent: wait for a platform that is away, give a place up that takes no messages."""
         log.warning("a message was not replied to: %s", error)
         turn.outcome = "unsaid"
-        if isinstance(error, Unreachable) and not turn.gives_up:
+        if isinstance(error, PlatformUnreachable) and not turn.gives_up:
             await self._desk.inbox.postpone(turn.entry, PATIENCE_SECONDS * 4 ** (turn.entry.tries - 1))
         else:
             await self._desk.inbox.settle(turn.entry, "closed")
 
-    def is_command(self, entry: Entry) -> bool:
+    def is_command(self, entry: InboxEntry) -> bool:
         """Whether a message is a command; what has been set aside is not looked into."""
-        return entry.deaths < MAX_DEATHS and self.command_in(entry.message) is not None
+        return entry.deaths < MAX_DEATHS and self.parse_command(entry.message) is not None
 
-    def command_in(self, message: IncomingMessage) -> Invocation | Misspelt | None:
+    def parse_command(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
         """Read the command that a message is; None for a question, and for what is too long to be read."""
         if message.oversize:
             return None
-        names = self._desk.access.visible(message, self._desk.repositories.names())
-        return parse(message.text, slash=message.kind == "command", repositories=names)
+        names = self._desk.access.visible(message, self._desk.repositories.list_names())
+        return parse_command(message.text, slash=message.kind == "command", repositories=names)
 
-    def _sentence(self, text: str) -> Content:
-        return Content(text=safe(self._desk.mask(text), self._desk.hosts))
+    def _sentence(self, text: str) -> MessageContent:
+        return MessageContent(text=neutralize(self._desk.mask(text), self._desk.hosts))
 
 
-def _show_place(turn: Turn, before: int) -> None:
+def _show_place(turn: ActiveTurn, before: int) -> None:
     """Show how many answers come first; 0 once it is this one's turn."""
     turn.draft.wait(before)
-    turn.reply.show(turn.draft.growing())
+    turn.reply.show(turn.draft.partial_content())
 
 
-def _outcome(turn: Turn, sections: Sections) -> Outcome:
+def _outcome(turn: ActiveTurn, sections: AnswerSections) -> TurnOutcome:
     """How the runs of a turn that have ended went."""
     if turn.reason in {"late", "stopped"}:
         return "late" if turn.reason == "late" else "stopped"

@@ -15,12 +15,12 @@ from agent.events import AsyncEventBus
 from agent.ports import Classifier, CodeLibrary, CodeSearch, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
-from bot.freshness import Display
-from bot.library import Library
-from bot.occupancy import occupy
-from bot.ports import Answerer, Assistant, Index
-from bot.repository_states import RepositoryState, look
-from bot.routing.signs import Sign
+from bot.freshness import ProgressDisplay
+from bot.library import RepositoryLibrary
+from bot.occupancy import hold_shared_lock
+from bot.ports import Answerer, Assistant, RepositoryIndex
+from bot.repository_states import RepositoryState, read_state
+from bot.routing.signs import RepositoryProfile
 from bot.settings import GuardTable, RepositoryTable, Settings
 from indexer.models import IndexStatus
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent.guard.onnx_model import OnnxModel
     from indexer.index import CodeIndex
     from indexer.parsers.pool import ParserPool
-    from indexer.remotes.clone import Clone
+    from indexer.remotes.clone import RemoteClone
     from indexer.remotes.configured import RemoteRepository
     from indexer.watcher import Watcher
 
@@ -41,7 +41,7 @@ class App:
     """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none."""
 
     settings: Settings
-    index: Index
+    index: RepositoryIndex
     open_assistant: Callable[[], AbstractAsyncContextManager[Assistant]]
 
     @classmethod
@@ -49,55 +49,57 @@ class App:
     async def open(cls, settings: Settings, repository: Path) -> AsyncGenerator[Self]:
         """Open the index of the repository at (or around) a path."""
         async with AsyncExitStack() as stack:
-            stack.enter_context(await asyncio.to_thread(occupy, settings.home))
+            stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
             index = await _open_index(settings, _only(settings, repository), stack)
-            opening = partial(_open_agent, settings, OneRepository(index))
+            opening = partial(_open_agent, settings, SingleRepositoryLibrary(index))
             yield cls(settings=settings, index=index, open_assistant=opening)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stock:
+class TeamRepositories:
     """The repositories of a team: to be asked about, watched, linked to at their hosts, and told apart."""
 
-    library: Library
+    library: RepositoryLibrary
     watcher: Watcher
     remotes: Sequence[RemoteRepository]
     hosts: frozenset[str]
-    signs: Mapping[str, Sign] = field(default_factory=dict)
+    signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Team:
+class TeamApp:
     """What is open while a team asks: its repositories, and who answers about them. On `events` all runs are told."""
 
-    stock: Stock
+    stock: TeamRepositories
     agent: Answerer
     events: AsyncEventBus
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Self]:
+    async def open(cls, settings: Settings, repository: Path, display: ProgressDisplay) -> AsyncGenerator[Self]:
         """Open the repositories of the settings; where there are none, the one at (or around) a path."""
         async with (
-            open_stock(settings, repository, display) as stock,
+            open_team_repositories(settings, repository, display) as stock,
             _open_agent(settings, stock.library) as agent,
         ):
             yield cls(stock=stock, agent=agent, events=agent.events)
 
 
 @asynccontextmanager
-async def open_stock(settings: Settings, repository: Path, display: Display) -> AsyncGenerator[Stock]:
+async def open_team_repositories(
+    settings: Settings, repository: Path, display: ProgressDisplay
+) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
     from indexer.local_heads import LocalHead
     from indexer.parsers.pool import ParserPool
     from indexer.remotes.clone import open_clones
-    from indexer.watcher import Pace, Watcher
+    from indexer.watcher import Watcher, WatchIntervals
 
     tables = settings.repositories or (_only(settings, repository),)
     clones = open_clones([_remote(settings, table) for table in tables if table.url is not None], settings.home)
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
-        stack.enter_context(await asyncio.to_thread(occupy, settings.home))
+        stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
         pool = ParserPool()
         stack.push_async_callback(asyncio.to_thread, pool.close)
         indexes: list[CodeIndex] = []
@@ -108,40 +110,42 @@ async def open_stock(settings: Settings, repository: Path, display: Display) -> 
             indexes.append(index)
             if clone is None:
                 heads.append(LocalHead(index.name, _path(table), branch=table.branch))
-        library = Library(_by_name(indexes), display, clones={clone.name: clone for clone in clones})
+        library = RepositoryLibrary(_by_name(indexes), display, clones={clone.name: clone for clone in clones})
         stack.push_async_callback(library.aclose)
-        watcher = Watcher(library, SystemClock(), polled=clones, local=heads, pace=Pace(poll=settings.poll_seconds))
+        watcher = Watcher(
+            library, SystemClock(), polled=clones, local=heads, pace=WatchIntervals(poll=settings.poll_seconds)
+        )
         remotes = [clone.remote for clone in clones]
         signs = {
-            index.name: Sign(page=index.web_url or "", channels=table.channels)
+            index.name: RepositoryProfile(page=index.web_url or "", channels=table.channels)
             for index, table in zip(indexes, tables, strict=True)
         }
-        hosts = _hosts(settings, indexes)
-        yield Stock(library=library, watcher=watcher, remotes=remotes, hosts=hosts, signs=signs)
+        hosts = _list_hosts(settings, indexes)
+        yield TeamRepositories(library=library, watcher=watcher, remotes=remotes, hosts=hosts, signs=signs)
 
 
-async def every_status(settings: Settings) -> Sequence[RepositoryState]:
+async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
     """Tell how each repository of the settings is doing; one that cannot be opened keeps none from being told."""
-    with await asyncio.to_thread(occupy, settings.home):
+    with await asyncio.to_thread(hold_shared_lock, settings.home):
         return [await _status_of(settings, table) for table in settings.repositories]
 
 
 async def _status_of(settings: Settings, table: RepositoryTable) -> RepositoryState:
-    from indexer.remotes.clone import Clone
+    from indexer.remotes.clone import RemoteClone
 
-    clone = Clone(_remote(settings, table), settings.home) if table.url is not None else None
+    clone = RemoteClone(_remote(settings, table), settings.home) if table.url is not None else None
 
     async def read() -> IndexStatus:
         async with AsyncExitStack() as stack:
             return await (await _open_index(settings, table, stack, clone)).status()
 
-    return await look(clone.name if clone is not None else table.name or _path(table).name, read)
+    return await read_state(clone.name if clone is not None else table.name or _path(table).name, read)
 
 
-class OneRepository:
+class SingleRepositoryLibrary:
     """A library with a single repository in it."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: RepositoryIndex) -> None:
         self._index = index
 
     async def pin(self, repository: str | None = None) -> CodeSearch:  # noqa: ARG002 - there is only one
@@ -169,7 +173,7 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
     )
 
 
-def places(settings: Settings) -> Sequence[Path]:
+def locate_repositories(settings: Settings) -> Sequence[Path]:
     """Where the repositories of the settings are on this machine; a clone that was never fetched is nowhere yet."""
     from indexer.folders import REPOSITORIES
 
@@ -189,7 +193,7 @@ async def _open_index(
     settings: Settings,
     table: RepositoryTable,
     stack: AsyncExitStack,
-    clone: Clone | None = None,
+    clone: RemoteClone | None = None,
     pool: ParserPool | None = None,
 ) -> CodeIndex:
     """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
@@ -218,8 +222,8 @@ async def _open_index(
     return index
 
 
-def _by_name(indexes: Sequence[CodeIndex]) -> dict[str, Index]:
-    named: dict[str, Index] = {}
+def _by_name(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
+    named: dict[str, RepositoryIndex] = {}
     for index in indexes:
         if index.name in named:
             raise SettingsError(f"Two repositories are called {index.name}. Give one of them another `name`.")
@@ -227,7 +231,7 @@ def _by_name(indexes: Sequence[CodeIndex]) -> dict[str, Index]:
     return named
 
 
-def _hosts(settings: Settings, indexes: Sequence[CodeIndex]) -> frozenset[str]:
+def _list_hosts(settings: Settings, indexes: Sequence[CodeIndex]) -> frozenset[str]:
     """The hosts of the repositories on the web, and those that the operator adds."""
     own = (urlsplit(index.web_url).hostname for index in indexes if index.web_url)
     return frozenset([*settings.link_hosts, *filter(None, own)])
@@ -239,7 +243,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
     from agent.agent import Agent
     from agent.checkpoints import open_saver
     from agent.searxng import SearxngSearch
-    from indexer.redaction import Redaction
+    from indexer.redaction import CachedRedactor
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(open_models(settings))
@@ -251,7 +255,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
         yield Agent(
             library,
             saver,
-            Redaction(masking(settings)),
+            CachedRedactor(make_redactor(settings)),
             models=models,
             web=web,
             classifier=classifier,
@@ -284,33 +288,33 @@ def load_classifier(guard: GuardTable) -> OnnxModel:
     return OnnxModel.open(guard.classifier, guard.classifier_sha256)
 
 
-def masking(settings: Settings) -> Callable[[str], str]:
+def make_redactor(settings: Settings) -> Callable[[str], str]:
     """Return what takes secrets out of text: the configured ones as they are, all others by their forms."""
     configured = sorted((value for value in settings.secret_values() if len(value) >= _SHORTEST), key=len, reverse=True)
 
     def mask(text: str) -> str:
-        from indexer.secrets import redact
+        from indexer.secrets import redact_secrets
 
         for value in configured:
             text = text.replace(value, "[REDACTED]")
-        return redact(text)
+        return redact_secrets(text)
 
     return mask
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     """Open the chat models; each of them is built when it is first asked."""
-    from agent.budget import Ceilings
-    from agent.llm.metered import Patience
+    from agent.budget import TurnLimits
+    from agent.llm.metered import RetryPolicy
     from agent.models import open_models
 
-    usual, whole = Patience(), settings.model_timeout
+    usual, whole = RetryPolicy(), settings.model_timeout
     return open_models(
         settings.model,
         small=settings.small_model,
         fallback=settings.fallback_model,
         google_api_key=settings.google_api_key,
         google_base_url=settings.google_api_base_url,
-        ceilings=Ceilings(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
+        ceilings=TurnLimits(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
         patience=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
     )

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bot.disk_use import PROMPTS
 from bot.errors import BackupError
-from bot.manifest import DATABASES, NAME, Manifest, Member
-from bot.occupancy import occupy
+from bot.manifest import DATABASES, NAME, BackupManifest, BackupMember
+from bot.occupancy import hold_shared_lock
 from indexer.copying import copy_database, copy_index
 from indexer.folders import REPOSITORIES
 
@@ -25,7 +25,7 @@ _QUICK = 1  # of gzip's levels: half the size at a tenth of the time
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def save(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> Manifest:
+def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> BackupManifest:
     """Save a data folder as a file that its owner alone can read; it is there as a whole, or not at all.
 
     Everything is copied beside the file first. An existing file is replaced with `force` alone. Raises `BackupError`
@@ -36,15 +36,15 @@ def save(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> M
     if file.exists() and not force:
         raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
     with (
-        file_errors(file, disk=file),
+        map_file_errors(file, disk=file),
         tempfile.TemporaryDirectory(prefix=".citebot-", dir=file.absolute().parent) as draft,
     ):
         copies, packed = Path(draft, "copies"), Path(draft, "packed")
         copies.mkdir()
         if home.is_dir():
-            with occupy(home):
+            with hold_shared_lock(home):
                 _copy(home, copies, indexes=indexes)
-        manifest = Manifest(made_at=now, indexes=indexes, members=_members(copies))
+        manifest = BackupManifest(made_at=now, indexes=indexes, members=_members(copies))
         if not manifest.members:
             raise BackupError(f"There is nothing to save in {home}. CITEBOT_HOME names another data folder.")
         _pack(copies, manifest, packed)
@@ -64,17 +64,17 @@ def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
         copy_index(catalog.parent, copies / REPOSITORIES / catalog.parent.name)
 
 
-def _members(copies: Path) -> Sequence[Member]:
+def _members(copies: Path) -> Sequence[BackupMember]:
     return [_member(path, copies) for path in sorted(copies.rglob("*")) if path.is_file()]
 
 
-def _member(path: Path, copies: Path) -> Member:
+def _member(path: Path, copies: Path) -> BackupMember:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Member(name=path.relative_to(copies).as_posix(), size=path.stat().st_size, sha256=digest)
+    return BackupMember(name=path.relative_to(copies).as_posix(), size=path.stat().st_size, sha256=digest)
 
 
-def _pack(copies: Path, manifest: Manifest, packed: Path) -> None:
+def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
     """Write the archive: the list of contents first, so that whoever reads it knows what is to come."""
     packed.touch(mode=0o600)
     with packed.open("wb") as file:
@@ -110,7 +110,7 @@ def _database_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def file_errors(file: Path, *, disk: Path) -> Iterator[None]:
+def map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
     """Turn what the file system says into sentences; `file` is the backup, `disk` what is being written."""
     try:
         yield

@@ -10,7 +10,7 @@ from bot.errors import BotError
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Do the work for as long as the context is open; where it fails, the context ends with its error."""
     try:
         async with asyncio.TaskGroup() as group:

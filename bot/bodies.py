@@ -9,7 +9,7 @@ from aiohttp import web
 RETRY_AFTER = "10"  # seconds
 
 
-class Bodies:
+class BodyReader:
     """The bodies that are being read: each at most `largest` bytes within `seconds`, and `total` bytes together.
 
     Where they are more than that together, those that began first are given up: what a host sends is there within

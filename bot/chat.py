@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.access import AccessPolicy
-from bot.answering import Desk
+from bot.answering import AnsweringDeps
 from bot.clock import Clock, SystemClock
-from bot.commands import Commands
+from bot.commands import CommandHandlers
 from bot.conversations import Conversations
 from bot.database import open_database
 from bot.inbox import Inbox
-from bot.observing import Observer, Unobserved
-from bot.owners import own_name
+from bot.observing import ConversationObserver, NullObserver
+from bot.owners import make_process_name
 from bot.ports import Answerer, Repositories
-from bot.routing.ledger import Ledger
-from bot.routing.router import Routing
-from bot.routing.signs import Sign
-from bot.threads import Threads
-from bot.turn_records import TurnRecords
-from bot.usage import Limits, Usage
+from bot.routing.ledger import ChoiceStore
+from bot.routing.router import RepositoryChooser
+from bot.routing.signs import RepositoryProfile
+from bot.threads import ThreadStore
+from bot.turn_records import TurnRecordStore
+from bot.usage import QuestionCounter, QuestionLimits
 
-FILE = "inbox.sqlite"  # in CITEBOT_HOME
+INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +36,15 @@ class ChatPolicy:
 
     hosts: Collection[str] = ()
     access: AccessPolicy = field(default_factory=AccessPolicy)
-    limits: Limits = field(default_factory=Limits)
+    limits: QuestionLimits = field(default_factory=QuestionLimits)
     max_concurrent: int = 8
     deadline: float = 150.0
-    signs: Mapping[str, Sign] = field(default_factory=dict)
+    signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
     mask: Callable[[str], str] = str
 
 
 @asynccontextmanager
-async def open_chat(
+async def open_conversations(
     agent: Answerer,
     repositories: Repositories,
     *,
@@ -52,32 +52,32 @@ async def open_chat(
     policy: ChatPolicy,
     clock: Clock | None = None,
     owner: str = "",
-    observer: Observer | None = None,
+    observer: ConversationObserver | None = None,
 ) -> AsyncIterator[Conversations]:
     """Open the database at a path and the conversations over it; they answer once opened, on what is added to them."""
     clock = clock or SystemClock()
     async with open_database(path) as database:
-        inbox = Inbox(database, clock, owner or own_name())
-        threads, records = Threads(database, clock), TurnRecords(database, clock)
-        usage, ledger = Usage(database, clock, policy.limits), Ledger(database, clock)
+        inbox = Inbox(database, clock, owner or make_process_name())
+        threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
+        usage, ledger = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         for table in (inbox, threads, records, usage, ledger):
             await table.open()
 
         async def stop(conversation: str) -> bool:
             return await conversations.stop(conversation)
 
-        routing = Routing(
+        routing = RepositoryChooser(
             repositories=repositories, access=policy.access, threads=threads, ledger=ledger, signs=policy.signs,
             clock=clock,
         )  # fmt: skip
-        commands = Commands(
+        commands = CommandHandlers(
             repositories=repositories, agent=agent, threads=threads, records=records, routing=routing,
             access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
-        desk = Desk(
+        desk = AnsweringDeps(
             agent=agent, repositories=repositories, inbox=inbox, commands=commands, routing=routing, records=records,
             access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
-            mask=policy.mask, observer=observer or Unobserved(),
+            mask=policy.mask, observer=observer or NullObserver(),
         )  # fmt: skip
         conversations = Conversations(desk, threads, max_concurrent=policy.max_concurrent)
         yield conversations

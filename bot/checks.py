@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from agent.errors import ClassifierUnusable
 from agent.ports import ChatModel, ModelSource
 from bot.database import open_database
-from bot.descriptions import freshness
-from bot.doctor import Finding, note, ok, problem, warning
-from bot.markdown.showing import one_line
+from bot.descriptions import describe_freshness
+from bot.doctor import DoctorFinding, note, ok, problem, warning
+from bot.markdown.showing import to_one_line
 from bot.permissions import find_exposures
 from bot.ports import Repositories
 from indexer.errors import IndexerError
@@ -36,12 +36,12 @@ _NO_MODEL = (
 )
 
 
-async def configuration(remark: str) -> Sequence[Finding]:
+async def configuration(remark: str) -> Sequence[DoctorFinding]:
     """Whether there is a citebot.toml that is not read; `remark` says so."""
     return [warning(remark, _UNREAD)] if remark else []
 
 
-async def git() -> Sequence[Finding]:
+async def check_git() -> Sequence[DoctorFinding]:
     """Whether git can be run."""
     try:
         process = await start_git_async(["--version"])
@@ -53,12 +53,12 @@ async def git() -> Sequence[Finding]:
     return [ok(f"git is installed: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
 
 
-async def data_folder(home: Path) -> Sequence[Finding]:
+async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
     """Whether there is room for indexes and conversations, whether they can be written, and by whom else."""
     return await asyncio.to_thread(_data_folder, home)
 
 
-def _data_folder(home: Path) -> Sequence[Finding]:
+def _data_folder(home: Path) -> Sequence[DoctorFinding]:
     try:
         exposed = find_exposures(home)
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,10 +67,10 @@ def _data_folder(home: Path) -> Sequence[Finding]:
     except OSError as error:
         what = f"The data folder {home} cannot be written ({error.strerror or error})."
         return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
-    return [room(home, free), *(warning(each, _EXPOSED) for each in exposed)]
+    return [check_disk_space(home, free), *(warning(each, _EXPOSED) for each in exposed)]
 
 
-def room(home: Path, free: int) -> Finding:
+def check_disk_space(home: Path, free: int) -> DoctorFinding:
     """Whether so many bytes are enough."""
     told = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
@@ -79,7 +79,7 @@ def room(home: Path, free: int) -> Finding:
     return warning(told, advice) if free < LITTLE else ok(told)
 
 
-async def message_database(path: Path) -> Sequence[Finding]:
+async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
     """Whether the database of chat platforms can be used, where there is one; raises `InboxError` where it cannot."""
     if not await asyncio.to_thread(path.is_file):
         return []
@@ -87,27 +87,29 @@ async def message_database(path: Path) -> Sequence[Finding]:
         return [ok(f"The message database {path} can be used.")]
 
 
-async def language_model(
+async def check_models(
     open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], *, call: bool
-) -> Sequence[Finding]:
+) -> Sequence[DoctorFinding]:
     """Whether the models that are named can be used; only a call shows whether their keys are accepted."""
     async with open_models() as models:
         turn = models.for_turn(models.budget(), _ignore)
         if turn.main is None:
             return [note("There is no language model: answers quote the code.", _NO_MODEL)]
         different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
-        return [await _called(model) if call else _set_up(model) for model in different if model is not None]
+        return [
+            await _check_model_response(model) if call else _set_up(model) for model in different if model is not None
+        ]
 
 
-def _set_up(model: ChatModel) -> Finding:
+def _set_up(model: ChatModel) -> DoctorFinding:
     return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
 
 
-async def _called(model: ChatModel) -> Finding:
-    from agent.llm.trial import try_out
+async def _check_model_response(model: ChatModel) -> DoctorFinding:
+    from agent.llm.trial import ping_model
 
     wanted = model.name
-    await try_out(model)
+    await ping_model(model)
     if model.name != wanted:
         return warning(
             f"The language model {wanted} does not answer; {model.name} takes its place.",
@@ -123,12 +125,12 @@ class Scoring(Protocol):
         """Return how likely a text is an attack."""
 
 
-async def classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[Finding]:
+async def classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
     """Whether the operator's classifier can be loaded, and answers in time."""
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
-        return [Finding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
+        return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
     took = await asyncio.to_thread(_time, model)
     told = f"The classifier in {folder} is the pinned one, and takes {took:,.0f} ms for a question"
     if took > milliseconds:
@@ -143,22 +145,22 @@ def _time(model: Scoring) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
-async def indexes(repositories: Repositories, now: float) -> Sequence[Finding]:
+async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
     """How fresh the index of each repository is."""
-    return [finding for name in repositories.names() for finding in await _index(repositories, name, now)]
+    return [finding for name in repositories.list_names() for finding in await _index(repositories, name, now)]
 
 
-async def _index(repositories: Repositories, name: str, now: float) -> Sequence[Finding]:
+async def _index(repositories: Repositories, name: str, now: float) -> Sequence[DoctorFinding]:
     try:
         status = await repositories.status(name)
     except IndexerError as error:
-        return [problem(f"{one_line(name)}: {error}")]
-    told = [warning(f"{one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings]
+        return [problem(f"{to_one_line(name)}: {error}")]
+    told = [warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings]
     return [_freshness(status, now), *told]
 
 
-def _freshness(status: IndexStatus, now: float) -> Finding:
-    line = f"{freshness(status, now)}."
+def _freshness(status: IndexStatus, now: float) -> DoctorFinding:
+    line = f"{describe_freshness(status, now)}."
     if status.commit is None:
         return warning(line, "Run `citebot index`, or wait longer for the first question.")
     if status.commits_behind:

@@ -19,16 +19,16 @@ import click
 
 from agent.errors import AgentError
 from bot.data_commands import backup, restore, sweep
-from bot.errors import BotError, unexpected
-from bot.invocation import Invocation, OpenApp, Repository, complain, json_option, repo_option
+from bot.errors import BotError, describe_unexpected
+from bot.invocation import CliContext, OpenApp, RepositoryPath, json_option, print_error, repo_option
 from bot.permissions import restrict_umask
-from bot.signals import Ended
+from bot.signals import TerminationSignal
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
     from bot.adapters.terminal import Terminal
     from bot.app import App
-    from bot.lookups import Outcome
+    from bot.lookups import CommandOutcome
 
 INTERRUPTED = 130
 
@@ -43,24 +43,22 @@ def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None
 
     Without a command: a conversation in the terminal, or over a pipe, a question a line.
     """
-    context.obj = replace(context.ensure_object(Invocation), repo=repo, debug=debug)
+    context.obj = replace(context.ensure_object(CliContext), repo=repo, debug=debug)
     return cast("int", context.invoke(chat)) if context.invoked_subcommand is None else None
 
 
 @cli.command()
 @repo_option
 @click.pass_obj
-def chat(invocation: Invocation, repo: Path | None = None) -> int:
+def chat(invocation: CliContext, repo: Path | None = None) -> int:
     """Talk about the code; with input from a pipe, answer each line."""
 
-    async def task(app: App, terminal: Terminal) -> Outcome:
-        from bot import questions
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.questions import chat
 
-        return await questions.converse(
-            app, terminal, sys.stdin, interactive=sys.stdin.isatty() and sys.stdout.isatty()
-        )
+        return await chat(app, terminal, sys.stdin, interactive=sys.stdin.isatty() and sys.stdout.isatty())
 
-    return invocation.perform(repo, task)
+    return invocation.run_command(repo, task)
 
 
 @cli.command()
@@ -70,24 +68,25 @@ def chat(invocation: Invocation, repo: Path | None = None) -> int:
 @json_option
 @repo_option
 @click.pass_obj
-def ask(invocation: Invocation, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
+def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
     """Answer one question."""
     if not question.strip():
         raise click.UsageError("The question is empty.")
 
-    async def task(app: App, terminal: Terminal) -> Outcome:
-        from bot import questions
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.questions import Tracing
+        from bot.questions import ask as answer
 
-        tracing: questions.Tracing = "verbose" if verbose else "on" if trace else "off"
-        return await questions.ask(app, terminal, question, as_json=as_json, tracing=tracing)
+        tracing: Tracing = "verbose" if verbose else "on" if trace else "off"
+        return await answer(app, terminal, question, as_json=as_json, tracing=tracing)
 
-    return invocation.perform(repo, task)
+    return invocation.run_command(repo, task)
 
 
 @cli.command()
 @repo_option
 @click.pass_obj
-def serve(invocation: Invocation, repo: Path | None) -> None:
+def serve(invocation: CliContext, repo: Path | None) -> None:
     """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
 
     The repositories are those of citebot.toml; without any there, one: --repo, or the current one.
@@ -96,22 +95,22 @@ def serve(invocation: Invocation, repo: Path | None) -> None:
 
 
 @cli.command()
-@click.argument("path", type=Repository(), required=False)
+@click.argument("path", type=RepositoryPath(), required=False)
 @click.option("--full", is_flag=True, help="Start from scratch.")
 @json_option
 @repo_option
 @click.pass_obj
-def index(invocation: Invocation, path: Path | None, repo: Path | None, *, full: bool, as_json: bool) -> int:
+def index(invocation: CliContext, path: Path | None, repo: Path | None, *, full: bool, as_json: bool) -> int:
     """Index the repository at PATH: what changed since the last time."""
     if path and repo:
         raise click.UsageError("Give the repository as PATH or as --repo, not both.")
 
-    async def task(app: App, terminal: Terminal) -> Outcome:
-        from bot import lookups
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.lookups import index_now
 
-        return await lookups.build(app.index, terminal, full=full, as_json=as_json)
+        return await index_now(app.index, terminal, full=full, as_json=as_json)
 
-    return invocation.perform(path or repo, task)
+    return invocation.run_command(path or repo, task)
 
 
 @cli.command()
@@ -129,7 +128,7 @@ def index(invocation: Invocation, path: Path | None, repo: Path | None, *, full:
 @repo_option
 @click.pass_obj
 def search(
-    invocation: Invocation,
+    invocation: CliContext,
     *,
     query: str | None,
     limit: int,
@@ -147,20 +146,20 @@ def search(
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
     _check(globs)
 
-    async def task(app: App, terminal: Terminal) -> Outcome:
-        from bot import batch as batches
-        from bot import lookups
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.batch import run_batch
+        from bot.lookups import SearchQuery, pin_current, run_search
         from indexer.models import Filters
 
         known_as = tuple(language.lower() for language in languages)
         filters = Filters(languages=known_as, source_types=types, folders=folders, patterns=globs)
-        how = lookups.Query(limit=limit, filters=filters, mode=mode)
-        code = await lookups.pinned(app.index, terminal)
+        how = SearchQuery(limit=limit, filters=filters, mode=mode)
+        code = await pin_current(app.index, terminal)
         if batch:
-            return await batches.run(code, batch, how, write=click.echo, complain=terminal.note)
-        return await lookups.search(code, query or "", how, as_json=as_json)
+            return await run_batch(code, batch, how, write=click.echo, complain=terminal.note)
+        return await run_search(code, query or "", how, as_json=as_json)
 
-    return invocation.perform(repo, task)
+    return invocation.run_command(repo, task)
 
 
 @cli.command()
@@ -168,7 +167,7 @@ def search(
 @json_option
 @repo_option
 @click.pass_obj
-def symbols(invocation: Invocation, name: str, repo: Path | None, *, as_json: bool) -> int:
+def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List the definitions of NAME (`send` or `Session.send`)."""
     return _look_up(invocation, repo, "symbols", name, as_json=as_json)
 
@@ -178,7 +177,7 @@ def symbols(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @json_option
 @repo_option
 @click.pass_obj
-def callers(invocation: Invocation, name: str, repo: Path | None, *, as_json: bool) -> int:
+def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List where the function or class NAME is called."""
     return _look_up(invocation, repo, "callers", name, as_json=as_json)
 
@@ -188,7 +187,7 @@ def callers(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @json_option
 @repo_option
 @click.pass_obj
-def callees(invocation: Invocation, name: str, repo: Path | None, *, as_json: bool) -> int:
+def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List what the function NAME calls."""
     return _look_up(invocation, repo, "callees", name, as_json=as_json)
 
@@ -197,23 +196,23 @@ def callees(invocation: Invocation, name: str, repo: Path | None, *, as_json: bo
 @json_option
 @repo_option
 @click.pass_obj
-def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
+def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
     """Show what is indexed, at which commit, and how much disk space it takes.
 
     Of all repositories of citebot.toml, or of the one that --repo names.
     """
 
-    async def work() -> Outcome:
-        from bot import upkeep
-        from bot.app import App, every_status
+    async def work() -> CommandOutcome:
+        from bot.app import App, read_all_statuses
+        from bot.upkeep import show_all_statuses, show_status
 
         settings = invocation.settings()
         if settings.repositories and not invocation.is_named(repo):
-            return await upkeep.statuses(await every_status(settings), settings, as_json=as_json)
+            return await show_all_statuses(await read_all_statuses(settings), settings, as_json=as_json)
         async with (invocation.open_app or App.open)(settings, invocation.repository(repo, settings)) as app:
-            return await upkeep.status(await app.index.status(), app.settings, as_json=as_json)
+            return await show_status(await app.index.status(), app.settings, as_json=as_json)
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())
 
 
 @cli.command()
@@ -221,40 +220,41 @@ def status(invocation: Invocation, repo: Path | None, *, as_json: bool) -> int:
 @json_option
 @repo_option
 @click.pass_obj
-def doctor(invocation: Invocation, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
+def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
     """Check that everything is set up, and say what to do about what is not."""
 
-    async def work() -> Outcome:
-        from bot import doctor, examination
+    async def work() -> CommandOutcome:
+        from bot.doctor import format_report
         from bot.errors import SettingsError
+        from bot.examination import report_invalid_settings, run_doctor
 
         try:
             settings = invocation.settings()
         except SettingsError as error:
-            return doctor.outcome(examination.unusable(error), as_json=as_json)
+            return format_report(report_invalid_settings(error), as_json=as_json)
         where = invocation.repository(repo, settings)
-        found = await examination.examine(settings, where, open_app=invocation.open_app, call_model=call_model)
-        return doctor.outcome(found, as_json=as_json)
+        found = await run_doctor(settings, where, open_app=invocation.open_app, call_model=call_model)
+        return format_report(found, as_json=as_json)
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())
 
 
 @cli.command()
 @click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
 @json_option
 @click.pass_obj
-def feedback(invocation: Invocation, *, days: int | None, as_json: bool) -> int:
+def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
     """List how people rated answers, and how those came about."""
 
-    async def work() -> Outcome:
-        from bot import feedback
-        from bot.chat import FILE
+    async def work() -> CommandOutcome:
+        from bot.chat import INBOX_FILE
         from bot.clock import SystemClock
+        from bot.feedback import export_feedback
 
-        path = invocation.settings().home / FILE
-        return await feedback.export(path, SystemClock(), days=days, as_json=as_json)
+        path = invocation.settings().home / INBOX_FILE
+        return await export_feedback(path, SystemClock(), days=days, as_json=as_json)
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())
 
 
 @cli.command()
@@ -265,15 +265,15 @@ def graph(form: str | None, picture: Path | None) -> None:
     """Draw the graph that a question passes through."""
     if form and picture:
         raise click.UsageError("Give one of --mermaid, --ascii and --png.")
-    from agent.diagrams.text import boxes, mermaid
+    from agent.diagrams.text import format_boxes, format_mermaid
 
     if picture is None:
-        click.echo(boxes() if form == "ascii" else mermaid())
+        click.echo(format_boxes() if form == "ascii" else format_mermaid())
         return
-    from agent.diagrams.picture import png
+    from agent.diagrams.picture import draw_png
 
-    picture.write_bytes(png())
-    complain(f"Drawn in {picture}.")
+    picture.write_bytes(draw_png())
+    print_error(f"Drawn in {picture}.")
 
 
 for _command in (backup, restore, sweep):
@@ -281,7 +281,7 @@ for _command in (backup, restore, sweep):
 
 
 def _look_up(
-    invocation: Invocation,
+    invocation: CliContext,
     repo: Path | None,
     what: Literal["symbols", "callers", "callees"],
     name: str,
@@ -291,13 +291,13 @@ def _look_up(
     if not name.strip():
         raise click.UsageError("The name is empty.")
 
-    async def task(app: App, terminal: Terminal) -> Outcome:
-        from bot import lookups
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.lookups import list_callees, list_callers, list_definitions, pin_current
 
-        look_up = {"symbols": lookups.symbols, "callers": lookups.callers, "callees": lookups.callees}[what]
-        return await look_up(await lookups.pinned(app.index, terminal), name, as_json=as_json)
+        look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
+        return await look_up(await pin_current(app.index, terminal), name, as_json=as_json)
 
-    return invocation.perform(repo, task)
+    return invocation.run_command(repo, task)
 
 
 def _check(globs: Sequence[str]) -> None:
@@ -323,18 +323,18 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     """Do what the arguments say and return the exit code."""
     _prepare_streams()
     try:
-        code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=Invocation(open_app=open_app))
+        code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=CliContext(open_app=open_app))
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
-    except Ended as ended:
+    except TerminationSignal as ended:
         return 128 + ended.number
     except Exception as error:  # nobody is left to hear of it
         if "--debug" in arguments:
             raise
-        complain(f"citebot: {_reason(error)}", logging.ERROR)
+        print_error(f"citebot: {_reason(error)}", logging.ERROR)
         return 1
     return int(code or 0)
 
@@ -346,7 +346,7 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"{error}. This came from the operating system; put it right and try again."
-    return unexpected(error)
+    return describe_unexpected(error)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ Takes = Literal["nothing", "repository", "repository?", "repository? full?"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class ChatCommand:
     """One command: what it takes, and what it does in half a sentence."""
 
     name: CommandName
@@ -32,16 +32,16 @@ class Command:
 
 
 COMMANDS = (
-    Command(name="help", does="shows this list"),
-    Command(name="status", takes="repository?", does="shows what is indexed"),
-    Command(name="repos", does="lists the repositories that you may ask about here"),
-    Command(name="use", takes="repository", does="makes a repository the default here"),
-    Command(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
-    Command(name="mute", does="silences me in this thread"),
-    Command(name="unmute", does="lets me answer here again"),
-    Command(name="stop", does="stops the answer in this thread"),
-    Command(name="why", does="explains how the last answer came about"),
-    Command(name="forget", does="deletes what I remember of this conversation"),
+    ChatCommand(name="help", does="shows this list"),
+    ChatCommand(name="status", takes="repository?", does="shows what is indexed"),
+    ChatCommand(name="repos", does="lists the repositories that you may ask about here"),
+    ChatCommand(name="use", takes="repository", does="makes a repository the default here"),
+    ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
+    ChatCommand(name="mute", does="silences me in this thread"),
+    ChatCommand(name="unmute", does="lets me answer here again"),
+    ChatCommand(name="stop", does="stops the answer in this thread"),
+    ChatCommand(name="why", does="explains how the last answer came about"),
+    ChatCommand(name="forget", does="deletes what I remember of this conversation"),
 )
 
 
@@ -57,7 +57,7 @@ _SEVERAL = """With several repositories, I take
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Invocation:
+class ParsedCommand:
     """A command as it was written; `repository` is empty where none was named."""
 
     command: CommandName
@@ -66,31 +66,31 @@ class Invocation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Misspelt:
+class UnknownCommand:
     """Something that was meant as a command and is none; the sentence says what may have been meant."""
 
     sentence: str
 
 
-def parse(text: str, *, slash: bool, repositories: Sequence[str]) -> Invocation | Misspelt | None:
+def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
     """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
 
     `why does it fail?` and `status of orders` are questions: a command is nothing but the command.
     """
     words = text.strip().removeprefix("/").split()
     if not words:
-        return Invocation(command="help")
+        return ParsedCommand(command="help")
     name, rest = words[0].lower(), words[1:]
     command = next((each for each in COMMANDS if each.name == name), None)
     if command is None:
         return _near(words, slash=slash)
     read = _arguments(command, rest, repositories)
-    if isinstance(read, Invocation) or slash or _is_short(command, rest):
+    if isinstance(read, ParsedCommand) or slash or _is_short(command, rest):
         return read
     return None
 
 
-def help_text(prefix: str = "", *, several: bool = False) -> str:
+def format_help(prefix: str = "", *, several: bool = False) -> str:
     """List the commands, and with `several` how one of many repositories is meant.
 
     `prefix` is what is written before commands on a platform.
@@ -100,34 +100,38 @@ def help_text(prefix: str = "", *, several: bool = False) -> str:
     return f"{text}\n\n{_SEVERAL}" if several else text
 
 
-def _arguments(command: Command, rest: Sequence[str], repositories: Sequence[str]) -> Invocation | Misspelt:
+def _arguments(
+    command: ChatCommand, rest: Sequence[str], repositories: Sequence[str]
+) -> ParsedCommand | UnknownCommand:
     words = list(rest)
     full = command.takes == "repository? full?" and bool(words) and words[-1].lower() in {"full", "--full"}
     if full:
         words.pop()
     named = words.pop(0) if words and command.takes != "nothing" else ""
     if words or (command.takes == "repository" and not named):
-        return Misspelt(sentence=f"Write `{command.usage}`.")
+        return UnknownCommand(sentence=f"Write `{command.usage}`.")
     if named and named not in repositories:
-        return _unknown(named, repositories)
-    return Invocation(command=command.name, repository=named, full=full)
+        return _suggest_repository(named, repositories)
+    return ParsedCommand(command=command.name, repository=named, full=full)
 
 
-def _is_short(command: Command, rest: Sequence[str]) -> bool:
+def _is_short(command: ChatCommand, rest: Sequence[str]) -> bool:
     """Whether words that do not fit a command can hardly be a question either: `use shpo`, `reindex shpo`."""
     return command.takes != "nothing" and len(rest) <= 1 and command.name in {"use", "reindex"}
 
 
-def _unknown(named: str, repositories: Sequence[str]) -> Misspelt:
+def _suggest_repository(named: str, repositories: Sequence[str]) -> UnknownCommand:
     near = difflib.get_close_matches(named, repositories, n=1)
     hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
-    return Misspelt(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
+    return UnknownCommand(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
 
 
-def _near(words: Sequence[str], *, slash: bool) -> Misspelt | None:
+def _near(words: Sequence[str], *, slash: bool) -> UnknownCommand | None:
     """A single word that is nearly a command, or after a slash the first of two, is a slip of the fingers."""
     names = [command.name for command in COMMANDS]
     near = difflib.get_close_matches(words[0].lower(), names, n=1, cutoff=0.75)
     if near and len(words) <= (3 if slash else 1):
-        return Misspelt(sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?")
+        return UnknownCommand(
+            sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?"
+        )
     return None

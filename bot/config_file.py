@@ -77,7 +77,7 @@ def _find_named(path: Path) -> Path | None:
 def _find_distrust(file: Path) -> str:
     """Say why a file that was found may be somebody else's; nothing where it cannot."""
     place = file.parent.resolve()
-    if any(_holds_repository(each) for each in (place, *place.parents)):
+    if any(_is_repository(each) for each in (place, *place.parents)):
         return "it lies in a repository, and whoever writes to that could set anything with it"
     for found, open_to_all, of_another in (
         (place.stat(), "everybody may write in this directory", "the directory belongs to another user"),
@@ -90,7 +90,7 @@ def _find_distrust(file: Path) -> str:
     return ""
 
 
-def _holds_repository(folder: Path) -> bool:
+def _is_repository(folder: Path) -> bool:
     """Whether git would find a repository here: a working tree, or a bare one."""
     if os.path.lexists(folder / ".git"):
         return True

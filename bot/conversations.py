@@ -12,22 +12,22 @@ from itertools import count
 from typing import Literal
 
 from bot import logs
-from bot.answering import NOT_YOURS, Answering, Desk
-from bot.drafts import Draft
+from bot.answering import NOT_YOURS, Answering, AnsweringDeps
+from bot.drafts import StreamingAnswer
 from bot.errors import BotError, ChatError, InboxError
-from bot.inbox import Entry
-from bot.messages import Content, IncomingMessage, MessageHandle, MessageKey, Press, fit_message
-from bot.observing import Load, Stages
-from bot.owners import is_gone
+from bot.inbox import InboxEntry
+from bot.messages import ButtonPress, IncomingMessage, MessageContent, MessageHandle, MessageKey, fit_message
+from bot.observing import AnswerLoad, ReplyTimer
+from bot.owners import is_process_dead
 from bot.ports import ChatPlatform
 from bot.replies import Reply
-from bot.routing.asking import number_in
-from bot.sharing import Sharing
-from bot.slots import Slots
+from bot.routing.asking import parse_choice_button
+from bot.sharing import ShareableAnswers
+from bot.slots import AnswerQueue
 from bot.suspects import Suspects
-from bot.threads import Threads
-from bot.turns import Break, Turn, still_under_way
-from bot.ways import Ways
+from bot.threads import ThreadStore
+from bot.turns import ActiveTurn, Break, wait_for_turns
+from bot.ways import ReplyTransport
 
 Receipt = Literal["new", "duplicate", "ignored"]
 
@@ -48,17 +48,17 @@ class Conversations:
     means that nothing was stored: do not acknowledge.
     """
 
-    def __init__(self, desk: Desk, threads: Threads, *, max_concurrent: int = 8) -> None:
+    def __init__(self, desk: AnsweringDeps, threads: ThreadStore, *, max_concurrent: int = 8) -> None:
         self._desk = desk
         self._threads = threads
-        self._ways: dict[str, Ways] = {}
+        self._ways: dict[str, ReplyTransport] = {}
         self._begins_on: set[str] = set()
-        self._slots = Slots(max_concurrent)
+        self._slots = AnswerQueue(max_concurrent)
         self._answering = Answering(desk, self._slots)
-        self._turns: dict[int, Turn] = {}
+        self._turns: dict[int, ActiveTurn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._suspects = Suspects()
-        self._sharing = Sharing(desk.access)
+        self._sharing = ShareableAnswers(desk.access)
         self._group: asyncio.TaskGroup | None = None
 
     @asynccontextmanager
@@ -73,12 +73,14 @@ class Conversations:
                 heart.cancel()
 
     @asynccontextmanager
-    async def on(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
+    async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
         """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
 
         Where the context ends with an error of the platform, what is under way is handed over at once.
         """
-        self._ways[name] = Ways.of(platform, self._desk.clock, partial(self._desk.observer.limited, name))
+        self._ways[name] = ReplyTransport.of(
+            platform, self._desk.clock, partial(self._desk.observer.count_rate_limit, name)
+        )
         self._begins_on.add(name)
         seconds = DRAIN_SECONDS
         try:
@@ -100,24 +102,24 @@ class Conversations:
         """
         message = fit_message(message)
         refused = message.kind == "follow_up" and not self._desk.access.is_open(message)
-        if not await self._threads.concerns(message) or refused:
+        if not await self._threads.should_answer(message) or refused:
             return "ignored"
         if await self._desk.inbox.find(message.key) is not None:
             return "duplicate"
         message = self._mask(message)
         conversation = await self._threads.enter(message)
-        message = await self._desk.routing.completed(message, conversation)
+        message = await self._desk.routing.complete_question(message, conversation)
         entry = await self._desk.inbox.store(message, conversation)
         if entry is None:
             return "duplicate"
         self._begin(entry)
         return "new"
 
-    async def known_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
+    async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
         """Return where something was asked lately, the last one first: something may have been said there unheard."""
         return await self._desk.inbox.channels(platform, workspace, most=most)
 
-    async def edited(self, message: IncomingMessage) -> None:
+    async def handle_edit(self, message: IncomingMessage) -> None:
         """Answer an edited question again, in the same reply; what was no question before may be one now."""
         message = fit_message(message)
         entry = await self._desk.inbox.find(message.key)
@@ -131,7 +133,7 @@ class Conversations:
         if revised is not None:
             self._begin(revised)
 
-    async def deleted(self, key: MessageKey) -> None:
+    async def handle_deletion(self, key: MessageKey) -> None:
         """Withdraw the answer to a question that its author deleted."""
         entry = await self._desk.inbox.find(key)
         if entry is None:
@@ -146,17 +148,17 @@ class Conversations:
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
 
-    async def press(self, press: Press) -> str:
+    async def handle_press(self, press: ButtonPress) -> str:
         """Do what a button under a reply says; return what to tell the person alone, which may be nothing."""
-        entry = await self._desk.inbox.replied_with(press.handle)
+        entry = await self._desk.inbox.find_by_reply(press.handle)
         if entry is None:
             return "I do not remember this message any more."
         if press.action in {"good", "bad"}:
             await self._desk.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
-        return await self._ordered(entry, press) if press.author == entry.message.author else NOT_YOURS
+        return await self._dispatch_press(entry, press) if press.author == entry.message.author else NOT_YOURS
 
-    async def _ordered(self, entry: Entry, press: Press) -> str:
+    async def _dispatch_press(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Do what the author of a question says with a button."""
         if press.action == "choose":
             return await self._choose(entry, press)
@@ -166,7 +168,7 @@ class Conversations:
             return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
         return await self._decide(entry, press)
 
-    async def _decide(self, entry: Entry, press: Press) -> str:
+    async def _decide(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Take a button for the reply to what was asked back, if nothing has been said since."""
         if await self._desk.records.last_run(entry.conversation) != entry.run_id:
             return DECIDED
@@ -182,24 +184,24 @@ class Conversations:
         """End the answers under way in a conversation, in this process and in others; False if there are none."""
         here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.asks]
         for turn in here:
-            await self._answering.break_off(turn, "stopped")
+            await self._answering.interrupt(turn, "stopped")
         return await self._desk.inbox.ask_to_stop(conversation) or bool(here)
 
     @property
-    def load(self) -> Load:
+    def load(self) -> AnswerLoad:
         """What this process has to do at the moment."""
         asked = sum(turn.asks for turn in self._turns.values())
-        return Load(under_way=self._slots.taken_by, waiting=max(0, asked - self._slots.taken_by))
+        return AnswerLoad(under_way=self._slots.places_in_use, waiting=max(0, asked - self._slots.places_in_use))
 
     async def check_store(self) -> None:
         """Raise `InboxError` where messages cannot be stored."""
         await self._desk.inbox.check()
 
-    async def _choose(self, entry: Entry, press: Press) -> str:
+    async def _choose(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Answer a question about the repository that its author has chosen, in the message that asked for it."""
         if entry.id in self._turns:  # the buttons show, and are being noted
             await self._turns[entry.id].ended.wait()
-        chosen = await self._desk.routing.chosen(entry, number_in(press.value))
+        chosen = await self._desk.routing.accept_choice(entry, parse_choice_button(press.value))
         if chosen is None:
             return CHOSEN
         chosen = replace(chosen, roles=press.roles, external=press.external)
@@ -209,7 +211,7 @@ class Conversations:
             self._begin(revised)
         return ""
 
-    async def _share(self, entry: Entry, press: Press) -> str:
+    async def _share(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""
         if entry.id in self._turns:  # the answer shows, and is being noted
             await self._turns[entry.id].ended.wait()
@@ -223,10 +225,10 @@ class Conversations:
         excuse = partial(self._desk.inbox.excuse, [turn.entry.run_id for turn in turns])
         async with asyncio.TaskGroup() as group:
             group.create_task(self._patiently(excuse))
-            for turn in await still_under_way(turns, self._desk.clock, seconds):
+            for turn in await wait_for_turns(turns, self._desk.clock, seconds):
                 await self._break(turn, "handed over")
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: InboxEntry) -> None:
         if self._group is None:
             raise BotError("The conversations are not open. Use `async with conversations.open():`.")
         begins = entry.message.place.platform in self._begins_on
@@ -234,12 +236,12 @@ class Conversations:
             self._starting[entry.id] = asyncio.Event()
             self._group.create_task(self._take(entry))
 
-    def _may_begin(self, entry: Entry) -> bool:
+    def _may_begin(self, entry: InboxEntry) -> bool:
         """Whether it is time for a message; one that has to wait is found again by the next sweep."""
         busy = bool(self._starting or self._turns)
         return self._suspects.may_begin(entry, busy=busy) or (not entry.deaths and self._answering.is_command(entry))
 
-    async def _take(self, entry: Entry) -> None:
+    async def _take(self, entry: InboxEntry) -> None:
         """Claim a message and answer it."""
         beside, claimed = self._answering.is_command(entry), None
         try:
@@ -249,22 +251,22 @@ class Conversations:
         except InboxError as error:
             log.warning("a message waits for the database: %s", error)
         finally:
-            self._started(entry.id)
+            self._mark_started(entry.id)
         if self._suspects.clear(entry.id) and claimed is not None:
             await self._patiently(self._sweep)
 
-    def _started(self, entry_id: int) -> None:
+    def _mark_started(self, entry_id: int) -> None:
         starting = self._starting.pop(entry_id, None)
         if starting is not None:
             starting.set()
 
-    async def _run(self, turn: Turn) -> None:
+    async def _run(self, turn: ActiveTurn) -> None:
         self._turns[turn.entry.id] = turn
         turn.task = asyncio.current_task()
-        self._started(turn.entry.id)
+        self._mark_started(turn.entry.id)
         platform = turn.entry.message.place.platform
         try:
-            with logs.turn(turn.entry.run_id, turn.entry.conversation):
+            with logs.log_turn(turn.entry.run_id, turn.entry.conversation):
                 await self._answering.handle(turn, self._ways[platform].platform)
         except asyncio.CancelledError:
             if turn.reason == "handed over":
@@ -274,18 +276,18 @@ class Conversations:
         finally:
             del self._turns[turn.entry.id]
             self._sharing.keep(turn)
-            self._desk.observer.ended(platform, turn.seen_outcome)
+            self._desk.observer.count_outcome(platform, turn.final_outcome)
             turn.ended.set()
 
-    def _turn(self, entry: Entry) -> Turn:
-        stages = Stages(
+    def _turn(self, entry: InboxEntry) -> ActiveTurn:
+        stages = ReplyTimer(
             observer=self._desk.observer, clock=self._desk.clock, platform=entry.message.place.platform,
             since=entry.received_at,
         )  # fmt: skip
-        draft = Draft(entry.run_id, self._desk.hosts)
-        return Turn(entry=entry, reply=self._reply(entry, stages.shown), draft=draft, stages=stages)
+        draft = StreamingAnswer(entry.run_id, self._desk.hosts)
+        return ActiveTurn(entry=entry, reply=self._reply(entry, stages.record_content), draft=draft, stages=stages)
 
-    def _reply(self, entry: Entry, on_shown: Callable[[Content], None] = lambda _: None) -> Reply:
+    def _reply(self, entry: InboxEntry, on_shown: Callable[[MessageContent], None] = lambda _: None) -> Reply:
         return Reply(
             self._ways[entry.message.place.platform],
             entry.message.place,
@@ -298,16 +300,16 @@ class Conversations:
             taken=partial(self._is_taken, entry),
         )
 
-    async def _is_taken(self, entry: Entry, handle: MessageHandle) -> bool:
+    async def _is_taken(self, entry: InboxEntry, handle: MessageHandle) -> bool:
         """Whether a message is known to be the reply to another one."""
-        other = await self._desk.inbox.replied_with(handle)
+        other = await self._desk.inbox.find_by_reply(handle)
         return other is not None and other.id != entry.id
 
-    def _stop_soon(self, entry: Entry) -> None:
+    def _stop_soon(self, entry: InboxEntry) -> None:
         """A platform's own stop button was pressed."""
         turn = self._turns.get(entry.id)
         if turn is not None and self._group is not None:
-            self._group.create_task(self._answering.break_off(turn, "stopped"))
+            self._group.create_task(self._answering.interrupt(turn, "stopped"))
 
     async def _supersede(self, entry_id: int) -> None:
         """End the answer to a message, also one that is only about to begin."""
@@ -317,8 +319,8 @@ class Conversations:
         if turn is not None:
             await self._break(turn, "superseded")
 
-    async def _break(self, turn: Turn, reason: Break) -> None:
-        await self._answering.break_off(turn, reason)
+    async def _break(self, turn: ActiveTurn, reason: Break) -> None:
+        await self._answering.interrupt(turn, reason)
         await turn.ended.wait()
 
     async def _live(self) -> None:
@@ -344,25 +346,25 @@ class Conversations:
             if turn.ended.is_set() or turn.reason:
                 continue
             if turn.entry.run_id not in held:
-                await self._answering.break_off(turn, "superseded")
+                await self._answering.interrupt(turn, "superseded")
             elif turn.entry.run_id in to_stop and turn.asks:
-                await self._answering.break_off(turn, "stopped")
+                await self._answering.interrupt(turn, "stopped")
 
     async def _sweep(self) -> None:
         for owner in await self._desk.inbox.owners():
-            if is_gone(owner, self._desk.inbox.owner):
+            if is_process_dead(owner, self._desk.inbox.owner):
                 await self._desk.inbox.take_from(owner)
         await self._desk.inbox.take_expired()
-        waiting = [each for each in await self._desk.inbox.unfinished() if self._is_here(each)]
+        waiting = [each for each in await self._desk.inbox.list_unfinished() if self._is_here(each)]
         self._suspects.note(waiting)
         for entry in waiting:
             self._begin(entry)
 
-    def _is_here(self, entry: Entry) -> bool:
+    def _is_here(self, entry: InboxEntry) -> bool:
         return entry.message.place.platform in self._begins_on
 
 
-def _reply_of(question: IncomingMessage, press: Press, now: float) -> IncomingMessage:
+def _reply_of(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:
     """The word that a button stands for, as if it had been written."""
     return replace(
         question,

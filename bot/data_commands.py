@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.invocation import Invocation, json_option, repo_option
+from bot.invocation import CliContext, json_option, repo_option
 
 if TYPE_CHECKING:
-    from bot.lookups import Outcome
+    from bot.lookups import CommandOutcome
 
 
 @click.command()
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 @click.pass_obj
-def backup(invocation: Invocation, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
+def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
     """Save conversations, messages, ratings and indexes in FILE; citebot may keep running."""
 
-    async def work() -> Outcome:
-        from bot import upkeep
+    async def work() -> CommandOutcome:
         from bot.clock import SystemClock
+        from bot.upkeep import save_data_folder
 
         home = invocation.settings().home
-        return await upkeep.backup(home, file, SystemClock(), indexes=indexes, force=force, as_json=as_json)
+        return await save_data_folder(home, file, SystemClock(), indexes=indexes, force=force, as_json=as_json)
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())
 
 
 @click.command()
@@ -37,15 +37,15 @@ def backup(invocation: Invocation, file: Path, *, indexes: bool, force: bool, as
 @click.option("--force", is_flag=True, help="Replace what the data folder holds.")
 @json_option
 @click.pass_obj
-def restore(invocation: Invocation, file: Path, *, force: bool, as_json: bool) -> int:
+def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -> int:
     """Restore what FILE holds; no other citebot may be running."""
 
-    async def work() -> Outcome:
-        from bot import upkeep
+    async def work() -> CommandOutcome:
+        from bot.upkeep import restore_data_folder
 
-        return await upkeep.restored(invocation.settings().home, file, force=force, as_json=as_json)
+        return await restore_data_folder(invocation.settings().home, file, force=force, as_json=as_json)
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())
 
 
 @click.command()
@@ -53,19 +53,21 @@ def restore(invocation: Invocation, file: Path, *, force: bool, as_json: bool) -
 @json_option
 @repo_option
 @click.pass_obj
-def sweep(invocation: Invocation, repo: Path | None, *, unused: bool, as_json: bool) -> int:
+def sweep(invocation: CliContext, repo: Path | None, *, unused: bool, as_json: bool) -> int:
     """Delete what is older than RETENTION_DAYS, and free its disk space.
 
     `citebot serve` does so every day; unused indexes go only when asked for here.
     """
 
-    async def work() -> Outcome:
-        from bot import upkeep
+    async def work() -> CommandOutcome:
         from bot.adapters.terminal import Terminal
         from bot.clock import SystemClock
+        from bot.upkeep import sweep_data_folder
 
         settings = invocation.settings()
         where = invocation.repository(repo, settings)
-        return await upkeep.sweep(settings, where, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json)
+        return await sweep_data_folder(
+            settings, where, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json
+        )
 
-    return invocation.conclude(work())
+    return invocation.print_outcome(work())

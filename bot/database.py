@@ -30,7 +30,7 @@ class Database:
             async with self._connection.execute(sql, values) as cursor:
                 return cursor.rowcount
         except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+            raise explain_error(error, self._path) from error
 
     async def check(self) -> None:
         """Raise `InboxError` where the file is gone: SQLite goes on writing, and nobody would ever read that."""
@@ -42,7 +42,7 @@ class Database:
         try:
             return [tuple(row) for row in await self._connection.execute_fetchall(sql, values)]
         except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+            raise explain_error(error, self._path) from error
 
     async def add_column(self, table: str, column: str, kind: str) -> None:
         """Add a column to a table that an earlier version made."""
@@ -70,7 +70,7 @@ class Database:
                 async with self._connection.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP:d})"):
                     pass
         except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+            raise explain_error(error, self._path) from error
 
 
 @asynccontextmanager
@@ -100,7 +100,7 @@ def _try_opening(path: Path) -> None:
     except OSError as error:
         raise InboxError(f"The folder of the message database {path} cannot be made: {error.strerror}.") from error
     except sqlite3.Error as error:
-        raise explained(error, path) from error
+        raise explain_error(error, path) from error
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
@@ -115,7 +115,7 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
             (version,) = await cursor.fetchone() or (0,)
         await connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}" if version == 0 else "SELECT 1")
     except sqlite3.Error as error:
-        raise explained(error, path) from error
+        raise explain_error(error, path) from error
     if version not in {0, SCHEMA_VERSION}:
         raise InboxError(
             f"The message database {path} was written by another version of citebot (form {version}, this one writes "
@@ -128,7 +128,7 @@ def write_addition(table: str, column: str, kind: str) -> str:
     return f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
 
 
-def explained(error: sqlite3.Error, path: Path) -> InboxError:
+def explain_error(error: sqlite3.Error, path: Path) -> InboxError:
     """Turn an error of SQLite into a sentence that says what to do."""
     said = str(error).lower()
     if "locked" in said or "busy" in said:

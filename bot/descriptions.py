@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.markdown.showing import one_line
+from bot.markdown.showing import to_one_line
 from bot.turn_records import TurnRecord
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 _MOST_FILES = 10
 
 
-def ago(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Say how long ago something was."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= length:
@@ -20,50 +20,50 @@ def ago(seconds: float) -> str:
     return "just now"
 
 
-def freshness(status: IndexStatus, now: float) -> str:
+def describe_freshness(status: IndexStatus, now: float) -> str:
     """Say in one line at which commit a repository is indexed, since when, and what is missing."""
     if status.commit is None or status.indexed_at is None:
         return f"{status.repository} is not indexed yet"
     branch = f" on {status.branch}" if status.branch else ""
-    line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {ago(now - status.indexed_at)}"
+    line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {format_age(now - status.indexed_at)}"
     behind = status.commits_behind or 0
-    return one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
+    return to_one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
 
 
-def read_at(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
+def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
     """Say at which commit an answer was read, and what has happened since, as far as that is known here."""
     parts = [f"Read {repository} at {commit[:7]}"]
     if commit == status.commit and status.indexed_at is not None:
-        parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {ago(now - status.indexed_at)}"
+        parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {format_age(now - status.indexed_at)}"
     if drift.behind:
         parts.append(f"{drift.behind:,} commit{'s' * (drift.behind != 1)} behind")
     if drift.changed:
         count = len(drift.changed)
         parts.append(f"{count} cited file{'s' * (count != 1)} changed since")
-    return one_line(" · ".join(parts))
+    return to_one_line(" · ".join(parts))
 
 
-def status_text(status: IndexStatus, now: float) -> str:
+def describe_status(status: IndexStatus, now: float) -> str:
     """Describe the index of a repository."""
     counts = f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"
-    disk = f"{status.disk_bytes / 1e6:,.1f} MB; embedder {one_line(status.embedder)}"
-    warnings = (one_line(warning) for warning in status.warnings)
-    return "\n".join([f"{freshness(status, now)}.", f"{counts}; {disk}.", *warnings])
+    disk = f"{status.disk_bytes / 1e6:,.1f} MB; embedder {to_one_line(status.embedder)}"
+    warnings = (to_one_line(warning) for warning in status.warnings)
+    return "\n".join([f"{describe_freshness(status, now)}.", f"{counts}; {disk}.", *warnings])
 
 
-def indexing(name: str, progress: Progress) -> str:
+def describe_progress(name: str, progress: Progress) -> str:
     """Say how far indexing has come."""
     what = {"listing": "Listing files", "parsing": "Reading files", "embedding": "Embedding", "writing": "Writing"}
     line = f"Indexing {name}: {what.get(progress.stage, 'Finishing').lower()}"
     if progress.total <= 0:
-        return one_line(f"{line} …")
+        return to_one_line(f"{line} …")
     done = min(progress.done, progress.total)
-    return one_line(f"{line}, {done:,} of {progress.total:,} ({100 * done // progress.total} %) …")
+    return to_one_line(f"{line}, {done:,} of {progress.total:,} ({100 * done // progress.total} %) …")
 
 
-def refreshed(report: RefreshReport, name: str) -> str:
+def describe_refresh(report: RefreshReport, name: str) -> str:
     """Say what came of indexing."""
-    warnings = "".join(f"\n{one_line(warning)}" for warning in report.warnings)
+    warnings = "".join(f"\n{to_one_line(warning)}" for warning in report.warnings)
     if report.previous == report.commit and not report.changed and not report.removed:
         return f"`{name}` was up to date at {report.commit[:7]}.{warnings}"
     return (
@@ -72,15 +72,16 @@ def refreshed(report: RefreshReport, name: str) -> str:
     )
 
 
-def explained(record: TurnRecord) -> str:
+def explain_answer(record: TurnRecord) -> str:
     """Say how an answer came about."""
     lines = [
         f"- Route: {record.route}",
-        f"- Repository: {one_line(record.repository) or 'none'}" + (f" at {record.commit[:7]}" * bool(record.commit)),
+        f"- Repository: {to_one_line(record.repository) or 'none'}"
+        + (f" at {record.commit[:7]}" * bool(record.commit)),
         f"- Because: {_plain(record.why, ticks=True)}" * bool(record.why),
         f"- Files read: {_files(record.files)}",
         f"- Searched for: {', '.join(f'`{_plain(query)}`' for query in record.searched[:5])}" * bool(record.searched),
-        f"- Model: {one_line(record.model or 'none')}",
+        f"- Model: {to_one_line(record.model or 'none')}",
         f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
         f"- Seconds: {record.seconds:.1f}",
         "- Guard: the message looked like an attack on me, so I did nothing but read" * record.watched,
@@ -96,5 +97,5 @@ def _files(files: Sequence[str]) -> str:
 
 
 def _plain(text: str, *, ticks: bool = False) -> str:
-    line = one_line(text)
+    line = to_one_line(text)
     return (line if ticks else line.replace("`", "'"))[:200]

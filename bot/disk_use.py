@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.chat import FILE
-from indexer.folders import REPOSITORIES, IndexFolder, folder_at, index_folders
+from bot.chat import INBOX_FILE
+from indexer.folders import REPOSITORIES, IndexFolder, find_index_folder, list_index_folders
 
 CONVERSATIONS = "conversations.sqlite"
 PROMPTS = "console_history"
@@ -18,7 +18,7 @@ REMOVAL = "citebot sweep --unused-indexes"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiskUse:
+class DiskUsage:
     """Bytes by part, and what is free on that disk. `unused` are indexes; None where nothing tells which those are."""
 
     conversations: int
@@ -34,12 +34,12 @@ class DiskUse:
         return self.conversations + self.messages + self.prompts + _sum(self.indexes)
 
 
-def measured(home: Path, used: Collection[str] | None) -> DiskUse:
+def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
     """Measure a data folder; `used` names the folders of the indexes that are in use, None where that is not known."""
-    indexes = index_folders(home)
-    return DiskUse(
+    indexes = list_index_folders(home)
+    return DiskUsage(
         conversations=_database(home / CONVERSATIONS),
-        messages=_database(home / FILE),
+        messages=_database(home / INBOX_FILE),
         prompts=_size(home / PROMPTS),
         indexes=indexes,
         unused=None if used is None else [each for each in indexes if each.name not in used],
@@ -47,16 +47,16 @@ def measured(home: Path, used: Collection[str] | None) -> DiskUse:
     )
 
 
-def used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
+def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
     """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
 
     Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
     """
     clones = (path.name for path in repositories if path.parent == home / REPOSITORIES)
-    return frozenset([*(folder_at(path) for path in repositories), *clones])
+    return frozenset([*(find_index_folder(path) for path in repositories), *clones])
 
 
-def record(use: DiskUse) -> dict[str, Any]:
+def usage_to_record(use: DiskUsage) -> dict[str, Any]:
     """Describe the use, for JSON."""
     listed = [{"folder": each.name, "bytes": each.size} for each in use.indexes]
     unused = None if use.unused is None else [each.name for each in use.unused]
@@ -71,22 +71,22 @@ def record(use: DiskUse) -> dict[str, Any]:
     }
 
 
-def lines(use: DiskUse) -> Sequence[tuple[str, str]]:
+def format_usage(use: DiskUsage) -> Sequence[tuple[str, str]]:
     """Write the use as rows of a name and a text."""
     count = len(use.indexes)
     parts = [
-        f"indexes {size(_sum(use.indexes))} ({count} {'repository' if count == 1 else 'repositories'})",
-        f"conversations {size(use.conversations)}",
-        f"messages {size(use.messages)}",
+        f"indexes {format_bytes(_sum(use.indexes))} ({count} {'repository' if count == 1 else 'repositories'})",
+        f"conversations {format_bytes(use.conversations)}",
+        f"messages {format_bytes(use.messages)}",
     ]
-    rows = [("all data", f"{size(use.total)}: {', '.join(parts)}; {size(use.free)} free")]
+    rows = [("all data", f"{format_bytes(use.total)}: {', '.join(parts)}; {format_bytes(use.free)} free")]
     if use.unused:
-        named = ", ".join(f"{each.name} ({size(each.size)})" for each in use.unused)
+        named = ", ".join(f"{each.name} ({format_bytes(each.size)})" for each in use.unused)
         rows.append(("unused", f"{named}: of no repository in citebot.toml; `{REMOVAL}` removes them"))
     return rows
 
 
-def size(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Write a number of bytes."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 

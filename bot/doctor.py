@@ -10,8 +10,8 @@ from typing import Literal
 
 from agent.errors import AgentError
 from bot.errors import BotError
-from bot.lookups import Outcome
-from bot.markdown.showing import one_line
+from bot.lookups import CommandOutcome
+from bot.markdown.showing import to_one_line
 from bot.records import to_json
 from indexer.errors import IndexerError
 
@@ -21,7 +21,7 @@ _SHORTEST_SECRET = 6  # characters; what is shorter is part of too many words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at, in a sentence, and what to do about it."""
 
     level: Level
@@ -29,49 +29,49 @@ class Finding:
     advice: str = ""
 
 
-Check = Callable[[], Awaitable[Sequence[Finding]]]
+Check = Callable[[], Awaitable[Sequence[DoctorFinding]]]
 
 
-def ok(what: str) -> Finding:
+def ok(what: str) -> DoctorFinding:
     """Something is as it should be."""
-    return Finding(level="ok", what=what)
+    return DoctorFinding(level="ok", what=what)
 
 
-def note(what: str, advice: str = "") -> Finding:
+def note(what: str, advice: str = "") -> DoctorFinding:
     """Something cannot be told, or need not be there."""
-    return Finding(level="note", what=what, advice=advice)
+    return DoctorFinding(level="note", what=what, advice=advice)
 
 
-def warning(what: str, advice: str) -> Finding:
+def warning(what: str, advice: str) -> DoctorFinding:
     """Something does not work as well as it could."""
-    return Finding(level="warning", what=what, advice=advice)
+    return DoctorFinding(level="warning", what=what, advice=advice)
 
 
-def problem(what: str, advice: str = "") -> Finding:
+def problem(what: str, advice: str = "") -> DoctorFinding:
     """Something does not work. Without advice the sentence itself says what to do."""
-    return Finding(level="problem", what=what, advice=advice)
+    return DoctorFinding(level="problem", what=what, advice=advice)
 
 
-async def examined(checks: Sequence[Check], *, secrets: Collection[str] = ()) -> Sequence[Finding]:
+async def run_checks(checks: Sequence[Check], *, secrets: Collection[str] = ()) -> Sequence[DoctorFinding]:
     """Make all checks side by side, and return what they found in their order; no finding quotes a secret."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_made(check)) for check in checks]
+        tasks = [group.create_task(_run_check(check)) for check in checks]
     return [_discreet(finding, secrets) for task in tasks for finding in task.result()]
 
 
-def outcome(findings: Sequence[Finding], *, as_json: bool) -> Outcome:
+def format_report(findings: Sequence[DoctorFinding], *, as_json: bool) -> CommandOutcome:
     """Say what was found; it is a success where there is no problem."""
     problems = sum(finding.level == "problem" for finding in findings)
     warnings = sum(finding.level == "warning" for finding in findings)
     if as_json:
         found = [dataclasses.asdict(finding) for finding in findings]
-        return Outcome(output=to_json({"ok": not problems, "findings": found}), ok=not problems)
+        return CommandOutcome(output=to_json({"ok": not problems, "findings": found}), ok=not problems)
     lines = [line for finding in findings for line in _lines(finding)]
     total = f"{_count(problems, 'problem')}, {_count(warnings, 'warning')}."
-    return Outcome(output="\n".join([*lines, "", total]), ok=not problems)
+    return CommandOutcome(output="\n".join([*lines, "", total]), ok=not problems)
 
 
-async def _made(check: Check) -> Sequence[Finding]:
+async def _run_check(check: Check) -> Sequence[DoctorFinding]:
     """A check that cannot be made is a finding too."""
     try:
         return await check()
@@ -81,7 +81,7 @@ async def _made(check: Check) -> Sequence[Finding]:
         return [problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
 
 
-def _discreet(finding: Finding, secrets: Collection[str]) -> Finding:
+def _discreet(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
     what, advice = finding.what, finding.advice
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
@@ -89,8 +89,8 @@ def _discreet(finding: Finding, secrets: Collection[str]) -> Finding:
     return dataclasses.replace(finding, what=what, advice=advice)
 
 
-def _lines(finding: Finding) -> Sequence[str]:
-    what, advice = one_line(finding.what), one_line(finding.advice)
+def _lines(finding: DoctorFinding) -> Sequence[str]:
+    what, advice = to_one_line(finding.what), to_one_line(finding.advice)
     return [f"{finding.level:<9}{what}", *([f"{'':<9}-> {advice}"] if advice else [])]
 
 

@@ -37,11 +37,11 @@ class RefreshStopped(BotError):
     """A refresh was stopped; what was indexed before goes on serving."""
 
 
-class Refused(BotError):
+class NotAllowed(BotError):
     """Somebody may not do what they asked for."""
 
 
-class Flooded(Refused):
+class SilentlyThrottled(NotAllowed):
     """Somebody goes on asking after having been refused again and again; each reply would keep others waiting."""
 
 
@@ -69,7 +69,7 @@ class RateLimited(ChatError):
         self.retry_after = retry_after
 
 
-class Unreachable(ChatError):
+class PlatformUnreachable(ChatError):
     """The platform did not answer; what was asked of it may have happened all the same."""
 
 
@@ -81,7 +81,7 @@ class EditRefused(ChatError):
     """The message can no longer be changed: it is gone, too old, or edits are not allowed."""
 
 
-class TooLong(ChatError):
+class MessageTooLong(ChatError):
     """The message holds more text than the platform takes."""
 
 
@@ -97,7 +97,7 @@ class StreamStopped(StreamGone):
     """A person stopped the stream."""
 
 
-def unexpected(error: Exception) -> str:
+def describe_unexpected(error: Exception) -> str:
     """Say that something went wrong that no part of citebot knows about."""
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return (

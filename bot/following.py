@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 from agent.errors import AgentError, UnknownRun
 from agent.events import AgentEvent
-from bot.drafts import Draft
-from bot.inbox import Entry
-from bot.messages import Content
+from bot.drafts import StreamingAnswer
+from bot.inbox import InboxEntry
+from bot.messages import MessageContent
 from bot.ports import Answerer
-from bot.routing.routes import Route, aside
-from bot.sections import Section, Sections
+from bot.routing.routes import RepositoryChoice, label_section
+from bot.sections import AnswerSection, AnswerSections
 from indexer.errors import IndexerError
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class TurnRun:
     """One run of a turn: what it is called, and what is asked in which conversation about which repository."""
 
     id: str
@@ -31,7 +31,7 @@ class Run:
     question: str
 
 
-def runs_of(entry: Entry, route: Route, question: str) -> Sequence[Run]:
+def plan_runs(entry: InboxEntry, route: RepositoryChoice, question: str) -> Sequence[TurnRun]:
     """Plan the runs of a turn, the same ones after a restart.
 
     What is asked about several repositories is remembered apart for each of them: one answer must not be taken for
@@ -39,11 +39,11 @@ def runs_of(entry: Entry, route: Route, question: str) -> Sequence[Run]:
     """
     names = route.repositories
     if len(names) == 1:
-        return [Run(id=entry.run_id, conversation=entry.conversation, repository=names[0], question=question)]
+        return [TurnRun(id=entry.run_id, conversation=entry.conversation, repository=names[0], question=question)]
     return [
-        Run(
+        TurnRun(
             id=f"{entry.run_id}.{number}",
-            conversation=aside(entry.conversation, name),
+            conversation=label_section(entry.conversation, name),
             repository=name,
             question=question,
         )
@@ -51,21 +51,25 @@ def runs_of(entry: Entry, route: Route, question: str) -> Sequence[Run]:
     ]
 
 
-def sections_for(runs: Sequence[Run], entry: Entry, route: Route, hosts: Collection[str]) -> Sections:
+def make_sections(
+    runs: Sequence[TurnRun], entry: InboxEntry, route: RepositoryChoice, hosts: Collection[str]
+) -> AnswerSections:
     """Begin a section for each run."""
-    begun = [Section(repository=run.repository, draft=Draft(run.id, hosts)) for run in runs]
-    return Sections(begun, run_id=entry.run_id, remark=route.remark, hosts=hosts)
+    begun = [AnswerSection(repository=run.repository, draft=StreamingAnswer(run.id, hosts)) for run in runs]
+    return AnswerSections(begun, run_id=entry.run_id, remark=route.remark, hosts=hosts)
 
 
-class Following:
+class RunFollower:
     """Lets sections follow their runs; `show` is told what makes the content whenever that would be another one."""
 
-    def __init__(self, agent: Answerer, sections: Sections, show: Callable[[Callable[[], Content]], None]) -> None:
+    def __init__(
+        self, agent: Answerer, sections: AnswerSections, show: Callable[[Callable[[], MessageContent]], None]
+    ) -> None:
         self._agent = agent
         self._sections = sections
         self._show = show
 
-    async def follow(self, runs: Sequence[Run], *, recovered: bool) -> None:
+    async def follow(self, runs: Sequence[TurnRun], *, recovered: bool) -> None:
         """Follow all runs to their ends; what fails one of several is told in its section."""
         sections = list(self._sections)
         if len(runs) == 1:
@@ -75,21 +79,21 @@ class Following:
             for run, section in zip(runs, sections, strict=True):
                 group.create_task(self._beside(run, section, recovered=recovered))
 
-    async def _beside(self, run: Run, section: Section, *, recovered: bool) -> None:
+    async def _beside(self, run: TurnRun, section: AnswerSection, *, recovered: bool) -> None:
         try:
             await self._follow(run, section, recovered=recovered)
         except (AgentError, IndexerError) as error:
             log.info("%s was not answered about: %s", run.repository, error)
             section.failure = str(error)
-        self._show(self._sections.growing)
+        self._show(self._sections.partial_content)
 
-    async def _follow(self, run: Run, section: Section, *, recovered: bool) -> None:
+    async def _follow(self, run: TurnRun, section: AnswerSection, *, recovered: bool) -> None:
         async with aclosing(self._events(run, recovered=recovered)) as events:
             async for event in events:
                 if section.take(event) and event.kind != "answer":
-                    self._show(self._sections.growing)
+                    self._show(self._sections.partial_content)
 
-    async def _events(self, run: Run, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
+    async def _events(self, run: TurnRun, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
         """Take the run up again where an earlier process left it; where it had not begun, begin it."""
         if recovered:
             try:

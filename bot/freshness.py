@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from bot.errors import RefreshStopped
-from bot.ports import Index
+from bot.ports import RepositoryIndex
 from indexer.errors import IndexerError, StorageLocked
 from indexer.models import Progress, RefreshReport
 
@@ -25,7 +25,7 @@ WAIT_SECONDS = 1800.0
 LOOK_SECONDS = 0.3
 
 
-class Display(Protocol):
+class ProgressDisplay(Protocol):
     """Where progress and remarks are shown."""
 
     def indexing(self, *, patience: float) -> AbstractContextManager[Callable[[Progress], None]]:
@@ -35,7 +35,7 @@ class Display(Protocol):
         """Say something beside the answer."""
 
 
-class Stoppable:
+class StoppableProgress:
     """A progress callback that ends the refresh it belongs to once it was told to stop.
 
     A thread cannot be cancelled, so a refresh in a worker thread is stopped where it reports.
@@ -56,13 +56,13 @@ class Stoppable:
         self._stopped = True
 
 
-async def keep_current(index: Index, display: Display) -> None:
+async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> None:
     """Index HEAD if it is not what is indexed; if that fails, an earlier generation serves and this is said."""
     try:
         if await index.is_current():
             return
         if (await index.status()).commit:
-            await refresh(index, display, patience=PATIENCE_SECONDS)
+            await refresh_index(index, display, patience=PATIENCE_SECONDS)
         else:
             await _begin(index, display)
     except IndexerError as reason:
@@ -72,13 +72,13 @@ async def keep_current(index: Index, display: Display) -> None:
         display.note(f"Using what was indexed at {indexed[:7]}. {reason}")
 
 
-async def _begin(index: Index, display: Display) -> None:
+async def _begin(index: RepositoryIndex, display: ProgressDisplay) -> None:
     """Index for the first time; where another process is at it already, wait for it and use its work."""
     until = time.monotonic() + WAIT_SECONDS
     waits = False
     while not (waits and await index.is_current()):
         try:
-            await refresh(index, display)
+            await refresh_index(index, display)
         except StorageLocked:
             if time.monotonic() > until:
                 raise
@@ -90,10 +90,12 @@ async def _begin(index: Index, display: Display) -> None:
             return
 
 
-async def refresh(index: Index, display: Display, *, full: bool = False, patience: float = 0) -> RefreshReport:
+async def refresh_index(
+    index: RepositoryIndex, display: ProgressDisplay, *, full: bool = False, patience: float = 0
+) -> RefreshReport:
     """Index HEAD and pass its warnings on; cancelling this stops the work in its thread as well."""
     with display.indexing(patience=patience) as show:
-        progress = Stoppable(show)
+        progress = StoppableProgress(show)
         work = asyncio.ensure_future(index.refresh(full=full, progress=progress))
         try:
             report = await asyncio.shield(work)

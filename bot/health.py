@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from bot.clock import Clock
 from bot.errors import InboxError
 from bot.ports import Repositories
-from bot.repository_states import RepositoryState, Watched, look
+from bot.repository_states import RepositoryState, WatchState, read_state
 
 T = TypeVar("T")
 Check = Callable[[], Awaitable[None]]
@@ -60,7 +60,7 @@ class Health:
         platforms: Sequence[str],
         repositories: Repositories,
         clock: Clock,
-        watched: Callable[[], Mapping[str, Watched]] = dict,
+        watched: Callable[[], Mapping[str, WatchState]] = dict,
     ) -> None:
         self._remarks: dict[str, Callable[[], str]] = {}
         self._platforms: dict[str, Unready | str] = {name: f"{name} has not been reached yet." for name in platforms}
@@ -68,23 +68,23 @@ class Health:
         self._watched = watched
         self._check: Check | None = None
         self._ending = False
-        self._store = _Kept(clock, self._checked)
-        self._all = _Kept(clock, self._found)
+        self._store = _Kept(clock, self._check_store)
+        self._all = _Kept(clock, self._compute_readiness)
 
-    def waits(self, platform: str, reason: str) -> None:
+    def set_waiting(self, platform: str, reason: str) -> None:
         """Take note of why a platform is not there yet."""
         self._platforms[platform] = reason
 
-    def hears(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
+    def set_listening(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
         """Ask a platform from now on, which is listened to."""
         self._platforms[platform] = unready
         self._remarks[platform] = remark
 
-    def stores(self, check: Check | None) -> None:
+    def set_store(self, check: Check | None) -> None:
         """Check the message store in this way from now on, or no more; the check raises `InboxError`."""
         self._check = check
 
-    def ends(self) -> None:
+    def set_ended(self) -> None:
         """The process takes in nothing more."""
         self._ending = True
 
@@ -96,7 +96,7 @@ class Health:
         """Find out how everything is."""
         return await self._all.get()
 
-    async def _checked(self) -> str:
+    async def _check_store(self) -> str:
         if self._check is None:
             return ""
         try:
@@ -108,11 +108,13 @@ class Health:
             return "The message database does not answer. Check its disk."
         return ""
 
-    async def _found(self) -> Readiness:
+    async def _compute_readiness(self) -> Readiness:
         store = await self.store()
-        platforms = {name: await _asked(each) for name, each in self._platforms.items()}
+        platforms = {name: await _ask_platform(each) for name, each in self._platforms.items()}
         watched = self._watched()
-        repositories = await asyncio.gather(*(self._looked(name, watched) for name in self._repositories.names()))
+        repositories = await asyncio.gather(
+            *(self._read_repository_state(name, watched) for name in self._repositories.list_names())
+        )
         reasons = [store, *platforms.values(), _usable(repositories)]
         if self._ending:
             reasons.insert(0, "citebot is shutting down: it finishes its answers and accepts nothing new.")
@@ -124,10 +126,10 @@ class Health:
             repositories=repositories,
         )
 
-    async def _looked(self, name: str, watched: Mapping[str, Watched]) -> RepositoryState:
+    async def _read_repository_state(self, name: str, watched: Mapping[str, WatchState]) -> RepositoryState:
         try:
             async with asyncio.timeout(SECONDS):
-                return await look(name, lambda: self._repositories.status(name), watched)
+                return await read_state(name, lambda: self._repositories.status(name), watched)
         except TimeoutError:
             return RepositoryState(name=name, state="failed", sentence=f"Its index took over {SECONDS:g} s to answer.")
 
@@ -149,7 +151,7 @@ class _Kept(Generic[T]):
             return self._last[1]
 
 
-async def _asked(platform: Unready | str) -> str:
+async def _ask_platform(platform: Unready | str) -> str:
     return platform if isinstance(platform, str) else await platform()
 
 

@@ -15,7 +15,7 @@ from bot.database import Database
 from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place
 
 EntryState = Literal["received", "running", "done", "closed", "withdrawn"]
-Ended = Literal["done", "closed", "withdrawn"]
+EndedState = Literal["done", "closed", "withdrawn"]
 
 LEASE_SECONDS = 30.0
 
@@ -47,7 +47,7 @@ _BURY = "UPDATE inbox SET owner = '', deaths = deaths + under_way, under_way = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class InboxEntry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
     `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
@@ -82,7 +82,7 @@ class Inbox:
         for column in LATER_COLUMNS:
             await self._database.add_column("inbox", column, COUNT)
 
-    async def store(self, message: IncomingMessage, conversation: str) -> Entry | None:
+    async def store(self, message: IncomingMessage, conversation: str) -> InboxEntry | None:
         """Store a message; None where it was delivered before."""
         key, now = message.key, self._clock.now()
         row = await self._database.row(
@@ -93,7 +93,7 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def revise(self, message: IncomingMessage, *, run_id: str = "") -> Entry | None:
+    async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
         Runs of one message begin alike, so that its reply is known by the same nonce. None where the message is not
@@ -114,7 +114,7 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def find(self, key: MessageKey) -> Entry | None:
+    async def find(self, key: MessageKey) -> InboxEntry | None:
         """Find a message."""
         row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _values(key))
         return _entry(row) if row else None
@@ -128,7 +128,7 @@ class Inbox:
         )
         return [str(channel) for (channel,) in rows]
 
-    async def replied_with(self, handle: MessageHandle) -> Entry | None:
+    async def find_by_reply(self, handle: MessageHandle) -> InboxEntry | None:
         """Find the message that one of citebot's own is the reply to, or a part of it."""
         row = await self._database.row(
             f"SELECT {_COLUMNS} FROM inbox WHERE platform = ? AND workspace = ? AND EXISTS (SELECT 1 FROM "
@@ -137,13 +137,13 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def claim(self, entry_id: int, *, beside: bool = False) -> Entry | None:
+    async def claim(self, entry_id: int, *, beside: bool = False) -> InboxEntry | None:
         """Take a message for this process; None where another process has it, or its conversation, or it is over.
 
         What is said `beside` a conversation, like a command, does not mind who has the conversation.
         """
         now = self._clock.now()
-        row = await self._named(
+        row = await self._fetch_rows(
             "UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, "
             "claims = claims + 1, under_way = 1, stop = 0, updated_at = :now "
             f"WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
@@ -151,9 +151,9 @@ class Inbox:
         )  # fmt: skip
         return _entry(row[0]) if row else None
 
-    async def unfinished(self) -> Sequence[Entry]:
+    async def list_unfinished(self) -> Sequence[InboxEntry]:
         """Return the messages that no process is at, oldest first."""
-        rows = await self._named(
+        rows = await self._fetch_rows(
             f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id",
             now=self._clock.now(), owner=self.owner, beside=True,
         )  # fmt: skip
@@ -181,14 +181,14 @@ class Inbox:
             (self.owner, json.dumps(list(runs))),
         )
 
-    async def note_handles(self, entry: Entry, handles: Sequence[MessageHandle]) -> None:
+    async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> None:
         """Keep of which messages the reply consists."""
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         await self._database.write(
             "UPDATE inbox SET handles = ? WHERE id = ? AND run_id = ?", (listed, entry.id, entry.run_id)
         )
 
-    async def settle(self, entry: Entry, state: Ended) -> bool:
+    async def settle(self, entry: InboxEntry, state: EndedState) -> bool:
         """Note that a message is over; False where it was edited, or taken by another process, meanwhile."""
         changed = await self._database.write(
             "UPDATE inbox SET state = ?, body = json_set(body, '$.text', ''), owner = '', updated_at = ? "
@@ -197,7 +197,7 @@ class Inbox:
         )
         return changed > 0
 
-    async def withdraw(self, key: MessageKey) -> Entry | None:
+    async def withdraw(self, key: MessageKey) -> InboxEntry | None:
         """Note that a message was deleted by its author; None where it is not known."""
         row = await self._database.row(
             "UPDATE inbox SET state = 'withdrawn', body = json_set(body, '$.text', ''), stop = 1, updated_at = ? "
@@ -206,7 +206,7 @@ class Inbox:
         )
         return _entry(row) if row else None
 
-    async def release(self, entry: Entry) -> None:
+    async def release(self, entry: InboxEntry) -> None:
         """Hand a message over to whichever process comes next; this was no try."""
         await self._database.write(
             "UPDATE inbox SET owner = '', under_way = 0, tries = max(0, tries - 1) "
@@ -214,7 +214,7 @@ class Inbox:
             (entry.id, entry.run_id, self.owner),
         )
 
-    async def postpone(self, entry: Entry, seconds: float) -> None:
+    async def postpone(self, entry: InboxEntry, seconds: float) -> None:
         """Let a message be tried again after a while."""
         await self._database.write(
             "UPDATE inbox SET under_way = 0, lease_until = ? WHERE id = ? AND run_id = ? AND owner = ?",
@@ -250,7 +250,7 @@ class Inbox:
             "DELETE FROM inbox WHERE state NOT IN ('received', 'running') AND updated_at < ?", (before,)
         )
 
-    async def _named(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
+    async def _fetch_rows(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         return await self._database.rows(sql, cast("Any", values))
 
 
@@ -263,12 +263,12 @@ def _body(message: IncomingMessage) -> str:
     return json.dumps(dataclasses.asdict(clean))
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def _entry(row: Sequence[Any]) -> InboxEntry:
     entry_id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at = row
     fields = json.loads(body)
     several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}
     message = IncomingMessage(**fields | several | {"place": Place(**fields["place"])})
-    return Entry(
+    return InboxEntry(
         id=entry_id,
         message=message,
         conversation=conversation,

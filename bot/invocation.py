@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bot.signals import until_ended
+from bot.signals import run_until_signal
 
 if TYPE_CHECKING:
     from bot.adapters.terminal import Terminal
     from bot.app import App
-    from bot.lookups import Outcome
+    from bot.lookups import CommandOutcome
     from bot.settings import Settings
 
 OpenApp = Callable[["Settings", Path], AbstractAsyncContextManager["App"]]
@@ -25,22 +25,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invocation:
+class CliContext:
     """What all commands share: how the application is opened, and the options given before the command."""
 
     open_app: OpenApp | None = None
     repo: Path | None = None
     debug: bool = False
 
-    def perform(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> int:
+    def run_command(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]) -> int:
         """Open the application, do the task, print its outcome; return the exit code."""
-        return self.conclude(self._opened(repo, task))
+        return self.print_outcome(self._run_in_app(repo, task))
 
-    def conclude(self, work: Coroutine[Any, Any, Outcome]) -> int:
+    def print_outcome(self, work: Coroutine[Any, Any, CommandOutcome]) -> int:
         """Do the work, print its outcome; return the exit code."""
-        outcome = asyncio.run(until_ended(work))
+        outcome = asyncio.run(run_until_signal(work))
         if outcome.note:
-            complain(outcome.note)
+            print_error(outcome.note)
         if outcome.output:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
@@ -52,18 +52,18 @@ class Invocation:
 
         settings = self.settings()
         with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-            runner.run(until_ended(service.serve(settings, self.repository(repo, settings), complain)))
+            runner.run(run_until_signal(service.serve_team(settings, self.repository(repo, settings), print_error)))
 
     def settings(self) -> Settings:
         """Read the settings, log as they say, and tell of a citebot.toml that is not read."""
-        from bot.app import masking
+        from bot.app import make_redactor
         from bot.logs import log_to_stderr
         from bot.settings import Settings
 
         settings = Settings.load()
-        log_to_stderr("debug" if self.debug else settings.log_level, settings.log_format, masking(settings))
+        log_to_stderr("debug" if self.debug else settings.log_level, settings.log_format, make_redactor(settings))
         if settings.remark:
-            complain(settings.remark, logging.WARNING)
+            print_error(settings.remark, logging.WARNING)
         return settings
 
     def repository(self, repo: Path | None, settings: Settings) -> Path:
@@ -74,7 +74,9 @@ class Invocation:
         """Whether the command line says which repository is meant."""
         return (repo or self.repo) is not None
 
-    async def _opened(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[Outcome]]) -> Outcome:
+    async def _run_in_app(
+        self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]
+    ) -> CommandOutcome:
         from bot.adapters.terminal import Terminal
         from bot.app import App
 
@@ -83,7 +85,7 @@ class Invocation:
             return await task(app, Terminal.standard())
 
 
-class Repository(click.Path):
+class RepositoryPath(click.Path):
     """A path in which `~` stands for the home folder: `make run REPO=~/code` reaches us unexpanded from some shells."""
 
     def __init__(self) -> None:
@@ -100,7 +102,7 @@ class Repository(click.Path):
 def repo_option(command: Command) -> Command:
     """Let the command take `--repo`."""
     option = click.option(
-        "--repo", type=Repository(), metavar="PATH", help="The repository [default: the current one]."
+        "--repo", type=RepositoryPath(), metavar="PATH", help="The repository [default: the current one]."
     )
     return option(command)
 
@@ -110,12 +112,12 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
 
 
-def complain(text: str, level: int = logging.INFO) -> None:
+def print_error(text: str, level: int = logging.INFO) -> None:
     """Say something on standard error, in the form that logs have; `level` counts where they are JSON."""
     from bot import logs
-    from bot.markdown import visible
+    from bot.markdown import replace_control_characters
 
-    if logs.is_json():
-        logs.announce(text, level)
+    if logs.is_json_logging():
+        logs.log_always(text, level)
         return
-    click.echo(visible(text), err=True)  # it may quote a path of the repository
+    click.echo(replace_control_characters(text), err=True)  # it may quote a path of the repository

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.ports import CodeSearch
-from bot.freshness import Display
-from bot.freshness import refresh as refreshed
-from bot.ports import Index
+from bot.freshness import ProgressDisplay
+from bot.freshness import refresh_index as refreshed
+from bot.ports import RepositoryIndex
 from indexer.errors import EmptyRepository, IndexerError, NotIndexed, RepositoryError, StorageLocked
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
@@ -25,7 +25,7 @@ Listener = Callable[[Progress], None]
 class _Told:
     """A display that tells those who listen, too; a refresh reports from another thread."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: ProgressDisplay) -> None:
         self.listeners: list[Listener] = []
         self._display = display
         self._loop = asyncio.get_running_loop()
@@ -59,7 +59,7 @@ class _Work:
     full: bool
 
 
-class Clone(Protocol):
+class BranchClone(Protocol):
     """The clone of a repository on another machine."""
 
     async def newest(self) -> object:
@@ -69,7 +69,7 @@ class Clone(Protocol):
         """Fetch everything again."""
 
 
-class Library:
+class RepositoryLibrary:
     """Indexes by the names of their repositories; the first is the one meant where none is named.
 
     A question is answered from what is indexed, and starts a refresh where HEAD has moved on; only the first index of
@@ -77,7 +77,11 @@ class Library:
     """
 
     def __init__(
-        self, indexes: Mapping[str, Index], display: Display, *, clones: Mapping[str, Clone] | None = None
+        self,
+        indexes: Mapping[str, RepositoryIndex],
+        display: ProgressDisplay,
+        *,
+        clones: Mapping[str, BranchClone] | None = None,
     ) -> None:
         self._indexes = indexes
         self._display = display
@@ -85,7 +89,7 @@ class Library:
         self._work: dict[str, _Work] = {}
         self._renewed: set[str] = set()  # clones that were fetched again, and not indexed since
 
-    def names(self) -> Sequence[str]:
+    def list_names(self) -> Sequence[str]:
         """Name all repositories."""
         return tuple(self._indexes)
 
@@ -99,7 +103,7 @@ class Library:
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
         """Hold a repository at its newest indexed commit."""
-        name = repository if repository is not None else self.names()[0]
+        name = repository if repository is not None else self.list_names()[0]
         index = self._index(name)
         try:
             code = await index.pin()
@@ -110,7 +114,7 @@ class Library:
             self._begin(name, full=False)
         return code
 
-    async def peek(self, name: str) -> CodeSearch:
+    async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now, and begin nothing."""
         return await self._index(name).pin()
 
@@ -119,9 +123,9 @@ class Library:
         self._index(name)
         if name in self._clones:
             await self._clones[name].newest()
-        return await self.take_in(name, full=full, progress=progress)
+        return await self.index_here(name, full=full, progress=progress)
 
-    async def take_in(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
+    async def index_here(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
         """Index the newest commit that is here, joining a refresh that is under way; a full one comes after it."""
         self._index(name)
         work = self._work.get(name)
@@ -153,9 +157,9 @@ class Library:
             with suppress(asyncio.CancelledError, IndexerError):
                 await task
 
-    def _index(self, name: str) -> Index:
+    def _index(self, name: str) -> RepositoryIndex:
         if name not in self._indexes:
-            raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.names())}.")
+            raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.list_names())}.")
         return self._indexes[name]
 
     async def _is_current(self, name: str) -> bool:
@@ -172,7 +176,7 @@ class Library:
             told = _Told(self._display)
             task = asyncio.create_task(self._take_in(name, told, full=full))
             work = self._work[name] = _Work(task=task, told=told, full=full)
-            task.add_done_callback(lambda done: self._ended(name, done))
+            task.add_done_callback(lambda done: self._finish_task(name, done))
         return work
 
     async def _take_in(self, name: str, told: _Told, *, full: bool) -> RefreshReport:
@@ -190,7 +194,7 @@ class Library:
         self._renewed.discard(name)
         return report
 
-    def _ended(self, name: str, done: asyncio.Task[RefreshReport]) -> None:
+    def _finish_task(self, name: str, done: asyncio.Task[RefreshReport]) -> None:
         del self._work[name]
         if not done.cancelled() and done.exception() is not None:
             log.warning("%s was not indexed: %s", name, done.exception())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from bot.markdown.showing import visible
+from bot.markdown.showing import replace_control_characters
 
 LogFormat = Literal["human", "json"]
 Mask = Callable[[str], str]
@@ -32,7 +32,7 @@ TURN: ContextVar[LoggedTurn | None] = ContextVar("citebot_turn", default=None)
 
 
 @contextmanager
-def turn(run: str, conversation: str) -> Iterator[None]:
+def log_turn(run: str, conversation: str) -> Iterator[None]:
     """Let all that is logged meanwhile, in tasks begun meanwhile as well, bear the names of a turn."""
     token = TURN.set(LoggedTurn(run=run, conversation=conversation))
     try:
@@ -49,7 +49,7 @@ class _Masking(logging.Formatter):
         self._mask = mask
 
     def safe(self, text: str) -> str:
-        return visible(self._mask(text))
+        return replace_control_characters(self._mask(text))
 
     def traceback(self, record: logging.LogRecord) -> str:
         return self.safe(self.formatException(record.exc_info)) if record.exc_info else ""
@@ -95,12 +95,12 @@ def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
         logging.getLogger(package).setLevel(level.upper())
 
 
-def is_json() -> bool:
+def is_json_logging() -> bool:
     """Whether standard error is for lines of JSON alone."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 
-def announce(text: str, level: int = logging.INFO) -> None:
+def log_always(text: str, level: int = logging.INFO) -> None:
     """Log something that is always to be seen, whatever the level."""
     logger = logging.getLogger(OURS[0])
     logger.handle(logger.makeRecord(logger.name, level, __file__, 0, text, (), None))

@@ -8,13 +8,13 @@ from typing import Any
 
 from agent.ports import CodeSearch
 from bot import records
-from bot.freshness import Display, keep_current, refresh
-from bot.ports import Index
+from bot.freshness import ProgressDisplay, refresh_if_stale, refresh_index
+from bot.ports import RepositoryIndex
 from indexer.models import CallSite, Filters, SearchMode
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CommandOutcome:
     """What a command has to say: `output` for standard output, `note` for standard error, and whether it succeeded."""
 
     output: str = ""
@@ -23,7 +23,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class SearchQuery:
     """How to search, whatever is searched for."""
 
     limit: int = 10
@@ -31,26 +31,26 @@ class Query:
     mode: SearchMode = "hybrid"
 
 
-async def pinned(index: Index, display: Display) -> CodeSearch:
+async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeSearch:
     """Bring the index to HEAD and hold it there."""
-    await keep_current(index, display)
+    await refresh_if_stale(index, display)
     return await index.pin()
 
 
-async def build(index: Index, display: Display, *, full: bool, as_json: bool) -> Outcome:
+async def index_now(index: RepositoryIndex, display: ProgressDisplay, *, full: bool, as_json: bool) -> CommandOutcome:
     """Index HEAD."""
-    report = await refresh(index, display, full=full)
+    report = await refresh_index(index, display, full=full)
     repository = (await index.status()).repository
     if as_json:
-        return Outcome(output=records.to_json(records.report_record(report, repository)))
-    return Outcome(output=records.report_line(report, repository))
+        return CommandOutcome(output=records.to_json(records.report_to_record(report, repository)))
+    return CommandOutcome(output=records.format_refresh_report(report, repository))
 
 
-async def search(code: CodeSearch, text: str, query: Query, *, as_json: bool) -> Outcome:
+async def run_search(code: CodeSearch, text: str, query: SearchQuery, *, as_json: bool) -> CommandOutcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
     note = "" if hits else await _nothing_found(code, query.filters)
-    rows = [records.hit_record(hit) for hit in hits] if as_json else [records.hit_line(hit) for hit in hits]
+    rows = [records.hit_to_record(hit) for hit in hits] if as_json else [records.format_hit(hit) for hit in hits]
     return _listing("hits", rows, note, as_json=as_json)
 
 
@@ -62,44 +62,44 @@ async def _nothing_found(code: CodeSearch, filters: Filters) -> str:
     return f"Nothing found in {_where(code)}. Use other words, or fewer filters."
 
 
-async def symbols(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
     """List the definitions of a name."""
     found = await code.definitions(name)
-    note = "" if found else _undefined(code, name)
-    rows = [records.definition_record(each) if as_json else records.definition_line(each) for each in found]
+    note = "" if found else _describe_undefined(code, name)
+    rows = [records.definition_to_record(each) if as_json else records.format_definition(each) for each in found]
     return _listing("symbols", rows, note, as_json=as_json)
 
 
-async def callers(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+async def list_callers(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
     note = "" if calls else await _no_calls(code, name, f"Nothing in {_where(code)} calls {name}.")
-    return _listing("callers", _calls(calls, records.caller_line, as_json=as_json), note, as_json=as_json)
+    return _listing("callers", _format_calls(calls, records.format_caller, as_json=as_json), note, as_json=as_json)
 
 
-async def callees(code: CodeSearch, name: str, *, as_json: bool) -> Outcome:
+async def list_callees(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
     note = "" if calls else await _no_calls(code, name, f"{name} calls nothing that is known by name.")
-    return _listing("callees", _calls(calls, records.callee_line, as_json=as_json), note, as_json=as_json)
+    return _listing("callees", _format_calls(calls, records.format_callee, as_json=as_json), note, as_json=as_json)
 
 
-def _calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
+def _format_calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
     if as_json:
-        return [records.call_record(call) for call in calls]
+        return [records.call_to_record(call) for call in calls]
     return list(dict.fromkeys(map(line, calls)))  # a call that may mean several definitions is there once for each
 
 
-def _listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> Outcome:
-    output = records.to_json({key: rows}) if as_json else "\n".join(rows)
-    return Outcome(output=output, note=note, ok=bool(rows))
+def _listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> CommandOutcome:
+    text = records.to_json({key: rows}) if as_json else "\n".join(rows)
+    return CommandOutcome(output=text, note=note, ok=bool(rows))
 
 
 async def _no_calls(code: CodeSearch, name: str, sentence: str) -> str:
-    return sentence if await code.definitions(name) else _undefined(code, name)
+    return sentence if await code.definitions(name) else _describe_undefined(code, name)
 
 
-def _undefined(code: CodeSearch, name: str) -> str:
+def _describe_undefined(code: CodeSearch, name: str) -> str:
     return f"{name} is not defined in {_where(code)}. To look for it by meaning: citebot search"
 
 

@@ -8,29 +8,29 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.disk_use import CONVERSATIONS, PROMPTS
 from indexer.folders import REPOSITORIES
 
 FORM = 1  # raise it when a backup of this version cannot be restored by earlier ones
 NAME = "citebot-backup.json"
-DATABASES = (CONVERSATIONS, FILE)
+DATABASES = (CONVERSATIONS, INBOX_FILE)
 
 # Nothing else is saved, and nothing else restored: no path leads out of the folder, and no file is code to anybody.
 _MEMBER = re.compile(
-    rf"{re.escape(CONVERSATIONS)}|{re.escape(FILE)}|{PROMPTS}"
+    rf"{re.escape(CONVERSATIONS)}|{re.escape(INBOX_FILE)}|{PROMPTS}"
     rf"|{REPOSITORIES}/[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,99}}/(catalog\.sqlite|generations/[0-9]{{1,18}}/\w{{1,99}}\.(npy|json))",
     re.ASCII,
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Unfit(Exception):
+class InvalidBackup(Exception):
     """A backup cannot be restored; the text goes on from its name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Member:
+class BackupMember:
     """A file of a backup: its path in the data folder, its bytes, and their sha256 in hexadecimal."""
 
     name: str
@@ -39,12 +39,12 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Manifest:
+class BackupManifest:
     """What is in a backup. `made_at` is in seconds since the epoch; without `indexes` those were left out."""
 
     made_at: float
     indexes: bool
-    members: Sequence[Member]
+    members: Sequence[BackupMember]
 
     @property
     def size(self) -> int:
@@ -60,26 +60,26 @@ class Manifest:
         return json.dumps({"form": FORM, **asdict(self)}, indent=1).encode()
 
 
-def read_manifest(data: bytes) -> Manifest:
-    """Read and check a manifest; `Unfit` says what is wrong with it."""
+def read_manifest(data: bytes) -> BackupManifest:
+    """Read and check a manifest; `InvalidBackup` says what is wrong with it."""
     try:
         told = json.loads(data)
         form = told["form"]
         if form != FORM:
-            raise Unfit(f"was made by another version of citebot (form {form!r:.20}, this one reads {FORM})")
+            raise InvalidBackup(f"was made by another version of citebot (form {form!r:.20}, this one reads {FORM})")
         members = [_member(each) for each in told["members"]]
         made_at, indexes = float(told["made_at"]), bool(told["indexes"])
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-        raise Unfit("has a list of contents that cannot be read") from error
+        raise InvalidBackup("has a list of contents that cannot be read") from error
     if len({member.name for member in members}) < len(members):
-        raise Unfit("lists a file twice")
-    return Manifest(made_at=made_at, indexes=indexes, members=members)
+        raise InvalidBackup("lists a file twice")
+    return BackupManifest(made_at=made_at, indexes=indexes, members=members)
 
 
-def _member(told: dict[str, Any]) -> Member:
+def _member(told: dict[str, Any]) -> BackupMember:
     name, size, digest = told["name"], told["size"], told["sha256"]
     if not isinstance(name, str) or not _MEMBER.fullmatch(name):
-        raise Unfit(f"lists {name!r:.80}, which citebot never saves")
+        raise InvalidBackup(f"lists {name!r:.80}, which citebot never saves")
     if type(size) is not int or size < 0 or not _DIGEST.fullmatch(digest):
-        raise Unfit(f"lists {name} wrongly")
-    return Member(name=name, size=size, sha256=digest)
+        raise InvalidBackup(f"lists {name} wrongly")
+    return BackupMember(name=name, size=size, sha256=digest)

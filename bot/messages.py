@@ -116,7 +116,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Content:
+class MessageContent:
     """What a message shows: Markdown, below it what is going on or how fresh the answer is, and buttons.
 
     `status` and `footer` are single lines; all text is already safe to send as Markdown.
@@ -140,7 +140,7 @@ class ThreadMessage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Press:
+class ButtonPress:
     """Somebody pressed a button, or reacted in a way that means the same."""
 
     handle: MessageHandle
@@ -152,7 +152,7 @@ class Press:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rate:
+class RateLimit:
     """How often a method may be called: so many calls in so many seconds, counted by workspace, channel or thread."""
 
     calls: int
@@ -171,7 +171,7 @@ class Capabilities:
 
     max_units: int
     utf16: bool
-    rates: Mapping[SendMethod, Rate]
+    rates: Mapping[SendMethod, RateLimit]
     max_parts: int = 6
     edits: bool = True
     streams: bool = False

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from bot.messages import SendMethod
-from bot.observing import Load, Loss, Outcome, Stage
+from bot.observing import AnswerLoad, Loss, Stage, TurnOutcome
 from bot.repository_states import RepositoryState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -17,7 +17,7 @@ STALLS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 
 
-class Metrics:
+class ConversationMetrics:
     """An `Observer` of conversations; `registry` holds all that is told at `/metrics`, and nothing is shared."""
 
     def __init__(self) -> None:
@@ -54,18 +54,18 @@ class Metrics:
         release = Gauge("citebot_info", "The release that runs.", ["version"], registry=registry)
         release.labels(_release()).set(1)
 
-    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+    def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """Measure how long a reply took to a stage."""
         self._stages.labels(platform, stage).observe(seconds)
 
-    def ended(self, platform: str, outcome: Outcome) -> None:
+    def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
         """Count a message that is over."""
         if outcome == "command":
             self._commands.labels(platform).inc()
         else:
             self._questions.labels(platform, outcome).inc()
 
-    def limited(self, platform: str, method: SendMethod) -> None:
+    def count_rate_limit(self, platform: str, method: SendMethod) -> None:
         """Count that a platform asked to wait."""
         self._limited.labels(platform, method).inc()
 
@@ -73,7 +73,7 @@ class Metrics:
         """Count that something a platform had to tell was not heard."""
         self._lost.labels(platform, reason).inc()
 
-    def requested(self, path: str, status: int) -> None:
+    def count_request(self, path: str, status: int) -> None:
         """Count an HTTP request; the path is that of the route, so that there are only so many."""
         self._requests.labels(path, str(status)).inc()
 
@@ -85,7 +85,7 @@ class Metrics:
         """Measure for how long the event loop was held."""
         self._stalls.observe(seconds)
 
-    def text(self, load: Load, repositories: Iterable[RepositoryState], now: float) -> bytes:
+    def text(self, load: AnswerLoad, repositories: Iterable[RepositoryState], now: float) -> bytes:
         """Write everything in the text format, with the load and the indexes as they are."""
         self._under_way.set(load.under_way)
         self._waiting.set(load.waiting)

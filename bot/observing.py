@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from bot.clock import Clock
-from bot.messages import Content, SendMethod
+from bot.messages import MessageContent, SendMethod
 
 # The first message of the reply is there; it shows text of the answer; it is final.
 Stage = Literal["sign_of_life", "first_text", "settled"]
 
 # `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `set_aside`: under way in processes
 # that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process goes on with it.
-Outcome = Literal[
+TurnOutcome = Literal[
     "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "set_aside", "unsaid",
     "superseded", "handed_over", "command",
 ]  # fmt: skip
@@ -28,34 +28,34 @@ def ignore_loss(_: Loss) -> None:
     """Count nothing."""
 
 
-class Observer(Protocol):
+class ConversationObserver(Protocol):
     """Whoever counts what conversations do. Methods return at once, and raise nothing."""
 
-    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+    def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """The reply to a question has come to a stage, so long after the question came in."""
 
-    def ended(self, platform: str, outcome: Outcome) -> None:
+    def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
         """A try at a message is over."""
 
-    def limited(self, platform: str, method: SendMethod) -> None:
+    def count_rate_limit(self, platform: str, method: SendMethod) -> None:
         """A platform asked to wait before the next call of this kind."""
 
 
-class Unobserved:
+class NullObserver:
     """An observer that takes no notice."""
 
-    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+    def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """Take no notice."""
 
-    def ended(self, platform: str, outcome: Outcome) -> None:
+    def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
         """Take no notice."""
 
-    def limited(self, platform: str, method: SendMethod) -> None:
+    def count_rate_limit(self, platform: str, method: SendMethod) -> None:
         """Take no notice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Load:
+class AnswerLoad:
     """How many questions are answered at the moment, and how many wait for that."""
 
     under_way: int
@@ -63,10 +63,10 @@ class Load:
 
 
 @dataclass(kw_only=True)
-class Stages:
+class ReplyTimer:
     """Tells an observer when the reply to one message reaches each stage, once, from `begin` on."""
 
-    observer: Observer
+    observer: ConversationObserver
     clock: Clock
     platform: str
     since: float
@@ -76,17 +76,17 @@ class Stages:
         """From now on it counts: the message is a question."""
         self._left = {"sign_of_life", "first_text", "settled"}
 
-    def shown(self, content: Content) -> None:
+    def record_content(self, content: MessageContent) -> None:
         """Take note that the reply shows a content."""
         self._reach("sign_of_life")
         if content.text:
             self._reach("first_text")
 
-    def settled(self) -> None:
+    def record_final_content(self) -> None:
         """Take note that the reply shows its final content."""
         self._reach("settled")
 
     def _reach(self, stage: Stage) -> None:
         if stage in self._left:
             self._left.remove(stage)
-            self.observer.reached(self.platform, stage, max(0.0, self.clock.now() - self.since))
+            self.observer.measure_stage(self.platform, stage, max(0.0, self.clock.now() - self.since))

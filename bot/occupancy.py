@@ -13,14 +13,14 @@ from bot.permissions import secure_folder
 LOCK = "in_use.lock"
 
 
-def occupy(home: Path) -> AbstractContextManager[object]:
+def hold_shared_lock(home: Path) -> AbstractContextManager[object]:
     """Use a data folder until the context is closed, for its owner alone.
 
     `BackupError` while a backup is being restored into it, `FolderError` where it is somebody else's. Where no lock
     can be had, as in a folder that is read-only, the folder is used without one.
     """
     try:
-        file = _opened(home)
+        file = _open_lock(home)
     except OSError:
         return nullcontext()
     try:
@@ -34,9 +34,9 @@ def occupy(home: Path) -> AbstractContextManager[object]:
     return file
 
 
-def take_alone(home: Path) -> AbstractContextManager[object]:
+def hold_exclusive_lock(home: Path) -> AbstractContextManager[object]:
     """Keep everybody else out of a data folder, made where it is missing; `BackupError` while somebody uses it."""
-    file = _opened(home)
+    file = _open_lock(home)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -48,6 +48,6 @@ def take_alone(home: Path) -> AbstractContextManager[object]:
     return file
 
 
-def _opened(home: Path) -> IO[bytes]:
+def _open_lock(home: Path) -> IO[bytes]:
     secure_folder(home)
     return (home / LOCK).open("ab")

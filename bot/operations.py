@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from bot.app import Team, masking
+from bot.app import TeamApp, make_redactor
 from bot.clock import Clock
 from bot.connections import Connections
 from bot.errors import SettingsError
 from bot.health import Health
-from bot.metrics import Metrics
-from bot.probes import Probes
+from bot.metrics import ConversationMetrics
+from bot.probes import ProbeHandlers
 from bot.run_metrics import RunMetrics
 from bot.settings import Settings
-from bot.web import Doors, application, served
+from bot.web import LatePostRoutes, make_application, run_http_server
 
 LOOPBACK = "127.0.0.1"
 MOST_LOCAL = 32  # connections of those who look after the process
@@ -26,37 +26,37 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operations:
+class ServiceMonitoring:
     """What the platforms report to, and the doors that they hear through; an address is empty where nothing listens.
 
     `metrics_address` is reached from this machine alone.
     """
 
-    metrics: Metrics
+    metrics: ConversationMetrics
     health: Health
-    probes: Probes
-    doors: Doors
+    probes: ProbeHandlers
+    doors: LatePostRoutes
     address: str
     metrics_address: str
 
 
 @asynccontextmanager
-async def open_operations(
-    settings: Settings, team: Team, clock: Clock, *, platforms: Sequence[str], doors: Sequence[str]
-) -> AsyncIterator[Operations]:
+async def open_monitoring(
+    settings: Settings, team: TeamApp, clock: Clock, *, platforms: Sequence[str], doors: Sequence[str]
+) -> AsyncIterator[ServiceMonitoring]:
     """Open everything; `doors` are the paths that platforms hear through, without any the server may be missing.
 
     Raises `SettingsError` where doors are wanted and nothing can listen.
     """
-    metrics = Metrics()
+    metrics = ConversationMetrics()
     watcher = team.stock.watcher
     health = Health(
         platforms, team.stock.library, clock, watched=lambda: {each.repository: each for each in watcher.status()}
     )
     token = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
-    probes = Probes(health=health, metrics=metrics, clock=clock, mask=masking(settings), token=token)
-    entrance = Doors()
-    server, local = application(), application()
+    probes = ProbeHandlers(health=health, metrics=metrics, clock=clock, mask=make_redactor(settings), token=token)
+    entrance = LatePostRoutes()
+    server, local = make_application(), make_application()
     probes.join(server)
     probes.join_local(local)
     for path in doors:
@@ -64,14 +64,14 @@ async def open_operations(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(_following(team, RunMetrics(metrics.registry, settings.prices)))
         connections = Connections(count_closed=metrics.count_closed)
-        listening = served(server, host=settings.web_host, port=settings.web_port, connections=connections)
+        listening = run_http_server(server, host=settings.web_host, port=settings.web_port, connections=connections)
         address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors))
-        listening = served(
+        listening = run_http_server(
             local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
             advice="Set CITEBOT_METRICS_PORT (0 takes any port that is free).",
         )  # fmt: skip
         metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
-        yield Operations(
+        yield ServiceMonitoring(
             metrics=metrics, health=health, probes=probes, doors=entrance,
             address=address, metrics_address=metrics_address,
         )  # fmt: skip
@@ -91,11 +91,11 @@ async def _enter(
 
 
 @asynccontextmanager
-async def _following(team: Team, runs: RunMetrics) -> AsyncIterator[None]:
+async def _following(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
     """Count what the agent does for as long as the context is open."""
     with team.events.subscribe() as events:
         task = asyncio.create_task(runs.follow(events))
-        task.add_done_callback(_stopped)
+        task.add_done_callback(_log_stop)
         try:
             yield
         finally:
@@ -103,7 +103,7 @@ async def _following(team: Team, runs: RunMetrics) -> AsyncIterator[None]:
             await asyncio.wait({task})
 
 
-def _stopped(task: asyncio.Task[None]) -> None:
+def _log_stop(task: asyncio.Task[None]) -> None:
     """Say it where runs are counted no more; they go on."""
     error = None if task.cancelled() else task.exception()
     if error is not None:

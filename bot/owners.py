@@ -7,20 +7,20 @@ import socket
 import uuid
 
 
-def own_name() -> str:
+def make_process_name() -> str:
     """Return a name for this process that no other has, before or after it."""
     return f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
 
 
-def is_gone(owner: str, own: str) -> bool:
+def is_process_dead(owner: str, own: str) -> bool:
     """Whether the process of that name is known to have ended; False where this machine cannot tell."""
     host, _, rest = owner.rpartition("/")[0].rpartition("/")
     if owner == own or host != socket.gethostname() or not rest.isdecimal():
         return False
-    return int(rest) == os.getpid() or not _runs(int(rest))
+    return int(rest) == os.getpid() or not _is_running(int(rest))
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

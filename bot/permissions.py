@@ -29,7 +29,7 @@ def secure_folder(home: Path) -> None:
     right is logged.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if _belongs_to_stranger(home):
+    if _is_owned_by_stranger(home):
         raise FolderError(
             f"The data folder {home} belongs to the user {home.stat().st_uid}, who could change "
             "anything in it. Run citebot as that user, make the folder yours, or set CITEBOT_HOME to another one."
@@ -60,7 +60,7 @@ def find_exposures(home: Path) -> Sequence[str]:
     return sentences
 
 
-def _belongs_to_stranger(home: Path) -> bool:
+def _is_owned_by_stranger(home: Path) -> bool:
     """Whether the folder is somebody's whom this process has no reason to trust; root may look at anybody's."""
     return os.geteuid() != _ROOT and home.stat().st_uid not in {os.geteuid(), _ROOT}
 

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from agent.events import AgentEvent
 from agent.ports import CodeSearch
-from bot.messages import Capabilities, Content, MessageHandle, Place, ThreadMessage
+from bot.messages import Capabilities, MessageContent, MessageHandle, Place, ThreadMessage
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 
-class Index(Protocol):
+class RepositoryIndex(Protocol):
     """The index of one repository."""
 
     async def is_current(self) -> bool:
@@ -46,7 +46,7 @@ class Assistant(Protocol):
 class Repositories(Protocol):
     """The repositories that can be asked about, by name; the first is the one meant where none is named."""
 
-    def names(self) -> Sequence[str]:
+    def list_names(self) -> Sequence[str]:
         """Name them all."""
 
     async def status(self, name: str) -> IndexStatus:
@@ -60,7 +60,7 @@ class Repositories(Protocol):
     ) -> RefreshReport:
         """Index the newest commit of a repository; `progress` is told how far that has come, in the event loop."""
 
-    async def peek(self, name: str) -> CodeSearch:
+    async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` where that is nothing."""
 
 
@@ -89,19 +89,19 @@ class ChatPlatform(Protocol):
     def capabilities(self) -> Capabilities:
         """What the platform can do."""
 
-    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message. `nonce` (at most 25 characters) goes with it, so that `find` can tell that it was sent."""
 
-    async def edit(self, handle: MessageHandle, content: Content) -> None:
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; a stream that was left open in it is closed first."""
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error. `EditRefused` where that is not allowed."""
 
-    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce; asked after a crash, or where a call got no answer."""
 
-    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:
+    async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a message that text can be added to; `StreamRefused` where there is no such thing."""
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
@@ -121,5 +121,5 @@ class LiveStream(Protocol):
     async def append(self, text: str, *, status: str) -> None:
         """Add text, which may be empty, and show what is going on."""
 
-    async def finish(self, text: str, content: Content) -> None:
+    async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text and end the stream; of the content only footer and buttons are shown."""

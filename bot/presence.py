@@ -10,19 +10,19 @@ from functools import partial
 from typing import TypeVar
 
 from bot.clock import Clock
-from bot.errors import ChatError, RateLimited, SettingsError, Unreachable
+from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
 from bot.health import Health
-from bot.workplaces import Ear, Opening
+from bot.workplaces import PlatformContext, PlatformFactory
 
 T = TypeVar("T")
-Say = Callable[[str], None]
+Announce = Callable[[str], None]
 
 LONGEST_PAUSE = 60.0
 
 log = logging.getLogger(__name__)
 
 
-class Presence:
+class PlatformSupervisor:
     """The platforms, each as far as it has come. What happens to one of them holds no other up.
 
     A platform that is away is tried again without end. One that refuses citebot is not: at its first try that is a
@@ -30,7 +30,14 @@ class Presence:
     """
 
     def __init__(
-        self, openings: Mapping[str, Opening], ear: Ear, health: Health, clock: Clock, *, say: Say, greeting: str = ""
+        self,
+        openings: Mapping[str, PlatformFactory],
+        ear: PlatformContext,
+        health: Health,
+        clock: Clock,
+        *,
+        say: Announce,
+        greeting: str = "",
     ) -> None:
         self._openings = openings
         self._ear = ear
@@ -47,7 +54,7 @@ class Presence:
             for name, opening in self._openings.items():
                 group.create_task(self._attend(name, opening))
 
-    async def _attend(self, name: str, opening: Opening) -> None:
+    async def _attend(self, name: str, opening: PlatformFactory) -> None:
         """Be on one platform for as long as it lets citebot in."""
         try:
             async with AsyncExitStack() as stack:
@@ -59,18 +66,18 @@ class Presence:
                 raise
             self._lose(name, error)
 
-    async def _enter(self, name: str, opening: Opening, stack: AsyncExitStack) -> None:
+    async def _enter(self, name: str, opening: PlatformFactory, stack: AsyncExitStack) -> None:
         """Open a platform, take up what was left there, and hear people."""
-        place = await self._reached(name, partial(opening.open, self._clock), stack)
-        await stack.enter_async_context(self._ear.conversations.on(name, place.platform))
-        self._health.hears(name, place.unready, place.remark)  # which can tell already what it waits for
-        await self._reached(name, partial(place.hear, self._ear), stack)
-        self._health.hears(name, place.unready, place.remark)
+        place = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
+        await stack.enter_async_context(self._ear.conversations.connect_platform(name, place.platform))
+        self._health.set_listening(name, place.unready, place.remark)  # which can tell already what it waits for
+        await self._open_with_retry(name, partial(place.hear, self._ear), stack)
+        self._health.set_listening(name, place.unready, place.remark)
         self._tried.add(name)
         self._say(f"In {place.where}.{self._greeting}")
         self._greeting = ""
 
-    async def _reached(
+    async def _open_with_retry(
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack
     ) -> T:
         """Open what needs a platform, as often as that is away, and no sooner than it asks to."""
@@ -78,9 +85,9 @@ class Presence:
         while True:
             try:
                 return await stack.enter_async_context(opening())
-            except (RateLimited, Unreachable) as error:
+            except (RateLimited, PlatformUnreachable) as error:
                 self._tried.add(name)
-                self._health.waits(name, str(error))
+                self._health.set_waiting(name, str(error))
                 wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
                 log.warning("%s Trying again in %g seconds.", error, wait)
             await self._clock.sleep(wait)
@@ -90,4 +97,4 @@ class Presence:
         """Tell that a platform is not served any more."""
         told = f"{error} Then start citebot again: until then {name} is not served, and the others are."
         log.error("%s", told)
-        self._health.waits(name, told)
+        self._health.set_waiting(name, told)

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from bot.clock import Clock
 from bot.health import Health
-from bot.metrics import CONTENT_TYPE, Metrics
-from bot.observing import Load
+from bot.metrics import CONTENT_TYPE, ConversationMetrics
+from bot.observing import AnswerLoad
 
 # A proxy says by these that somebody else stands behind it; that none of them is there proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
@@ -25,7 +25,7 @@ Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(kw_only=True)
-class Probes:
+class ProbeHandlers:
     """Answers the probes. Names, sentences and figures are for whoever is trusted; others learn yes or no.
 
     Where a request comes from says nothing of who asks: what a proxy of this machine passes on comes from this machine.
@@ -33,11 +33,11 @@ class Probes:
     """
 
     health: Health
-    metrics: Metrics
+    metrics: ConversationMetrics
     clock: Clock
     mask: Callable[[str], str]
     token: str = ""
-    load: Callable[[], Load] = lambda: Load(under_way=0, waiting=0)
+    load: Callable[[], AnswerLoad] = lambda: AnswerLoad(under_way=0, waiting=0)
 
     def join(self, application: web.Application) -> None:
         """Add the paths to the application that others reach, and count all its requests."""
@@ -89,7 +89,7 @@ class Probes:
         return bool(self.token) and len(given) == 1 and hmac.compare_digest(_encode(given[0]), wanted)
 
     def _json(self, record: dict[str, Any], *, ok: bool) -> web.Response:
-        shown = _masked(record, self.mask)
+        shown = _mask_record(record, self.mask)
         return web.json_response(shown, status=200 if ok else 503, headers={"Cache-Control": "no-store"})
 
     def _count_requests(self) -> Callable[..., Awaitable[web.StreamResponse]]:
@@ -106,7 +106,7 @@ class Probes:
                 return response
             finally:
                 resource = request.match_info.route.resource
-                self.metrics.requested(resource.canonical if resource else UNKNOWN_PATH, status)
+                self.metrics.count_request(resource.canonical if resource else UNKNOWN_PATH, status)
 
         return count
 
@@ -130,10 +130,10 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _masked(value: Any, mask: Callable[[str], str]) -> Any:
+def _mask_record(value: Any, mask: Callable[[str], str]) -> Any:
     """Take secrets out of every text in a record."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: _masked(each, mask) for key, each in value.items()}
-    return [_masked(each, mask) for each in value] if isinstance(value, list) else value
+        return {key: _mask_record(each, mask) for key, each in value.items()}
+    return [_mask_record(each, mask) for each in value] if isinstance(value, list) else value

@@ -11,12 +11,12 @@ from typing import Literal, TextIO
 
 from agent.errors import AgentError
 from bot import records
-from bot.adapters.console import ConsoleChat, Lines, PipedLines, PromptedLines
+from bot.adapters.console import ConsoleChat, InputLines, PipedInput, PromptedInput
 from bot.adapters.terminal import Terminal
-from bot.adapters.trace import Trace
-from bot.app import App, masking
-from bot.freshness import keep_current
-from bot.lookups import Outcome
+from bot.adapters.trace import RunTrace
+from bot.app import App, make_redactor
+from bot.freshness import refresh_if_stale
+from bot.lookups import CommandOutcome
 from bot.ports import Assistant
 
 log = logging.getLogger(__name__)
@@ -27,20 +27,22 @@ NEEDS_REPLY = "This question waits for a reply. Ask it in `citebot chat`, where 
 Tracing = Literal["off", "on", "verbose"]
 
 
-async def ask(app: App, terminal: Terminal, question: str, *, as_json: bool, tracing: Tracing = "off") -> Outcome:
+async def ask(
+    app: App, terminal: Terminal, question: str, *, as_json: bool, tracing: Tracing = "off"
+) -> CommandOutcome:
     """Answer one question; nothing is remembered of it."""
-    await keep_current(app.index, terminal)
+    await refresh_if_stale(app.index, terminal)
     thread = f"console:local:ask:{uuid.uuid4().hex}"
-    trace = Trace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
+    trace = RunTrace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
     async with app.open_assistant() as assistant:
         try:
             answer = await terminal.follow(assistant.ask(question, thread=thread), trace)
         finally:
             await _forget(assistant, thread)
     waits = answer.route == "paused"
-    said = Outcome(note=NEEDS_REPLY if waits else "", ok=not waits)
+    said = CommandOutcome(note=NEEDS_REPLY if waits else "", ok=not waits)
     if as_json:
-        return replace(said, output=records.to_json(records.answer_record(answer)))
+        return replace(said, output=records.to_json(records.answer_to_record(answer)))
     terminal.show(answer, Path((await app.index.status()).path))
     return said
 
@@ -53,17 +55,17 @@ async def _forget(assistant: Assistant, thread: str) -> None:
         log.warning("the question was not forgotten: %s", error)
 
 
-async def converse(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> Outcome:
+async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> CommandOutcome:
     """Talk until the person leaves; the lines of a pipe are answered one after the other."""
-    lines: Lines = PipedLines(stream)
+    lines: InputLines = PipedInput(stream)
     if interactive:
-        await keep_current(app.index, terminal)
+        await refresh_if_stale(app.index, terminal)
         found = await app.index.status()
         terminal.write(
             f"citebot {version('citebot')} on {found.repository} at {(found.commit or '')[:7]}. /help lists commands."
         )
-        lines = PromptedLines(app.settings.home / "console_history", terminal.note, masking(app.settings))
+        lines = PromptedInput(app.settings.home / "console_history", terminal.note, make_redactor(app.settings))
     async with app.open_assistant() as assistant:
         chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive)
         good = await chat.run()
-    return Outcome(ok=good or interactive)
+    return CommandOutcome(ok=good or interactive)

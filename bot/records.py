@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.ports import Answer
-from bot.markdown import one_line, place
+from bot.markdown import format_location, to_one_line
 from bot.repository_states import RepositoryState
 from indexer.models import CallSite, Definition, Hit, IndexStatus, RefreshReport
 from indexer.parsers.plain_files import WHY
@@ -23,7 +23,7 @@ def to_json(record: Mapping[str, Any]) -> str:
     return json.dumps(record)
 
 
-def answer_record(answer: Answer) -> dict[str, Any]:
+def answer_to_record(answer: Answer) -> dict[str, Any]:
     """Describe an answer."""
     citations = [
         {
@@ -47,7 +47,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     }
 
 
-def hit_record(hit: Hit) -> dict[str, Any]:
+def hit_to_record(hit: Hit) -> dict[str, Any]:
     """Describe a hit; its symbol is the first that begins in the chunk, else the one around it."""
     return {
         "path": hit.location.path,
@@ -58,97 +58,101 @@ def hit_record(hit: Hit) -> dict[str, Any]:
     }
 
 
-def hit_line(hit: Hit) -> str:
+def format_hit(hit: Hit) -> str:
     """Write a hit on one line: where, what, how good."""
-    where = place(hit.location.path, hit.location.start_line, hit.location.end_line)
-    return "  ".join(part for part in (where, one_line(_symbol_of(hit)), f"{hit.score:.3f}") if part)
+    where = format_location(hit.location.path, hit.location.start_line, hit.location.end_line)
+    return "  ".join(part for part in (where, to_one_line(_symbol_of(hit)), f"{hit.score:.3f}") if part)
 
 
-def definition_record(definition: Definition) -> dict[str, Any]:
+def definition_to_record(definition: Definition) -> dict[str, Any]:
     """Describe a definition."""
     return {"path": definition.path, **dataclasses.asdict(definition.symbol)}
 
 
-def definition_line(definition: Definition) -> str:
+def format_definition(definition: Definition) -> str:
     """Write a definition on one line: where, its kind, its signature."""
     symbol = definition.symbol
-    where = place(definition.path, symbol.start_line, symbol.end_line)
-    return f"{where}  {symbol.kind}  {one_line(symbol.signature or symbol.qualified_name)}"
+    where = format_location(definition.path, symbol.start_line, symbol.end_line)
+    return f"{where}  {symbol.kind}  {to_one_line(symbol.signature or symbol.qualified_name)}"
 
 
-def call_record(call: CallSite) -> dict[str, Any]:
+def call_to_record(call: CallSite) -> dict[str, Any]:
     """Describe a call; `caller` is null at module level, `callee` where the name is not defined in the repository."""
     return {
         "path": call.path,
         "line": call.line,
         "name": call.name,
-        "caller": definition_record(call.caller) if call.caller else None,
-        "callee": definition_record(call.callee) if call.callee else None,
+        "caller": definition_to_record(call.caller) if call.caller else None,
+        "callee": definition_to_record(call.callee) if call.callee else None,
         "ambiguous": call.ambiguous,
     }
 
 
-def caller_line(call: CallSite) -> str:
+def format_caller(call: CallSite) -> str:
     """Write a call on one line, seen from what is called: where, and who calls."""
-    caller = one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
-    return f"{place(call.path, call.line, call.line)}  {caller}{_doubt(call)}"
+    caller = to_one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
+    return f"{format_location(call.path, call.line, call.line)}  {caller}{_doubt(call)}"
 
 
-def callee_line(call: CallSite) -> str:
+def format_callee(call: CallSite) -> str:
     """Write a call on one line, seen from who calls: where, what is called, and where that is defined."""
     symbol = call.callee.symbol if call.callee else None
-    name = one_line(symbol.qualified_name if symbol else call.name)
-    line = f"{place(call.path, call.line, call.line)}  {name}"
+    name = to_one_line(symbol.qualified_name if symbol else call.name)
+    line = f"{format_location(call.path, call.line, call.line)}  {name}"
     if call.callee and symbol:
-        line += f"  {place(call.callee.path, symbol.start_line, symbol.end_line)}"
+        line += f"  {format_location(call.callee.path, symbol.start_line, symbol.end_line)}"
     return line + _doubt(call)
 
 
-def report_record(report: RefreshReport, repository: str) -> dict[str, Any]:
+def report_to_record(report: RefreshReport, repository: str) -> dict[str, Any]:
     """Describe what a refresh did."""
     return {"repository": repository, **dataclasses.asdict(report)}
 
 
-def report_line(report: RefreshReport, repository: str) -> str:
+def format_refresh_report(report: RefreshReport, repository: str) -> str:
     """Write what a refresh did as a sentence."""
     changes = f"{report.changed:,} parsed, {report.removed:,} gone"
     return (
-        f"Indexed {one_line(repository)} at {report.commit[:7]}: {report.files:,} files, {report.chunks:,} chunks "
+        f"Indexed {to_one_line(repository)} at {report.commit[:7]}: {report.files:,} files, {report.chunks:,} chunks "
         f"in {report.seconds:.1f} s ({changes})."
     )
 
 
-def status_record(status: IndexStatus) -> dict[str, Any]:
+def status_to_record(status: IndexStatus) -> dict[str, Any]:
     """Describe an index; bytes of its path that are no UTF-8 stand as `\\xNN`."""
     path = os.fsencode(status.path).decode("utf-8", "backslashreplace")
     return dataclasses.asdict(status) | {"path": path}
 
 
-def status_lines(status: IndexStatus) -> str:
+def format_status(status: IndexStatus) -> str:
     """Write what is indexed as a few lines."""
-    rows = [("repository", f"{one_line(status.repository)} ({one_line(status.path)})")]
+    rows = [("repository", f"{to_one_line(status.repository)} ({to_one_line(status.path)})")]
     if status.commit is None:
         rows.append(("indexed", "not yet: the first question or `citebot index` does it"))
     else:
-        rows += [("indexed", _indexed(status)), ("contents", _contents(status)), ("embedder", status.embedder)]
+        rows += [
+            ("indexed", _format_indexed_commit(status)),
+            ("contents", _contents(status)),
+            ("embedder", status.embedder),
+        ]
     rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
     if status.skipped:
         rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
     rows += [("plain text", text) for text in _list_plain_files(status)]
-    rows += [("warning", one_line(warning)) for warning in status.warnings]
+    rows += [("warning", to_one_line(warning)) for warning in status.warnings]
     return "\n".join(f"{name:<12}{value}" for name, value in rows)
 
 
-def state_record(state: RepositoryState) -> dict[str, Any]:
+def state_to_record(state: RepositoryState) -> dict[str, Any]:
     """Describe how a repository is doing; of one that cannot be read there is little to tell."""
-    known = status_record(state.status) if state.status is not None else {"repository": state.name}
+    known = status_to_record(state.status) if state.status is not None else {"repository": state.name}
     return known | {"state": state.state, "sentence": state.sentence}
 
 
-def state_lines(state: RepositoryState) -> str:
+def format_state(state: RepositoryState) -> str:
     """Write how a repository is doing as a few lines, its state last."""
-    known = status_lines(state.status) if state.status is not None else f"{'repository':<12}{one_line(state.name)}"
-    told = one_line(": ".join(filter(None, (state.state, state.sentence))))
+    known = format_status(state.status) if state.status is not None else f"{'repository':<12}{to_one_line(state.name)}"
+    told = to_one_line(": ".join(filter(None, (state.state, state.sentence))))
     return f"{known}\n{'state':<12}{told}"
 
 
@@ -160,8 +164,8 @@ def _doubt(call: CallSite) -> str:
     return "  (one of several of that name)" if call.ambiguous else ""
 
 
-def _indexed(status: IndexStatus) -> str:
-    branch = f" on {one_line(status.branch)}" if status.branch else ""
+def _format_indexed_commit(status: IndexStatus) -> str:
+    branch = f" on {to_one_line(status.branch)}" if status.branch else ""
     text = f"{(status.commit or '')[:7]}{branch}"
     if status.indexed_at is not None:
         text += f", {datetime.fromtimestamp(status.indexed_at).astimezone():%Y-%m-%d %H:%M}"
@@ -171,7 +175,7 @@ def _indexed(status: IndexStatus) -> str:
 
 
 def _list_plain_files(status: IndexStatus) -> list[str]:
-    told = [f"{one_line(each.path)}: {WHY[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
+    told = [f"{to_one_line(each.path)}: {WHY[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
     more = len(status.plain_files) - len(told)
     return [*told, f"and {more:,} more"] if more else told
 

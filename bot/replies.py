@@ -13,22 +13,22 @@ from typing import Any, TypeVar
 from bot.errors import (
     ChatError,
     EditRefused,
+    MessageTooLong,
+    PlatformUnreachable,
     RateLimited,
     StreamGone,
     StreamRefused,
     StreamStopped,
-    TooLong,
-    Unreachable,
 )
 from bot.markdown.splitting import LEAST
-from bot.messages import Content, MessageHandle, Place, SendMethod
-from bot.paging import Page, pages, stable
+from bot.messages import MessageContent, MessageHandle, Place, SendMethod
+from bot.paging import Page, cut_to_stable, split_into_pages
 from bot.ports import LiveStream
-from bot.ways import Ways
+from bot.ways import ReplyTransport
 
 T = TypeVar("T")
-Note = Callable[[Sequence[MessageHandle]], Awaitable[None]]
-Taken = Callable[[MessageHandle], Awaitable[bool]]
+HandleListener = Callable[[Sequence[MessageHandle]], Awaitable[None]]
+PostedMessages = Callable[[MessageHandle], Awaitable[bool]]
 TRIES = 4  # of a finished reply, where calls get no answer
 _TINY = 1e-3
 LONG = 4_000  # characters, from which on a text is cut beside what else there is to do
@@ -42,7 +42,7 @@ class _Part:
     """One message of the reply, and what it shows, None where that is unknown; `end` is how far the text goes in it."""
 
     handle: MessageHandle
-    shown: Content | None
+    shown: MessageContent | None
     end: int = 0
 
 
@@ -57,16 +57,16 @@ class Reply:
 
     def __init__(
         self,
-        ways: Ways,
+        ways: ReplyTransport,
         place: Place,
         *,
         nonce: str,
-        note: Note,
+        note: HandleListener,
         handles: Sequence[MessageHandle] = (),
         recovered: bool = False,
         on_stop: Callable[[], None] = lambda: None,
-        on_shown: Callable[[Content], None] = lambda _: None,
-        taken: Taken | None = None,
+        on_shown: Callable[[MessageContent], None] = lambda _: None,
+        taken: PostedMessages | None = None,
     ) -> None:
         self._ways = ways
         self._platform = ways.platform
@@ -85,7 +85,7 @@ class Reply:
         self._stream: LiveStream | None = None
         self._streamed = ""
         self._limit = ways.platform.capabilities.max_units
-        self._newest: Content | Callable[[], Content] = Content()
+        self._newest: MessageContent | Callable[[], MessageContent] = MessageContent()
         self._changed = asyncio.Event()
         self._sending = asyncio.Lock()
         self._closing = False
@@ -96,16 +96,16 @@ class Reply:
         """The messages that the reply consists of by now."""
         return (*self._fixed, *(part.handle for part in self._parts))
 
-    async def begin(self, content: Content) -> None:
+    async def begin(self, content: MessageContent) -> None:
         """Give a sign of life; a platform that cannot change messages shows that work is under way in its own way."""
         async with self._sending:
             if not self._platform.capabilities.edits:
                 await self._platform.hint(self._place, content.status)
-            elif self._parts or await self._recovered() or not await self._begin_stream(content):
+            elif self._parts or await self._recover_message() or not await self._begin_stream(content):
                 await self._deliver(content, final=False, patient=True)
             self._on_shown(content)
 
-    def show(self, content: Content | Callable[[], Content]) -> None:
+    def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
         """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
 
         What makes a content is called when it is sent: an answer grows far more often than people are shown it.
@@ -129,13 +129,13 @@ class Reply:
         if not task.cancelled():
             task.result()
 
-    async def settle(self, content: Content) -> None:
+    async def settle(self, content: MessageContent) -> None:
         """Show the final content; raises `ChatError` only after all ways and tries."""
         async with self._sending:
             for attempt in range(TRIES):
                 try:
                     await self._deliver(content, final=True, patient=True)
-                except Unreachable:
+                except PlatformUnreachable:
                     if attempt == TRIES - 1:
                         raise
                     await self._ways.clock.sleep(BACKOFF * 2**attempt)
@@ -147,7 +147,7 @@ class Reply:
         """Take the whole reply back."""
         async with self._sending:
             await self._leave_stream()
-            while await self._recovered():
+            while await self._recover_message():
                 pass
             await self._drop_parts(0)
 
@@ -194,7 +194,7 @@ class Reply:
     def _method(self) -> SendMethod:
         return "stream_append" if self._stream is not None else "edit"
 
-    async def _deliver(self, content: Content, *, final: bool, patient: bool) -> None:
+    async def _deliver(self, content: MessageContent, *, final: bool, patient: bool) -> None:
         """Show the content by the way that is open, going on by the next one where it turns out to be closed."""
         while True:
             try:
@@ -209,14 +209,14 @@ class Reply:
                 self._stream = None
                 if isinstance(gone, StreamStopped):
                     self._on_stop()
-            except TooLong:
+            except MessageTooLong:
                 if self._limit < LEAST * 4:
                     raise
                 self._limit //= 2
             else:
                 return
 
-    async def _begin_stream(self, content: Content) -> bool:
+    async def _begin_stream(self, content: MessageContent) -> bool:
         """Begin with a stream; False where there is none to be had."""
         if not self._ways.may_stream(self._place):
             return False
@@ -228,15 +228,15 @@ class Reply:
         except RateLimited as limit:
             self._ways.budget.hold("stream_start", self._place, limit.retry_after)
             return False
-        except Unreachable:
+        except PlatformUnreachable:
             self._unsure = True
-            return await self._recovered()
+            return await self._recover_message()
         await self._add(_Part(self._stream.handle, None))
         return True
 
-    async def _by_stream(self, stream: LiveStream, content: Content, *, final: bool) -> bool:
+    async def _by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
         """Add what is new to the stream; False where that does not make it show the content."""
-        text = content.text if final else stable(content.text)
+        text = content.text if final else cut_to_stable(content.text)
         laid = await self._lay_out(content)
         if len(laid) > 1 or not text.startswith(self._streamed):
             return False
@@ -248,7 +248,7 @@ class Reply:
                 self._parts[0] = _Part(stream.handle, content, len(text))
             else:
                 await self._call("stream_append", lambda: stream.append(new, status=content.status))
-        except Unreachable as error:
+        except PlatformUnreachable as error:
             # Whether the text has arrived is not known; a change of the whole message makes it right either way.
             raise StreamGone(str(error)) from error
         self._streamed = text
@@ -260,18 +260,18 @@ class Reply:
             return
         stream, self._stream = self._stream, None
         try:
-            await stream.finish("", Content())
+            await stream.finish("", MessageContent())
         except ChatError as error:
             log.info("a stream was left without its end: %s", error)
 
-    async def _by_messages(self, content: Content, *, final: bool) -> None:
+    async def _by_messages(self, content: MessageContent, *, final: bool) -> None:
         """Make the messages show the content: change those that differ, send those that are missing."""
         able = self._platform.capabilities
         if not able.edits and not final:
             return
         wanted = await self._lay_out(content, fixed=self._fixed_text, most=able.max_parts, final=final)
         for number, page in enumerate(wanted):
-            if number >= len(self._parts) and not await self._recovered():
+            if number >= len(self._parts) and not await self._recover_message():
                 await self._post(page)
             elif self._parts[number].shown != page.content and not await self._change(number, page):
                 await self._by_messages(content, final=final)
@@ -279,9 +279,9 @@ class Reply:
         self._source = content.text
         await self._drop_parts(len(wanted))
 
-    async def _lay_out(self, content: Content, **how: Any) -> Sequence[Page]:
+    async def _lay_out(self, content: MessageContent, **how: Any) -> Sequence[Page]:
         """Lay a content out as messages; while that takes a while, others are heard."""
-        lay_out = partial(pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
+        lay_out = partial(split_into_pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
     async def _change(self, number: int, page: Page) -> bool:
@@ -311,8 +311,8 @@ class Reply:
         nonce = self._nonce_of(self._sent)
         try:
             handle = await self._call("post", lambda: self._platform.post(self._place, page.content, nonce=nonce))
-        except Unreachable:
-            found = await self._platform.find(self._place, nonce)
+        except PlatformUnreachable:
+            found = await self._platform.find_reply(self._place, nonce)
             if found is None:
                 raise
             handle = found
@@ -322,14 +322,14 @@ class Reply:
         else:
             await self._add(_Part(handle, page.content, page.end))
 
-    async def _recovered(self) -> bool:
+    async def _recover_message(self) -> bool:
         """Look for the next message, if it may have been sent before anybody could note it."""
         if not self._unsure:
             return False
-        handle, known = await self._platform.find(self._place, self._nonce_of(self._sent)), None
+        handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), None
         while handle in self.handles and handle != known:  # numbers move on when a message is replaced
             self._sent += 1
-            handle, known = await self._platform.find(self._place, self._nonce_of(self._sent)), handle
+            handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), handle
         if handle in self.handles or (handle and self._taken and await self._taken(handle)):
             handle = None  # a platform may take any message that was begun for the one that is looked for
         self._unsure = handle is not None

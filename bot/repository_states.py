@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.markdown.showing import one_line
+from bot.markdown.showing import to_one_line
 from indexer.errors import IndexerError
 from indexer.models import IndexStatus
 
 UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
 
 
-class Watched(Protocol):
+class WatchState(Protocol):
     """What somebody who watches a repository has to say of it; no sentence where all is as it should be."""
 
     @property
@@ -61,21 +61,21 @@ class RepositoryState:
         }
 
 
-async def look(
-    name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, Watched] | None = None
+async def read_state(
+    name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchState] | None = None
 ) -> RepositoryState:
     """Find out how a repository is doing; that it cannot be told is a state as well."""
     try:
         status = await read()
     except IndexerError as error:
-        return RepositoryState(name=name, state="failed", sentence=one_line(str(error)))
-    return described(status, (watched or {}).get(name))
+        return RepositoryState(name=name, state="failed", sentence=to_one_line(str(error)))
+    return describe_state(status, (watched or {}).get(name))
 
 
-def described(status: IndexStatus, watched: Watched | None = None) -> RepositoryState:
+def describe_state(status: IndexStatus, watched: WatchState | None = None) -> RepositoryState:
     """Tell the state of what is indexed; a watcher that has something to say knows better."""
     if watched is not None and watched.sentence:
-        state, sentence = watched.state, one_line(watched.sentence)
+        state, sentence = watched.state, to_one_line(watched.sentence)
     elif status.commit is None:
         state, sentence = "not indexed", UNINDEXED
     elif status.commits_behind:

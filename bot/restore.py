@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot import packed
-from bot.backup import file_errors
-from bot.disk_use import PROMPTS, size
+from bot.backup import map_file_errors
+from bot.disk_use import PROMPTS, format_bytes
 from bot.errors import BackupError
-from bot.manifest import DATABASES, Manifest, Unfit
-from bot.occupancy import LOCK, take_alone
-from bot.packed import Packed
+from bot.manifest import DATABASES, BackupManifest, InvalidBackup
+from bot.occupancy import LOCK, hold_exclusive_lock
+from bot.packed import BackupArchive
 from bot.restored_databases import check_databases
 from indexer.folders import REPOSITORIES
 
@@ -21,20 +21,20 @@ DRAFT = ".restoring"  # on the disk of the data folder, so that moving is nothin
 _SPARE = 16 * 2**20  # bytes that are to be left free
 
 
-def restore(file: Path, home: Path, *, force: bool) -> Manifest:
+def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
     """Restore a backup into a data folder; one that holds something is overwritten with `force` alone.
 
     Indexes stay where the backup was made without. Whatever goes wrong, the data folder is as it was. Raises
     `BackupError` with a sentence.
     """
-    with _unfit(file), file_errors(file, disk=home), packed.opened(file) as backup, take_alone(home):
+    with _unfit(file), map_file_errors(file, disk=home), packed.open_archive(file) as backup, hold_exclusive_lock(home):
         draft = home / DRAFT
         _recover(home, draft)
-        if not force and (there := _held(home)):
+        if not force and (there := _list_contents(home)):
             raise BackupError(f"{home} holds {there[0]} already. To replace what is there, add --force.")
         _check_room(backup.manifest, home)
         try:
-            _unpacked(backup, home, draft)
+            _install_backup(backup, home, draft)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return backup.manifest
@@ -45,17 +45,17 @@ def _unfit(file: Path) -> Iterator[None]:
     """Make a sentence of what is wrong with a backup."""
     try:
         yield
-    except Unfit as error:
+    except InvalidBackup as error:
         raise BackupError(f"{file} {error}. Nothing was restored.") from error
 
 
-def _unpacked(backup: Packed, home: Path, draft: Path) -> None:
+def _install_backup(backup: BackupArchive, home: Path, draft: Path) -> None:
     new, old = draft / "new", draft / "old"
     new.mkdir(parents=True)
     old.mkdir()
     backup.unpack(new)
     check_databases(new)
-    leaving = [home / name for name in _replaced(backup.manifest) if (home / name).exists()]
+    leaving = [home / name for name in _list_replaced(backup.manifest) if (home / name).exists()]
     _move([(path, old / path.name) for path in leaving] + [(path, home / path.name) for path in new.iterdir()])
 
 
@@ -72,7 +72,7 @@ def _move(moves: Sequence[tuple[Path, Path]]) -> None:
         raise
 
 
-def _replaced(manifest: Manifest) -> Sequence[str]:
+def _list_replaced(manifest: BackupManifest) -> Sequence[str]:
     """What gives way to a backup: a log beside a database would be taken for the log of the one that comes."""
     databases = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
     return [*databases, PROMPTS, *([REPOSITORIES] if manifest.indexes else [])]
@@ -87,13 +87,13 @@ def _recover(home: Path, draft: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
 
 
-def _held(home: Path) -> Sequence[str]:
+def _list_contents(home: Path) -> Sequence[str]:
     return sorted(path.name for path in home.iterdir() if path.name not in {LOCK, DRAFT})
 
 
-def _check_room(manifest: Manifest, home: Path) -> None:
+def _check_room(manifest: BackupManifest, home: Path) -> None:
     free = shutil.disk_usage(home).free
     if manifest.size + _SPARE > free:
         raise BackupError(
-            f"The backup takes {size(manifest.size)}, and the disk of {home} has {size(free)} free. Make room first."
+            f"The backup takes {format_bytes(manifest.size)}, and the disk of {home} has {format_bytes(free)} free. Make room first."
         )

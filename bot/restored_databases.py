@@ -11,10 +11,10 @@ from pathlib import Path
 import agent.layout
 import indexer.schema
 from bot import inbox, threads, turn_records, usage
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.database import SCHEMA_VERSION, write_addition
 from bot.disk_use import CONVERSATIONS
-from bot.manifest import Unfit
+from bot.manifest import InvalidBackup
 from bot.routing import ledger
 from indexer.folders import REPOSITORIES
 
@@ -43,11 +43,11 @@ class _Layout:
 
 
 def check_databases(folder: Path) -> None:
-    """Check every database of an unpacked backup; `Unfit` says what is wrong with the first that cannot be used."""
+    """Check every database of an unpacked backup; `InvalidBackup` says what is wrong with the first that cannot be used."""
     added = [write_addition("inbox", column, inbox.COUNT) for column in inbox.LATER_COLUMNS]
     layouts = {
         CONVERSATIONS: _Layout.read(agent.layout.lay_out, {agent.layout.SCHEMA_VERSION}),
-        FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
+        INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
     }
     for name, expected in layouts.items():
         if (folder / name).exists():
@@ -74,23 +74,23 @@ def _check(path: Path, name: str, layout: _Layout) -> None:
             _check_layout(db, name, layout)
             _check_pages(db, path, name)
     except sqlite3.Error as error:
-        raise Unfit(f"holds {name}, which is damaged or no database of citebot ({error})") from error
+        raise InvalidBackup(f"holds {name}, which is damaged or no database of citebot ({error})") from error
 
 
 def _check_layout(db: sqlite3.Connection, name: str, layout: _Layout) -> None:
     """Refuse what would be run when the database is used, such as a trigger; before anything of it is."""
     for kind, what, _ in sorted(set(_read_objects(db)) - set(layout.objects)):
-        raise Unfit(f"holds {name} with the {kind} {what!r:.80}, which citebot never makes so")
+        raise InvalidBackup(f"holds {name} with the {kind} {what!r:.80}, which citebot never makes so")
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version not in layout.versions:
-        raise Unfit(f"holds {name} of another version of citebot (form {version})")
+        raise InvalidBackup(f"holds {name} of another version of citebot (form {version})")
 
 
 def _check_pages(db: sqlite3.Connection, path: Path, name: str) -> None:
     ((pages,), (size,)) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
     (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok" or pages * size != path.stat().st_size:
-        raise Unfit(f"holds {name}, which is damaged")
+        raise InvalidBackup(f"holds {name}, which is damaged")
 
 
 def _read_objects(db: sqlite3.Connection) -> Collection[tuple[str, str, str]]:

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agent.errors import AgentError
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.clock import Clock
 from bot.database import Database, open_database
 from bot.disk_use import CONVERSATIONS
 from bot.errors import BotError
 from bot.inbox import Inbox
-from bot.routing.ledger import Ledger
-from bot.threads import Threads
-from bot.turn_records import TurnRecords
-from bot.usage import Limits, Usage
+from bot.routing.ledger import ChoiceStore
+from bot.threads import ThreadStore
+from bot.turn_records import TurnRecordStore
+from bot.usage import QuestionCounter, QuestionLimits
 
 DAY = 86_400.0
 FIRST_SECONDS = 300.0  # a start has other things to do
@@ -28,7 +28,7 @@ FIRST_SECONDS = 300.0  # a start has other things to do
 log = logging.getLogger(__name__)
 
 
-class Indexes(Protocol):
+class IndexSweeper(Protocol):
     """The indexes that are in use."""
 
     async def sweep(self) -> Sequence[str]:
@@ -36,7 +36,7 @@ class Indexes(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Swept:
+class SweepReport:
     """How much was forgotten; `problems` are sentences on what could not be swept."""
 
     conversations: int = 0
@@ -53,9 +53,9 @@ class Retention:
     home: Path
     days: int
     clock: Clock
-    indexes: Indexes | None = None
+    indexes: IndexSweeper | None = None
 
-    async def sweep(self) -> Swept:
+    async def sweep(self) -> SweepReport:
         """Forget what is too old, and give the space back. Where one part cannot be swept, the others are."""
         before = self.clock.now() - self.days * DAY if self.days else 0.0
         problems = [*await self.indexes.sweep()] if self.indexes else []
@@ -68,18 +68,18 @@ class Retention:
             messages, threads, ratings = await self._chat(before)
         except BotError as error:
             problems.append(str(error))
-        return Swept(
+        return SweepReport(
             conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
         )
 
     async def _conversations(self, before: float) -> int:
         # Importing langgraph takes a second; only a sweep needs it here.
-        from agent.retention import forget_idle
+        from agent.retention import prune_idle_conversations
 
-        return await forget_idle(self.home / CONVERSATIONS, before=before)
+        return await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
 
     async def _chat(self, before: float) -> tuple[int, int, int]:
-        path = self.home / FILE
+        path = self.home / INBOX_FILE
         if not await asyncio.to_thread(path.is_file):
             return 0, 0, 0
         async with open_database(path) as database:
@@ -88,9 +88,9 @@ class Retention:
         return found
 
     async def _tables(self, database: Database, before: float) -> tuple[int, int, int]:
-        inbox, threads = Inbox(database, self.clock, ""), Threads(database, self.clock)
-        records, usage = TurnRecords(database, self.clock), Usage(database, self.clock, Limits())
-        ledger = Ledger(database, self.clock)
+        inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
+        records, usage = TurnRecordStore(database, self.clock), QuestionCounter(database, self.clock, QuestionLimits())
+        ledger = ChoiceStore(database, self.clock)
         for table in (inbox, threads, records, usage, ledger):
             await table.open()
         await ledger.forget_old(before)
@@ -98,7 +98,7 @@ class Retention:
 
 
 @asynccontextmanager
-async def swept_daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> AsyncIterator[None]:
+async def run_daily_sweep(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> AsyncIterator[None]:
     """Sweep some minutes from now, and every day from then on, for as long as the context is open."""
     async with asyncio.TaskGroup() as group:
         sweeping = group.create_task(_daily(sweep, clock))
@@ -108,7 +108,7 @@ async def swept_daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> As
             sweeping.cancel()
 
 
-async def _daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> None:
+async def _daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> None:
     pause = FIRST_SECONDS
     while True:
         await clock.sleep(pause)
@@ -117,13 +117,13 @@ async def _daily(sweep: Callable[[], Awaitable[Swept]], clock: Clock) -> None:
         except OSError as error:
             log.warning("the data folder was not swept: %s", error)
         else:
-            log.info("%s", sentence(swept))
+            log.info("%s", describe_sweep(swept))
             for problem in swept.problems:
                 log.warning("not swept: %s", problem)
         pause = DAY
 
 
-def sentence(swept: Swept) -> str:
+def describe_sweep(swept: SweepReport) -> str:
     """Say what was forgotten."""
     return (
         f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
@@ -131,7 +131,7 @@ def sentence(swept: Swept) -> str:
     )
 
 
-def record(swept: Swept) -> dict[str, Any]:
+def sweep_to_record(swept: SweepReport) -> dict[str, Any]:
     """Describe what was forgotten, for JSON."""
     return {
         "conversations": swept.conversations,

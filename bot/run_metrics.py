@@ -15,7 +15,7 @@ OTHER = "other"
 _MILLION = 1_000_000
 
 
-class Price(Protocol):
+class ModelPrice(Protocol):
     """What a model costs, in dollars for a million tokens."""
 
     @property
@@ -27,7 +27,7 @@ class Price(Protocol):
         """For those that it writes."""
 
 
-class Bounded:
+class BoundedLabels:
     """Values of a label: those that came first as they are, so that no name from outside makes them many."""
 
     def __init__(self, most: int = MOST_VALUES) -> None:
@@ -46,10 +46,10 @@ class Bounded:
 class RunMetrics:
     """Takes in the events of all runs."""
 
-    def __init__(self, registry: CollectorRegistry, prices: Mapping[str, Price]) -> None:
+    def __init__(self, registry: CollectorRegistry, prices: Mapping[str, ModelPrice]) -> None:
         self._prices = prices
         self._begun: dict[tuple[str, str], float] = {}
-        self._node, self._tool, self._model, self._task, self._route = (Bounded() for _ in range(5))
+        self._node, self._tool, self._model, self._task, self._route = (BoundedLabels() for _ in range(5))
         self._dropped = Counter("citebot_events_dropped", "Events that were not counted.", registry=registry)
         self._nodes = Histogram(
             "citebot_node_seconds", "Seconds in a node of the graph.", ["node"], buckets=SECONDS, registry=registry
@@ -98,48 +98,48 @@ class RunMetrics:
     def take(self, event: AgentEvent) -> None:
         """Take in one event."""
         taking: Mapping[EventKind, Callable[[AgentEvent], None]] = {
-            "step_start": self._started,
-            "step_end": self._stepped,
+            "step_start": self._record_node_start,
+            "step_end": self._measure_node,
             "classified": self._count_classification,
-            "tool_end": self._called,
-            "flagged": self._flagged,
-            "model_end": self._asked,
-            "answer": self._answered,
-            "run_end": self._ended,
+            "tool_end": self._count_tool_call,
+            "flagged": self._count_flags,
+            "model_end": self._record_model_call,
+            "answer": self._count_answer,
+            "run_end": self._forget_run,
         }
         if event.kind in taking:
             taking[event.kind](event)
 
-    def _started(self, event: AgentEvent) -> None:
+    def _record_node_start(self, event: AgentEvent) -> None:
         self._begun.setdefault((event.run_id, str(event.payload["node"])), event.ts)
 
-    def _stepped(self, event: AgentEvent) -> None:
+    def _measure_node(self, event: AgentEvent) -> None:
         node, changes = str(event.payload["node"]), event.payload["changes"]
         began = self._begun.pop((event.run_id, node), None)
         if began is not None:
             self._nodes.labels(self._node(node)).observe(max(0.0, event.ts - began))
         if node == "router" and "router_output" in changes:
-            self._routed(changes["router_output"])
+            self._count_route(changes["router_output"])
         elif node == "security_gateway":
             self._verdicts.labels(_verdict(changes)).inc()
 
     def _count_classification(self, event: AgentEvent) -> None:
         self._classified.labels(str(event.payload["result"])).inc()
 
-    def _routed(self, decision: Mapping[str, Any]) -> None:
+    def _count_route(self, decision: Mapping[str, Any]) -> None:
         fast = "yes" if decision.get("fast_path") else "no"
         self._routes.labels(self._route(decision.get("route")), fast).inc()
 
-    def _called(self, event: AgentEvent) -> None:
+    def _count_tool_call(self, event: AgentEvent) -> None:
         tool = self._tool(event.payload["tool"])
         self._tools.labels(tool).inc()
         if not event.payload["ok"]:
             self._tool_errors.labels(tool).inc()
 
-    def _flagged(self, event: AgentEvent) -> None:
+    def _count_flags(self, event: AgentEvent) -> None:
         self._flags.labels(str(event.payload["source"])).inc(int(event.payload["count"]))
 
-    def _asked(self, event: AgentEvent) -> None:
+    def _record_model_call(self, event: AgentEvent) -> None:
         told = event.payload
         name, task = str(told["model"]), self._task(told["task"])
         model, read, written = self._model(name), int(told["input_tokens"]), int(told["output_tokens"])
@@ -152,10 +152,10 @@ class RunMetrics:
         if (price := self._prices.get(name)) is not None:
             self._cost.labels(model).inc((read * price.input + written * price.output) / _MILLION)
 
-    def _answered(self, event: AgentEvent) -> None:
+    def _count_answer(self, event: AgentEvent) -> None:
         self._answers.labels(self._route(event.payload["answer"].route)).inc()
 
-    def _ended(self, event: AgentEvent) -> None:
+    def _forget_run(self, event: AgentEvent) -> None:
         """Forget the nodes that a run was broken off in."""
         for key in [key for key in self._begun if key[0] == event.run_id]:
             del self._begun[key]

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from agent.events import AgentEvent
 from agent.ports import Answer
-from bot.drafts import Draft, feedback_buttons
-from bot.markdown.safety import safe
-from bot.messages import Button, Content
-from bot.turn_records import Tally, TurnRecord
+from bot.drafts import StreamingAnswer, make_feedback_buttons
+from bot.markdown.safety import neutralize
+from bot.messages import Button, MessageContent
+from bot.turn_records import RunStats, TurnRecord
 
 UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
 WAITS = "This would need a person's approval. Ask about this repository alone."
 
 
 @dataclass
-class Section:
+class AnswerSection:
     """What is told about one repository; `failure` says why there will be no answer."""
 
     repository: str
-    draft: Draft
-    tally: Tally = field(default_factory=Tally)
+    draft: StreamingAnswer
+    tally: RunStats = field(default_factory=RunStats)
     failure: str = ""
 
     def take(self, event: AgentEvent) -> bool:
@@ -42,19 +42,19 @@ class Section:
         return bool(self.failure) or self.draft.answer is not None
 
 
-class Sections:
+class AnswerSections:
     """The sections of a reply, one below the other; one that is alone has no heading.
 
     A growing reply shows a section once those before it are over, so that text is only ever added.
     """
 
-    def __init__(self, sections: Sequence[Section], *, run_id: str, remark: str, hosts: Collection[str]) -> None:
+    def __init__(self, sections: Sequence[AnswerSection], *, run_id: str, remark: str, hosts: Collection[str]) -> None:
         self._sections = tuple(sections)
         self._run_id = run_id
-        self._remark = safe(remark, hosts)
+        self._remark = neutralize(remark, hosts)
         self._hosts = hosts
 
-    def __iter__(self) -> Iterator[Section]:
+    def __iter__(self) -> Iterator[AnswerSection]:
         """Go through the sections in their order."""
         return iter(self._sections)
 
@@ -73,40 +73,42 @@ class Sections:
         """Whether there is anything to say."""
         return any(section.is_over for section in self._sections)
 
-    def growing(self) -> Content:
+    def partial_content(self) -> MessageContent:
         """Show what there is by now."""
         shown: list[str] = []
         for section in self._sections:
             if not section.is_over:
-                newest = section.draft.growing()
+                newest = section.draft.partial_content()
                 return replace(
-                    newest, text=self._joined([*shown, self._under(section, newest.text)]), buttons=self._stop
+                    newest, text=self._join_texts([*shown, self._under(section, newest.text)]), buttons=self._stop
                 )
-            shown.append(self._settled(section))
-        return Content(text=self._joined(shown), status="Finishing …", buttons=self._stop)
+            shown.append(self._format_final(section))
+        return MessageContent(text=self._join_texts(shown), status="Finishing …", buttons=self._stop)
 
-    def settled(self, freshness: Sequence[str], *, sharing: bool = False) -> Content:
+    def final_content(self, freshness: Sequence[str], *, sharing: bool = False) -> MessageContent:
         """Show everything; what is missing says so."""
         below = "; ".join(filter(None, freshness))
         if len(self._sections) == 1:
-            content = self._sections[0].draft.settled(below, sharing=sharing)
-            return replace(content, text=self._joined([content.text]))
-        buttons = feedback_buttons(self._run_id, sharing=sharing) if self.answers else ()
-        return Content(text=self._joined(map(self._settled, self._sections)), footer=below, buttons=buttons)
+            content = self._sections[0].draft.final_content(below, sharing=sharing)
+            return replace(content, text=self._join_texts([content.text]))
+        buttons = make_feedback_buttons(self._run_id, sharing=sharing) if self.answers else ()
+        return MessageContent(
+            text=self._join_texts(map(self._format_final, self._sections)), footer=below, buttons=buttons
+        )
 
-    def _settled(self, section: Section) -> str:
+    def _format_final(self, section: AnswerSection) -> str:
         if section.failure:
-            return self._under(section, safe(section.failure, self._hosts))
+            return self._under(section, neutralize(section.failure, self._hosts))
         if section.answer is None:
             return self._under(section, UNANSWERED)
         is_waiting = section.answer.route == "paused" and len(self._sections) > 1
-        return self._under(section, WAITS if is_waiting else section.draft.settled().text)
+        return self._under(section, WAITS if is_waiting else section.draft.final_content().text)
 
-    def _under(self, section: Section, text: str) -> str:
-        heading = f"**{safe(section.repository, ())}**" if len(self._sections) > 1 else ""
+    def _under(self, section: AnswerSection, text: str) -> str:
+        heading = f"**{neutralize(section.repository, ())}**" if len(self._sections) > 1 else ""
         return "\n\n".join(filter(None, (heading, text)))
 
-    def _joined(self, texts: Iterable[str]) -> str:
+    def _join_texts(self, texts: Iterable[str]) -> str:
         return "\n\n".join(filter(None, (self._remark, *texts)))
 
     @property

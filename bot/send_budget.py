@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from bot.clock import Clock
-from bot.messages import Place, Rate, SendMethod
+from bot.messages import Place, RateLimit, SendMethod
 
 # An answer is changed a little less often than it could be, so that there is room left for those that are finished.
 PACE = 1.1
@@ -27,7 +27,7 @@ class SendBudget:
 
     def __init__(
         self,
-        rates: Mapping[SendMethod, Rate],
+        rates: Mapping[SendMethod, RateLimit],
         clock: Clock,
         on_hold: Callable[[SendMethod], None] = lambda _: None,
     ) -> None:
@@ -95,7 +95,7 @@ class _Ticket:
 class _Bucket:
     """The tokens of one method in one place, and the line of those who wait for one."""
 
-    def __init__(self, rate: Rate | None, clock: Clock) -> None:
+    def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
         self._rate = rate
         self._clock = clock
         self._spent: deque[float] = deque()

@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from bot.app import Team, masking
-from bot.beside import beside
-from bot.chat import FILE, ChatPolicy, open_chat
+from bot.app import TeamApp, make_redactor
+from bot.beside import run_in_background
+from bot.chat import INBOX_FILE, ChatPolicy, open_conversations
 from bot.clock import Clock, SystemClock
-from bot.operations import Operations, open_operations
-from bot.presence import Presence, Say
-from bot.retention import Retention, swept_daily
+from bot.operations import ServiceMonitoring, open_monitoring
+from bot.presence import Announce, PlatformSupervisor
+from bot.retention import Retention, run_daily_sweep
 from bot.settings import Settings
-from bot.usage import Limits
+from bot.usage import QuestionLimits
 from bot.watchdog import watch_loop
 from bot.watched import WatchedRepositories
-from bot.webhooks.endpoint import push_webhook
-from bot.workplaces import Ear, Opening, openings
+from bot.webhooks.endpoint import make_push_handler
+from bot.workplaces import PlatformContext, PlatformFactory, list_platforms
 from indexer.models import Progress
 
 GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
@@ -30,7 +30,7 @@ PUSHES = "/webhooks/push"
 log = logging.getLogger(__name__)
 
 
-class Logged:
+class LoggingDisplay:
     """A display for a process that nobody watches: what is worth knowing is logged."""
 
     @contextmanager
@@ -43,23 +43,23 @@ class Logged:
         log.warning("%s", text)
 
 
-async def serve(settings: Settings, repository: Path, say: Say) -> None:
+async def serve_team(settings: Settings, repository: Path, say: Announce) -> None:
     """Serve until cancelled; the answers under way are then finished, or handed over to the next process."""
-    opening, clock = openings(settings), SystemClock()
+    opening, clock = list_platforms(settings), SystemClock()
     async with (
-        Team.open(settings, repository, Logged()) as team,
-        open_operations(settings, team, clock, platforms=list(opening), doors=_doors(settings, opening)) as operations,
-        _told_of_pushes(settings, team, operations, clock),
+        TeamApp.open(settings, repository, LoggingDisplay()) as team,
+        open_monitoring(settings, team, clock, platforms=list(opening), doors=_doors(settings, opening)) as operations,
+        _watch_repositories(settings, team, operations, clock),
         _answering(settings, team, operations, clock) as ear,
-        swept_daily(retention(settings, team).sweep, clock),
+        run_daily_sweep(make_retention(settings, team).sweep, clock),
     ):
         listening = f" Listening at {operations.address}." if operations.address else ""
         metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
-        greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.names())}. Ctrl-C ends it."
-        presence = Presence(opening, ear, operations.health, clock, say=say, greeting=greeting)
+        greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.list_names())}. Ctrl-C ends it."
+        presence = PlatformSupervisor(opening, ear, operations.health, clock, say=say, greeting=greeting)
         _spare_the_collector()
         with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
-            async with beside(presence.run()):
+            async with run_in_background(presence.run()):
                 await _until_ended(operations)
 
 
@@ -69,50 +69,54 @@ def _spare_the_collector() -> None:
     gc.freeze()
 
 
-async def _until_ended(operations: Operations) -> None:
+async def _until_ended(operations: ServiceMonitoring) -> None:
     """Wait until this is cancelled; then take in nothing more while the answers under way are finished."""
     try:
         await asyncio.Event().wait()
     finally:
-        operations.health.ends()
+        operations.health.set_ended()
         operations.doors.close()
 
 
-def retention(settings: Settings, team: Team) -> Retention:
+def make_retention(settings: Settings, team: TeamApp) -> Retention:
     """What is swept of the data folder, day by day."""
     return Retention(home=settings.home, days=settings.retention_days, clock=SystemClock(), indexes=team.stock.library)
 
 
-def _doors(settings: Settings, opening: Mapping[str, Opening]) -> list[str]:
+def _doors(settings: Settings, opening: Mapping[str, PlatformFactory]) -> list[str]:
     """The paths that others post to."""
     pushes = [PUSHES] if settings.webhook_secret is not None else []
     return [*(path for each in opening.values() for path in each.doors), *pushes]
 
 
 @asynccontextmanager
-async def _told_of_pushes(settings: Settings, team: Team, operations: Operations, clock: Clock) -> AsyncIterator[None]:
+async def _watch_repositories(
+    settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
+) -> AsyncIterator[None]:
     """Watch the repositories; hosts may tell of pushes where they can be told from strangers."""
     stock = team.stock
     if settings.webhook_secret is not None:
-        handler = push_webhook(stock.remotes, [settings.webhook_secret], stock.watcher.notify, clock)
+        handler = make_push_handler(stock.remotes, [settings.webhook_secret], stock.watcher.notify, clock)
         operations.doors.add_post(PUSHES, handler)
-    async with beside(stock.watcher.run()):
+    async with run_in_background(stock.watcher.run()):
         yield
 
 
 @asynccontextmanager
-async def _answering(settings: Settings, team: Team, operations: Operations, clock: Clock) -> AsyncIterator[Ear]:
+async def _answering(
+    settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
+) -> AsyncIterator[PlatformContext]:
     """Open the conversations, and let those who look after the process see them."""
     repositories = WatchedRepositories(team.stock.library, team.stock.watcher)
-    path, policy, metrics = settings.home / FILE, chat_policy(settings, team), operations.metrics
+    path, policy, metrics = settings.home / INBOX_FILE, make_chat_policy(settings, team), operations.metrics
     async with (
-        open_chat(team.agent, repositories, path=path, policy=policy, clock=clock, observer=metrics) as core,
+        open_conversations(team.agent, repositories, path=path, policy=policy, clock=clock, observer=metrics) as core,
         core.open(),
     ):
-        operations.health.stores(core.check_store)
+        operations.health.set_store(core.check_store)
         operations.probes.load = lambda: core.load
         try:
-            yield Ear(
+            yield PlatformContext(
                 conversations=core,
                 repositories=repositories,
                 access=settings.access,
@@ -120,17 +124,17 @@ async def _answering(settings: Settings, team: Team, operations: Operations, clo
                 count_loss=metrics.count_loss,
             )
         finally:
-            operations.health.stores(None)
+            operations.health.set_store(None)
 
 
-def chat_policy(settings: Settings, team: Team) -> ChatPolicy:
+def make_chat_policy(settings: Settings, team: TeamApp) -> ChatPolicy:
     """What the operator decided."""
     return ChatPolicy(
         hosts=team.stock.hosts,
         access=settings.access,
         signs=team.stock.signs,
-        limits=Limits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
+        limits=QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
-        mask=masking(settings),
+        mask=make_redactor(settings),
     )

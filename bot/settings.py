@@ -31,7 +31,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from bot.access import AccessPolicy, Rule
+from bot.access import AccessPolicy, AccessRule
 from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
 from bot.errors import SettingsError
 
@@ -123,7 +123,7 @@ class RepositoryTable(BaseModel):
         return self
 
 
-class Price(BaseModel):
+class PriceTable(BaseModel):
     """What a model costs: dollars for a million tokens that it reads, and for a million that it writes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,7 +145,7 @@ class GuardTable(BaseModel):
 
 # What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
-    "access": AccessPolicy, "rules": Rule, "repositories": RepositoryTable, "prices": Price, "guard": GuardTable,
+    "access": AccessPolicy, "rules": AccessRule, "repositories": RepositoryTable, "prices": PriceTable, "guard": GuardTable,
 }  # fmt: skip
 _SEVERAL = frozenset({"access.rules", "repositories"})  # lists of tables
 _LIST = 'This is a list of texts, such as ["one", "another"]'
@@ -197,7 +197,7 @@ class Settings(BaseSettings):
     remark: str = ""
     poll_seconds: float = Field(default=60.0, ge=5, le=86_400)
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
-    prices: dict[Annotated[str, AfterValidator(_model)], Price] = Field(default_factory=dict)
+    prices: dict[Annotated[str, AfterValidator(_model)], PriceTable] = Field(default_factory=dict)
     stall_seconds: float = Field(default=0.05, ge=0.005, le=60)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
@@ -235,20 +235,20 @@ class Settings(BaseSettings):
         config = choose_config(variables.get(CONFIG_VARIABLE), directory, platformdirs.user_config_path("citebot"))
         from_file = _read_toml(config.path) if config.path else {}
         from_variables = _read_variables(cls, variables)
-        problems = _misspelt_variables(variables)
-        problems += [f"{FILE_NAME}: {_unknown_key(key)}" for key in from_file if key not in file_keys()]
+        problems = _find_misspelt_variables(variables)
+        problems += [f"{FILE_NAME}: {_describe_unknown_key(key)}" for key in from_file if key not in list_file_keys()]
         if refused := config.find_refused(from_file):
             problems.append(config.explain_refusal(refused))
-        known = {key: value for key, value in from_file.items() if key in file_keys()}
+        known = {key: value for key, value in from_file.items() if key in list_file_keys()}
         tokens = _tokens(known.get("repositories"), variables)
         try:
             settings = cls(**(known | from_variables), tokens=tokens, remark=config.remark)
         except ValidationError as error:
             problems += [_problem(detail, from_variables) for detail in error.errors()]
-            raise SettingsError(_listed(problems)) from None  # the cause would print the values
+            raise SettingsError(_format_problems(problems)) from None  # the cause would print the values
         problems += settings.missing_tokens()
         if problems:
-            raise SettingsError(_listed(problems))
+            raise SettingsError(_format_problems(problems))
         return settings
 
     def missing_tokens(self) -> list[str]:
@@ -265,14 +265,14 @@ class Settings(BaseSettings):
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
 
-def variable_names() -> tuple[str, ...]:
+def list_variable_names() -> tuple[str, ...]:
     """Every variable that citebot reads."""
     fields = {name: field for name, field in Settings.model_fields.items() if name not in (*TABLES, *_RESOLVED)}
     names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in fields.items()]
     return (*names, CONFIG_VARIABLE, DOTENV_VARIABLE)
 
 
-def file_keys() -> tuple[str, ...]:
+def list_file_keys() -> tuple[str, ...]:
     """Every key that may stand in citebot.toml."""
     fields = Settings.model_fields.items()
     return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
@@ -298,7 +298,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> dict[str, Any]:
     source = EnvSettingsSource(settings)
-    known = variable_names()
+    known = list_variable_names()
     source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip() and name in known}
     return source()
 
@@ -311,8 +311,8 @@ def _tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr
     return {name: SecretStr(variables[name]) for name in named if isinstance(name, str) and variables.get(name)}
 
 
-def _misspelt_variables(variables: Mapping[str, str]) -> list[str]:
-    known = variable_names()
+def _find_misspelt_variables(variables: Mapping[str, str]) -> list[str]:
+    known = list_variable_names()
     unknown = [name for name in variables if name.startswith(PREFIX) and name not in known]
     near = {name: difflib.get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
     return [f"{name} is not a setting. Did you mean {match[0]}?" for name, match in near.items() if match]
@@ -320,7 +320,7 @@ def _misspelt_variables(variables: Mapping[str, str]) -> list[str]:
 
 def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     key = str(detail["loc"][0])
-    in_file = key in file_keys() and key not in from_variables
+    in_file = key in list_file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
     where = f"{FILE_NAME}: {_place(detail['loc'])}" if in_file else variable
     return f"{where}: {_say_what_is_wanted(detail)}."
@@ -353,14 +353,14 @@ def _place(loc: Sequence[int | str]) -> str:
     return " ".join(str(part + 1) if isinstance(part, int) else part for part in loc)
 
 
-def _unknown_key(key: str) -> str:
-    if key.upper() in variable_names():
+def _describe_unknown_key(key: str) -> str:
+    if key.upper() in list_variable_names():
         return f"{key} may only be set as the variable {key.upper()}."
-    match = difflib.get_close_matches(key, file_keys(), n=1)
+    match = difflib.get_close_matches(key, list_file_keys(), n=1)
     return f"{key} is not a setting. " + (
-        f"Did you mean {match[0]}?" if match else f"The settings are {', '.join(file_keys())}."
+        f"Did you mean {match[0]}?" if match else f"The settings are {', '.join(list_file_keys())}."
     )
 
 
-def _listed(problems: list[str]) -> str:
+def _format_problems(problems: list[str]) -> str:
     return problems[0] if len(problems) == 1 else "\n  ".join([f"{len(problems)} settings are wrong:", *problems])

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class Ended(Exception):
+class TerminationSignal(Exception):
     """The process was asked to end, by the signal of that number."""
 
     def __init__(self, number: int) -> None:
@@ -22,8 +22,8 @@ class Ended(Exception):
         self.number = number
 
 
-async def until_ended(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work; a signal to end cancels it, so that it closes what it opened, and is raised as `Ended`."""
+async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work; a signal to end cancels it, so that it closes what it opened, and is raised as `TerminationSignal`."""
     task = asyncio.ensure_future(work)
     received: list[int] = []
 
@@ -39,17 +39,17 @@ async def until_ended(work: Coroutine[Any, Any, T]) -> T:
         return await task
     except asyncio.CancelledError:
         if received:
-            raise Ended(received[0]) from None
+            raise TerminationSignal(received[0]) from None
         raise
     finally:
         for each in _ENDINGS:
             loop.remove_signal_handler(each)
 
 
-async def until_interrupted(work: Coroutine[None, None, None]) -> bool:
+async def run_until_interrupt(work: Coroutine[None, None, None]) -> bool:
     """Run the work; Ctrl-C cancels it and nothing else. Tell whether it came to its end."""
     task = asyncio.ensure_future(work)
-    with on_interrupt(task.cancel):
+    with call_on_interrupt(task.cancel):
         try:
             await asyncio.wait({task})
         finally:
@@ -62,7 +62,7 @@ async def until_interrupted(work: Coroutine[None, None, None]) -> bool:
 
 
 @contextmanager
-def on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
+def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` on Ctrl-C for as long as the context is open."""
     loop = asyncio.get_running_loop()
     before = signal.getsignal(signal.SIGINT)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-Moved = Callable[[int], None]
+QueueMoved = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -16,10 +16,10 @@ class _Waiting:
     """Somebody in line, and whom to tell that the line has moved."""
 
     turn: asyncio.Future[None]
-    moved: Moved
+    moved: QueueMoved
 
 
-class Slots:
+class AnswerQueue:
     """Places for so many answers at a time, given in the order of asking."""
 
     def __init__(self, most: int) -> None:
@@ -33,12 +33,12 @@ class Slots:
         return 0 if self._free > 0 else self._most + len(self._line)
 
     @property
-    def taken_by(self) -> int:
+    def places_in_use(self) -> int:
         """How many places are taken."""
         return self._most - self._free
 
     @asynccontextmanager
-    async def taken(self, moved: Moved = lambda _: None) -> AsyncIterator[None]:
+    async def hold_place(self, moved: QueueMoved = lambda _: None) -> AsyncIterator[None]:
         """Hold a place, waiting for it in line; `moved` is told how many answers come before, each time it changes."""
         await self._take(moved)
         try:
@@ -46,7 +46,7 @@ class Slots:
         finally:
             self._give()
 
-    async def _take(self, moved: Moved) -> None:
+    async def _take(self, moved: QueueMoved) -> None:
         if self._free > 0:
             self._free -= 1
             return

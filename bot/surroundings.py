@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.guard.background import HEADING, quote_line, with_background
-from bot.markdown.showing import one_line
+from bot.markdown.showing import to_one_line
 from bot.messages import LONGEST_QUOTED, ThreadMessage
 
 MOST_MESSAGES = 40
@@ -13,7 +13,7 @@ LONGEST = 1_600  # characters of a thread; the question comes first
 LONGEST_MESSAGE = 400
 
 
-def with_thread(question: str, thread: Sequence[ThreadMessage], *, room: int) -> str:
+def add_thread_context(question: str, thread: Sequence[ThreadMessage], *, room: int) -> str:
     """Append the newest messages of a thread to the question, as many as there is room for in characters.
 
     What gives orders is flagged and stays: nobody can have citebot refuse others by writing it, nor hide that they did.
@@ -21,7 +21,7 @@ def with_thread(question: str, thread: Sequence[ThreadMessage], *, room: int) ->
     left = min(LONGEST, room - len(question) - len(HEADING) - 4)
     lines: list[str] = []
     for message in reversed(thread):
-        line = _quoted(message)
+        line = _quote_message(message)
         if not line:
             continue
         left -= len(line) + 1
@@ -31,10 +31,10 @@ def with_thread(question: str, thread: Sequence[ThreadMessage], *, room: int) ->
     return with_background(question, lines[::-1])
 
 
-def _quoted(message: ThreadMessage) -> str:
+def _quote_message(message: ThreadMessage) -> str:
     """Quote what can be shown of a message; empty where it says nothing."""
-    text = one_line(message.text[:LONGEST_QUOTED])
+    text = to_one_line(message.text[:LONGEST_QUOTED])
     if not text:
         return ""
     shown = text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
-    return quote_line("citebot" if message.own else one_line(message.author)[:40], shown)
+    return quote_line("citebot" if message.own else to_one_line(message.author)[:40], shown)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.inbox import Entry
+from bot.inbox import InboxEntry
 
 MAX_DEATHS = 2  # a message that was under way in so many processes that died is not tried again
 
 
-def is_suspect(entry: Entry) -> bool:
+def is_suspect(entry: InboxEntry) -> bool:
     """Whether a message may have ended a process, which its next try will show."""
     return 0 < entry.deaths < MAX_DEATHS
 
@@ -23,11 +23,11 @@ class Suspects:
     def __init__(self) -> None:
         self._left: set[int] = set()
 
-    def note(self, entries: Iterable[Entry]) -> None:
+    def note(self, entries: Iterable[InboxEntry]) -> None:
         """Take note of the messages that wait to be begun."""
         self._left |= {entry.id for entry in entries if is_suspect(entry)}
 
-    def may_begin(self, entry: Entry, *, busy: bool) -> bool:
+    def may_begin(self, entry: InboxEntry, *, busy: bool) -> bool:
         """Whether a question may begin now; `busy` says whether something else is under way."""
         if is_suspect(entry):
             return not busy

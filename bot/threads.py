@@ -18,7 +18,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS threads (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Thread:
+class ThreadState:
     """One thread. `people` wrote the last messages in it, oldest first; `last_at` is when citebot was last asked."""
 
     key: str
@@ -30,7 +30,7 @@ class Thread:
     last_at: float = 0.0
 
 
-class Threads:
+class ThreadStore:
     """The table `threads`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class Threads:
         """Make the table where it is missing."""
         await self._database.write(TABLE)
 
-    async def concerns(self, message: IncomingMessage) -> bool:
+    async def should_answer(self, message: IncomingMessage) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
 
         A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately.
@@ -59,7 +59,7 @@ class Threads:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to."""
         key = _key(message)
         known = await self._row(key)
-        thread = known or Thread(key=key, conversation=key)
+        thread = known or ThreadState(key=key, conversation=key)
         if message.kind == "direct" and not message.in_thread:
             thread = replace(thread, conversation=await self._session(message))
         named = message.kind != "follow_up"
@@ -67,14 +67,14 @@ class Threads:
         await self._save(replace(thread, takes_part=True, people=people, last_at=self._clock.now()))
         return thread.conversation
 
-    async def find(self, place: Place) -> Thread | None:
+    async def find(self, place: Place) -> ThreadState | None:
         """Return a thread that is known."""
         return await self._row(place.key())
 
-    async def settings(self, message: IncomingMessage) -> Thread:
+    async def settings(self, message: IncomingMessage) -> ThreadState:
         """Return the thread of a message."""
         key = _key(message)
-        return await self._row(key) or Thread(key=key, conversation=key)
+        return await self._row(key) or ThreadState(key=key, conversation=key)
 
     async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
         """Be silent in a thread until mentioned as a command again, or speak again."""
@@ -105,11 +105,11 @@ class Threads:
         last = await self._row(key)
         fresh = last is None or now - last.last_at > GOES_ON_SECONDS
         begun = f"{replace(message.place, thread=message.id).key()}"
-        session = Thread(key=key, conversation=begun) if last is None or fresh else last
+        session = ThreadState(key=key, conversation=begun) if last is None or fresh else last
         await self._save(replace(session, last_at=now))
         return session.conversation
 
-    async def _row(self, key: str) -> Thread | None:
+    async def _row(self, key: str) -> ThreadState | None:
         row = await self._database.row(
             "SELECT key, conversation, takes_part, muted, repository, people, last_at FROM threads WHERE key = ?",
             (key,),
@@ -117,7 +117,7 @@ class Threads:
         if row is None:
             return None
         name, conversation, takes_part, muted, repository, people, last_at = row
-        return Thread(
+        return ThreadState(
             key=name,
             conversation=conversation,
             takes_part=bool(takes_part),
@@ -127,7 +127,7 @@ class Threads:
             last_at=last_at,
         )
 
-    async def _save(self, thread: Thread) -> None:
+    async def _save(self, thread: ThreadState) -> None:
         await self._database.write(
             "INSERT INTO threads (key, conversation, takes_part, muted, repository, people, last_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET conversation = excluded.conversation, "

@@ -51,7 +51,7 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Feedback:
+class FeedbackEntry:
     """What a person thought of an answer; `record` is None where the turn has been forgotten."""
 
     run_id: str
@@ -61,7 +61,7 @@ class Feedback:
     record: TurnRecord | None
 
 
-class Tally:
+class RunStats:
     """Counts what the events of a run tell of files and tokens."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Tally:
         )
 
 
-def together(records: Sequence[TurnRecord]) -> TurnRecord:
+def merge_records(records: Sequence[TurnRecord]) -> TurnRecord:
     """Make one record of those of the runs that answered one turn, of which there is one at least."""
     if len(records) == 1:
         return records[0]
@@ -122,7 +122,7 @@ def together(records: Sequence[TurnRecord]) -> TurnRecord:
     )
 
 
-class TurnRecords:
+class TurnRecordStore:
     """The tables `turns` and `feedback`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -171,7 +171,7 @@ class TurnRecords:
             (run_id, person, opinion, self._clock.now()),
         )
 
-    async def feedback(self, *, since: float = 0.0) -> Sequence[Feedback]:
+    async def feedback(self, *, since: float = 0.0) -> Sequence[FeedbackEntry]:
         """Return the opinions given since a time, oldest first."""
         rows = await self._database.rows(
             "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
@@ -179,7 +179,9 @@ class TurnRecords:
             (since,),
         )
         return [
-            Feedback(run_id=run_id, person=person, opinion=opinion, at=at, record=_record(record) if record else None)
+            FeedbackEntry(
+                run_id=run_id, person=person, opinion=opinion, at=at, record=_record(record) if record else None
+            )
             for run_id, person, opinion, at, record in rows
         ]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.clock import Clock
-from bot.drafts import Draft
-from bot.inbox import Entry
-from bot.messages import Content
-from bot.observing import Outcome, Stages
+from bot.drafts import StreamingAnswer
+from bot.inbox import InboxEntry
+from bot.messages import MessageContent
+from bot.observing import ReplyTimer, TurnOutcome
 from bot.replies import Reply
 
 # Why a turn was broken off: by a person; because it took too long; because the message was edited, deleted or taken by
@@ -20,7 +20,7 @@ Break = Literal["", "stopped", "late", "superseded", "handed over"]
 
 
 @dataclass
-class Turn:
+class ActiveTurn:
     """A claimed message, its reply and its draft. `reason` says why it was broken off; `ended` is set at its end.
 
     `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none; `outcome`
@@ -28,15 +28,15 @@ class Turn:
     that answer it.
     """
 
-    entry: Entry
+    entry: InboxEntry
     reply: Reply
-    draft: Draft
-    stages: Stages
+    draft: StreamingAnswer
+    stages: ReplyTimer
     reason: Break = ""
     asks: bool = False
     gives_up: bool = False
-    outcome: Outcome = "unsaid"
-    final: Content | None = None
+    outcome: TurnOutcome = "unsaid"
+    final: MessageContent | None = None
     task: asyncio.Task[None] | None = None
     runs: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ class Turn:
         return self.entry.claims > 1
 
     @property
-    def seen_outcome(self) -> Outcome:
+    def final_outcome(self) -> TurnOutcome:
         """How the turn went, for whoever counts: one that was taken away has no outcome of its own."""
         if self.reason == "superseded":
             return "superseded"
         return "handed_over" if self.reason == "handed over" else self.outcome
 
 
-async def still_under_way(turns: Sequence[Turn], clock: Clock, seconds: float) -> Sequence[Turn]:
+async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
     """Wait until turns have ended, for so long at most; return those that have not."""
 
     async def end() -> None:

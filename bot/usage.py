@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.database import Database
-from bot.errors import Flooded, Refused
+from bot.errors import NotAllowed, SilentlyThrottled
 from bot.messages import IncomingMessage
 
 TABLE = """CREATE TABLE IF NOT EXISTS usage (
@@ -17,17 +17,17 @@ _COMMANDS = 3  # commands for every question that may be asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class QuestionLimits:
     """The questions that one person may ask in a minute and in a day (UTC)."""
 
     per_minute: int = 10
     per_day: int = 300
 
 
-class Usage:
+class QuestionCounter:
     """The table `usage`."""
 
-    def __init__(self, database: Database, clock: Clock, limits: Limits) -> None:
+    def __init__(self, database: Database, clock: Clock, limits: QuestionLimits) -> None:
         self._database = database
         self._clock = clock
         self._limits = limits
@@ -42,23 +42,23 @@ class Usage:
         await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
 
     async def count(self, message: IncomingMessage) -> None:
-        """Count a question; raises `Refused` where it is one too many, and `Flooded` after as many refusals again."""
+        """Count a question; raises `NotAllowed` where it is one too many, and `SilentlyThrottled` after as many refusals again."""
         limits = ((_MINUTE, self._limits.per_minute, "minute"), (_DAY, self._limits.per_day, "day"))
         for seconds, most, name in limits:
-            left = await self._counted(message, seconds)
+            left = await self._increment_count(message, seconds)
             if left > most:
                 wait = seconds - self._clock.now() % seconds
                 flooded = left > 2 * most and message.kind != "command"  # what a command is told keeps nobody waiting
-                kind = Flooded if flooded else Refused
+                kind = SilentlyThrottled if flooded else NotAllowed
                 raise kind(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
 
     async def count_command(self, message: IncomingMessage) -> None:
-        """Count a command; raises `Flooded` where there are several times as many as questions may be asked."""
+        """Count a command; raises `SilentlyThrottled` where there are several times as many as questions may be asked."""
         most = _COMMANDS * self._limits.per_minute
-        if await self._counted(message, _MINUTE, "commands:") > most and message.kind != "command":
-            raise Flooded(f"You have given me more than {most} commands this minute.")
+        if await self._increment_count(message, _MINUTE, "commands:") > most and message.kind != "command":
+            raise SilentlyThrottled(f"You have given me more than {most} commands this minute.")
 
-    async def _counted(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
+    async def _increment_count(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
         number = int(self._clock.now() // seconds)
         place = message.place
         row = await self._database.row(

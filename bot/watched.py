@@ -11,7 +11,7 @@ from bot.ports import Repositories
 from indexer.models import Drift, IndexStatus, Progress, RefreshReport
 
 
-class Watch(Protocol):
+class StatusSource(Protocol):
     """Who watches them."""
 
     def sentence(self, repository: str) -> str:
@@ -21,13 +21,13 @@ class Watch(Protocol):
 class WatchedRepositories:
     """Repositories whose status says what their watch has to say."""
 
-    def __init__(self, repositories: Repositories, watch: Watch) -> None:
+    def __init__(self, repositories: Repositories, watch: StatusSource) -> None:
         self._repositories = repositories
         self._watch = watch
 
-    def names(self) -> Sequence[str]:
+    def list_names(self) -> Sequence[str]:
         """Name them all."""
-        return self._repositories.names()
+        return self._repositories.list_names()
 
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed, and what keeps it from being the newest."""
@@ -45,6 +45,6 @@ class WatchedRepositories:
         """Index the newest commit of a repository."""
         return await self._repositories.refresh(name, full=full, progress=progress)
 
-    async def peek(self, name: str) -> CodeSearch:
+    async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now."""
-        return await self._repositories.peek(name)
+        return await self._repositories.pin_existing(name)

@@ -13,7 +13,7 @@ from bot.send_budget import SendBudget
 
 
 @dataclass
-class Ways:
+class ReplyTransport:
     """What the replies of one platform share: the budget, and the workspaces that turned out to have no streams."""
 
     platform: ChatPlatform

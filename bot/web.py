@@ -25,7 +25,7 @@ _BUFFER = 16_384  # bytes of a body that are taken in before somebody reads it
 log = logging.getLogger(__name__)
 
 
-def application() -> web.Application:
+def make_application() -> web.Application:
     """Return an application without paths. Each connection carries one request.
 
     So none is held without asking for something, and no proxy sends a request into one that is just being closed.
@@ -54,7 +54,7 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
             super().exception(msg, *args, exc_info=exc_info, **more)
 
 
-class Doors:
+class LatePostRoutes:
     """Paths that are opened and closed while the server runs: an application takes no new ones once it is served."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Doors:
 
 
 @asynccontextmanager
-async def served(
+async def run_http_server(
     application: web.Application,
     *,
     host: str,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.access import AccessPolicy
-from bot.adapters.discord.workspace import Discord, DiscordOptions
+from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
 from bot.adapters.slack.endpoint import PATH, Server
-from bot.adapters.slack.workspace import Slack, SlackOptions
-from bot.app import masking
+from bot.adapters.slack.workspace import SlackAdapter, SlackOptions
+from bot.app import make_redactor
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.errors import SettingsError
@@ -26,7 +26,7 @@ NO_PLATFORM = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ear:
+class PlatformContext:
     """Who is told of what people do, and where requests of platforms come in."""
 
     conversations: Conversations
@@ -37,7 +37,7 @@ class Ear:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workplace:
+class PlatformConnection:
     """A platform that citebot is on. Once the context of `hear` is open, and for as long as it is, people are heard.
 
     `unready` says why they cannot be heard at the moment; nothing where all is well. `remark` says what is worth
@@ -48,31 +48,31 @@ class Workplace:
     where: str
     unready: Callable[[], Awaitable[str]]
     remark: Callable[[], str] = str
-    hear: Callable[[Ear], AbstractAsyncContextManager[None]]
+    hear: Callable[[PlatformContext], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
+class PlatformFactory:
     """How a platform is opened, and the paths at which it posts what people do."""
 
-    open: Callable[[Clock], AbstractAsyncContextManager[Workplace]]
+    open: Callable[[Clock], AbstractAsyncContextManager[PlatformConnection]]
     doors: Sequence[str] = ()
 
 
-def openings(settings: Settings) -> Mapping[str, Opening]:
+def list_platforms(settings: Settings) -> Mapping[str, PlatformFactory]:
     """How the platforms are opened whose tokens are set, by name; raises `SettingsError` where something is missing."""
-    found: dict[str, Opening] = {}
+    found: dict[str, PlatformFactory] = {}
     if settings.slack_bot_token is not None:
-        options = slack_options(settings)
-        found["slack"] = Opening(open=partial(_slack, options), doors=[PATH] if options.mode == "http" else [])
+        options = read_slack_options(settings)
+        found["slack"] = PlatformFactory(open=partial(_slack, options), doors=[PATH] if options.mode == "http" else [])
     if settings.discord_token is not None:
-        found["discord"] = Opening(open=partial(_discord, discord_options(settings)))
+        found["discord"] = PlatformFactory(open=partial(_discord, read_discord_options(settings)))
     if not found:
         raise SettingsError(NO_PLATFORM)
     return found
 
 
-def slack_options(settings: Settings) -> SlackOptions:
+def read_slack_options(settings: Settings) -> SlackOptions:
     """Say how Slack is reached."""
     return SlackOptions(
         bot_token=settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else "",
@@ -85,9 +85,9 @@ def slack_options(settings: Settings) -> SlackOptions:
 
 
 @asynccontextmanager
-async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace]:
-    async with Slack.open(options, clock) as slack:
-        yield Workplace(
+async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+    async with SlackAdapter.open(options, clock) as slack:
+        yield PlatformConnection(
             platform=slack.platform,
             where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
             unready=slack.unready,
@@ -98,7 +98,7 @@ async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Workplace
         )
 
 
-def discord_options(settings: Settings) -> DiscordOptions:
+def read_discord_options(settings: Settings) -> DiscordOptions:
     """Say how Discord is reached."""
     return DiscordOptions(
         token=settings.discord_token.get_secret_value() if settings.discord_token else "",
@@ -106,14 +106,14 @@ def discord_options(settings: Settings) -> DiscordOptions:
         gateway_url=settings.discord_gateway_url or "",
         message_content=settings.discord_message_content == "on",
         servers=settings.discord_servers,
-        mask=masking(settings),
+        mask=make_redactor(settings),
     )
 
 
 @asynccontextmanager
-async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[Workplace]:
-    async with Discord.open(options, clock) as discord:
-        yield Workplace(
+async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+    async with DiscordAdapter.open(options, clock) as discord:
+        yield PlatformConnection(
             platform=discord.platform,
             where=f"Discord as {discord.name}",
             unready=discord.unready,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from indexer.bags import Bag
 from indexer.models import FileEntry, ParsedFile, Symbol
-from indexer.paths import folder, topic, traits
+from indexer.paths import read_folder, read_path_traits, read_topic
 from indexer.postings import PostingsBuilder
-from indexer.rows import Rows, offsets
+from indexer.rows import Rows, compute_offsets
 from indexer.segment import Floats, Segment
 from indexer.snapshot import Snapshot
-from indexer.tables import ChunkTable, DefinitionTable, FileTable, Longs, Strings, Tables, strings
-from indexer.tokens import identifier_tokens, tokenize
+from indexer.tables import ChunkTable, DefinitionTable, FileTable, Longs, Strings, Tables, make_string_column
+from indexer.tokens import tokenize, tokenize_identifier
 from indexer.vocabulary import Vocabulary
 
 _TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})
@@ -52,8 +52,8 @@ class _Columns:
         return Tables(
             files=FileTable(
                 ids=_array(self.file_ids, np.int64),
-                paths=strings(self.paths),
-                languages=strings(self.languages),
+                paths=make_string_column(self.paths),
+                languages=make_string_column(self.languages),
                 traits=_array(self.file_traits, np.uint8),
                 tokens=np.bincount(file, weights=tokens, minlength=len(chunks)).astype(np.int64),
                 chunks=chunks,
@@ -76,11 +76,11 @@ class _Columns:
         )
 
 
-class Assembly:
+class SnapshotBuilder:
     """Collects parsed files, then builds the snapshot of all that is kept and added."""
 
     def __init__(self, previous: Snapshot | None, *, dimensions: int) -> None:
-        self._previous = previous or empty_snapshot(dimensions)
+        self._previous = previous or make_empty_snapshot(dimensions)
         self._new = _Columns()
         self._names = self._previous.names
         self._terms = PostingsBuilder(self._previous.terms)
@@ -101,7 +101,7 @@ class Assembly:
         new.file_ids.append(file_id)
         new.paths.append(entry.path)
         new.languages.append(entry.language)
-        new.file_traits.append(traits(entry.path).packed())
+        new.file_traits.append(read_path_traits(entry.path).pack_flags())
         new.file_chunks.append(len(parsed.chunks))
         new.file_definitions.append(len(parsed.symbols))
         self._add_path(entry.path)
@@ -113,9 +113,9 @@ class Assembly:
             self._add_definition(parsed.symbols[place], chunks[place])
 
     def _add_path(self, path: str) -> None:
-        topic_tokens = set(tokenize(topic(path)))
+        topic_tokens = set(tokenize(read_topic(path)))
         self._topic_terms.add(topic_tokens)
-        self._folder_terms.add(set(tokenize(folder(path))) - topic_tokens)
+        self._folder_terms.add(set(tokenize(read_folder(path))) - topic_tokens)
 
     def _add_chunks(self, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]) -> None:
         for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
@@ -141,7 +141,7 @@ class Assembly:
         segments = [each for each in (*old.segments, new) if each.is_needed]
         return Snapshot(
             segments=tuple(segments) or (new,),
-            order=_ordered(old, ~gone, new.tables.files.paths),
+            order=_order_files(old, ~gone, new.tables.files.paths),
             frequencies=_frequencies(old, gone, new, len(old.terms)),
             terms=old.terms,
             names=old.names,
@@ -155,7 +155,7 @@ class Assembly:
             new_terms=old.terms.since(sum(len(each.new_terms) for each in old.segments)),
             new_names=old.names.since(sum(len(each.new_names) for each in old.segments)),
             terms=terms,
-            terms_by_chunk=self._terms.lists(),
+            terms_by_chunk=self._terms.build_term_lists(),
             definition_terms=self._definition_terms.build(),
             topic_terms=self._topic_terms.build(),
             folder_terms=self._folder_terms.build(),
@@ -163,7 +163,7 @@ class Assembly:
         )
 
 
-def _ordered(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows:
+def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows:
     """The file rows of a snapshot where some files stay and those at `paths`, whose rows come next, are new."""
     by_path = np.argsort(paths, kind="stable")
     places = np.searchsorted(old.files.paths[kept], paths[by_path])
@@ -176,13 +176,13 @@ def _frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: in
     known = len(old.frequencies)
     frequencies[:known] += old.frequencies
     rows = old.selection.chunks[gone[old.chunks.file]]
-    for segment, offset in zip(old.segments, offsets([each.size for each in old.segments]), strict=True):
+    for segment, offset in zip(old.segments, compute_offsets([each.size for each in old.segments]), strict=True):
         inside = rows[(rows >= offset) & (rows < offset + segment.size)] - offset
         frequencies[:known] -= np.bincount(segment.terms_by_chunk.of(inside), minlength=known)
     return frequencies
 
 
-def empty_snapshot(dimensions: int) -> Snapshot:
+def make_empty_snapshot(dimensions: int) -> Snapshot:
     """A snapshot of nothing."""
     terms = PostingsBuilder(Vocabulary())
     nothing = terms.build()
@@ -191,7 +191,7 @@ def empty_snapshot(dimensions: int) -> Snapshot:
         new_terms=(),
         new_names=(),
         terms=nothing,
-        terms_by_chunk=terms.lists(),
+        terms_by_chunk=terms.build_term_lists(),
         definition_terms=nothing,
         topic_terms=nothing,
         folder_terms=nothing,
@@ -203,7 +203,7 @@ def empty_snapshot(dimensions: int) -> Snapshot:
 
 def _name_parts(name: str) -> set[str]:
     """The stemmed parts of a name without the name as a whole, which would count everything twice."""
-    tokens = set(identifier_tokens(name))
+    tokens = set(tokenize_identifier(name))
     return (tokens - {name.lower().strip("_$")}) or tokens
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from indexer.errors import CommitSetAside
-from indexer.storage import storage_errors
+from indexer.storage import map_storage_errors
 
 MAX_DEATHS = 2  # a commit at which so many processes died is not indexed any more
 
@@ -27,12 +27,12 @@ def note_attempt(file: Path, commit: str, *, full: bool) -> Iterator[None]:
             "before goes on being read; the next commit is indexed, and so is this one by `reindex full` or "
             "`citebot index --full`."
         )
-    with storage_errors(file):
+    with map_storage_errors(file):
         file.write_text(json.dumps({"commit": commit, "deaths": deaths}), encoding="utf-8")
     try:
         yield
     finally:
-        with storage_errors(file):
+        with map_storage_errors(file):
             file.unlink(missing_ok=True)
 
 

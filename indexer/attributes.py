@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Marks:
+class FileAttributes:
     """What `.gitattributes` says of a file: True and False are declared, None is left to the rules."""
 
     generated: bool | None = None
     vendored: bool | None = None
 
 
-UNMARKED = Marks()
+UNMARKED = FileAttributes()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class _Pattern:
     declared: dict[_Mark, bool]
 
 
-class Attributes:
+class GitAttributes:
     """The linguist attributes of one commit.
 
     The patterns come with the repository, so that they run on RE2, where none of them can take long, and only so many
@@ -59,13 +59,13 @@ class Attributes:
         if refused:
             log.warning("%d patterns of .gitattributes cannot be read, such as %.100r.", len(refused), refused[0].glob)
 
-    def of(self, path: str) -> Marks:
+    def of(self, path: str) -> FileAttributes:
         """Look up the marks of a file."""
         marks: dict[_Mark, bool] = {}
         for matcher, declared in self._batches:
             for index in sorted(matcher.Match(path) or ()):
                 marks |= declared[index]
-        return Marks(**marks) if marks else UNMARKED
+        return FileAttributes(**marks) if marks else UNMARKED
 
     def _add(self, patterns: list[_Pattern]) -> list[_Pattern]:
         """Take patterns to be matched together, or fewer where that is too much for RE2; returns those it refuses."""
@@ -88,7 +88,7 @@ def is_attributes_file(path: str) -> bool:
     return path.rpartition("/")[2] == _NAME
 
 
-def attributes_above(names: Iterable[bytes]) -> set[bytes]:
+def list_attribute_files(names: Iterable[bytes]) -> set[bytes]:
     """Name every place of a `.gitattributes` that could decide on one of the files."""
     folders = {parts[:depth] for parts in map(_list_folders, names) for depth in range(len(parts) + 1)}
     return {b"/".join((*folder, _NAME.encode())) for folder in folders}

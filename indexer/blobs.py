@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from indexer.complaints import missing, shown
+from indexer.complaints import format_path, make_missing_object_error
 from indexer.errors import RepositoryError
-from indexer.tree import Git
+from indexer.tree import GitRunner
 
 
 class BlobReader:
     """A `git cat-file --batch` that is kept running, and started when it is first needed."""
 
-    def __init__(self, git: Git, git_dir: Path) -> None:
+    def __init__(self, git: GitRunner, git_dir: Path) -> None:
         self._git = git
         self._git_dir = git_dir
         self._process: Any = None
@@ -32,7 +32,7 @@ class BlobReader:
                 return [self._reply(process, sha) for sha in shas]
             except OSError as error:
                 self._stop()
-                raise RepositoryError(f"git stopped while reading {shown(self._git_dir)}. Try again.") from error
+                raise RepositoryError(f"git stopped while reading {format_path(self._git_dir)}. Try again.") from error
             except BaseException:
                 # Replies may be left in the pipe, and would answer the next request.
                 self._stop()
@@ -46,11 +46,11 @@ class BlobReader:
     def _reply(self, process: Any, sha: str) -> bytes:
         header: list[bytes] = process.stdout.readline().split()
         if len(header) != 3:
-            raise missing(sha, self._git_dir)
+            raise make_missing_object_error(sha, self._git_dir)
         size = int(header[2])
         data: bytes = process.stdout.read(size + 1)
         if len(data) != size + 1:
-            raise missing(sha, self._git_dir)
+            raise make_missing_object_error(sha, self._git_dir)
         return data[:-1]
 
     def _stop(self) -> None:

@@ -20,9 +20,9 @@ from indexer.checksums import Checksums
 from indexer.errors import DamagedCatalog
 from indexer.models import Commit, Definition, FileEntry, Import, Reference, SourceType, Symbol
 from indexer.packing import unpack
-from indexer.schema import ALIVE, TABLES, has_content, prepare
-from indexer.storage import damaged_catalog, storage_errors
-from indexer.writer import Writer
+from indexer.schema import ALIVE, TABLES, has_content, prepare_schema
+from indexer.storage import make_damaged_catalog_error, map_storage_errors
+from indexer.writer import CatalogWriter
 
 _SHRINK_STEP = 500  # pages
 
@@ -58,7 +58,7 @@ class Catalog:
         with self._map_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._check_file()
-            prepare(path)
+            prepare_schema(path)
             self._file_identity = _identify_file(path)
             self._db = self._connect()
             try:
@@ -77,18 +77,18 @@ class Catalog:
             with closing(self._connect()) as db:
                 is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         if not is_sound:
-            raise damaged_catalog(self._path, "it is not as it was left")
+            raise make_damaged_catalog_error(self._path, "it is not as it was left")
 
     def _check_tables(self) -> None:
         found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if missing := [name for name in TABLES if name not in found]:
-            raise damaged_catalog(self._path, f"the table {missing[0]} is missing")
+            raise make_damaged_catalog_error(self._path, f"the table {missing[0]} is missing")
 
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
         """Make sentences of errors, and remember damage: what reads on would only meet it again."""
         try:
-            with storage_errors(self._path):
+            with map_storage_errors(self._path):
                 yield
         except DamagedCatalog:
             self.is_damaged = True
@@ -132,20 +132,20 @@ class Catalog:
         rows = self._rows("SELECT * FROM generations WHERE retired_at IS NULL ORDER BY id DESC LIMIT 1")
         return _generation(rows[0]) if rows else None
 
-    def retired(self) -> list[tuple[int, float]]:
+    def list_retired(self) -> list[tuple[int, float]]:
         """Older generations that are still on disk, with the time each was replaced."""
         rows = self._rows("SELECT id, retired_at FROM generations WHERE retired_at IS NOT NULL ORDER BY id")
         return [(row["id"], row["retired_at"]) for row in rows]
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
+    def writing(self) -> Iterator[CatalogWriter]:
         """One transaction: everything that is written in it is seen at once, or never."""
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("BEGIN IMMEDIATE")
             try:
-                yield Writer(db)
+                yield CatalogWriter(db)
             except BaseException:
                 if db.in_transaction:  # a full disk has rolled back already
                     db.execute("ROLLBACK")
@@ -193,7 +193,7 @@ class Catalog:
             return unpack(rows[0]["text"]) if rows else ""
         except ValueError as error:
             self.is_damaged = True
-            raise damaged_catalog(self._path, f"a text cannot be read: {error}") from error
+            raise make_damaged_catalog_error(self._path, f"a text cannot be read: {error}") from error
 
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
@@ -234,7 +234,7 @@ class Catalog:
             WHERE files.path = :path AND {ALIVE} ORDER BY refs.line"""
         return [_reference(row) for row in self._rows(sql, {"path": path, "generation": generation})]
 
-    def imports(self, generation: int, path: str) -> list[Import]:
+    def list_imports(self, generation: int, path: str) -> list[Import]:
         """What one file imports."""
         sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
@@ -247,7 +247,7 @@ class Catalog:
             WHERE imports.name = :name AND imports.alias <> :name AND {ALIVE} ORDER BY files.path, imports.alias"""
         return [(row["path"], row["alias"]) for row in self._rows(sql, {"name": name, "generation": generation})]
 
-    def counts(self, generation: int) -> dict[str, int]:
+    def count_rows(self, generation: int) -> dict[str, int]:
         """How many files, chunks and symbols a generation has."""
         sql = f"""SELECT count(*) AS files,
             (SELECT count(*) FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}) AS chunks,

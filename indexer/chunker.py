@@ -11,15 +11,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from indexer import grammars
-from indexer.documentation import Documentation
+from indexer.documentation import DocumentationFinder
 from indexer.grammars import GRAMMARS, Findings, Grammar
-from indexer.languages import language_of
+from indexer.languages import detect_language
 from indexer.models import Chunk, ParsedFile, PlainReason, Symbol
-from indexer.outline import ScopeMap, find_entries, rows
+from indexer.outline import ScopeMap, find_entries, read_node_rows
 from indexer.references import find_imports, find_references
 from indexer.splitting import split_tree
 from indexer.symbols import make_symbols
-from indexer.windows import Lines, Rows, markdown_headings, rst_headings, sections, windows
+from indexer.windows import Rows, SizedLines, find_markdown_headings, find_rst_headings, split_lines, split_sections
 
 TREE_SECONDS = 3.0
 CHUNK_LIMIT = 1500
@@ -41,8 +41,8 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
     whose tree takes more than so many seconds of CPU time, and one that is to be read as plain text for a reason; the
     result then tells why.
     """
-    language = language_of(path, text)
-    lines = Lines(text)
+    language = detect_language(path, text)
+    lines = SizedLines(text)
     grammar = GRAMMARS.get(language)
     if grammar is None or _is_minified(lines, text):
         plain = None  # it is not for that reason
@@ -54,32 +54,32 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
     return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None), plain=plain)
 
 
-def _is_minified(lines: Lines, text: str) -> bool:
+def _is_minified(lines: SizedLines, text: str) -> bool:
     if len(text) < _MINIFIED_LINE or len(text) < _MINIFIED_AVERAGE * len(lines.texts):
         return False
     return max(map(len, lines.texts)) > _MINIFIED_LINE
 
 
-def _pieces_of_text(language: str, lines: Lines) -> Iterator[Rows]:
+def _pieces_of_text(language: str, lines: SizedLines) -> Iterator[Rows]:
     if language == "markdown":
-        return sections(lines, markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+        return split_sections(lines, find_markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
     if language == "rst":
-        return sections(lines, rst_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
-    return windows(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+        return split_sections(lines, find_rst_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+    return split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
 
 
-def _read_code(language: str, grammar: Grammar, text: str, lines: Lines, seconds: float) -> ParsedFile:
+def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
     source = text.encode("utf-8", "replace")
-    root = grammars.parse(grammar, source, seconds)
-    findings = grammars.find(grammar, root)
+    root = grammars.parse_tree(grammar, source, seconds)
+    findings = grammars.run_query(grammar, root)
     entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
-    documentation = Documentation(
+    documentation = DocumentationFinder(
         lines.texts, _own_rows(findings, "prefix", source), _own_rows(findings, "doc", source)
     )
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
-    if 2 * grammars.error_bytes(grammar, root) > len(source):
-        pieces: Iterable[Rows] = windows(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+    if 2 * grammars.count_error_bytes(grammar, root) > len(source):
+        pieces: Iterable[Rows] = split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
     else:
         pieces = split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW)
     return ParsedFile(
@@ -94,16 +94,16 @@ def _read_code(language: str, grammar: Grammar, text: str, lines: Lines, seconds
 def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
     """Return the rows of what was captured, where nothing follows it on its last row."""
     nodes = (node for captures in findings.get(capture, ()) for node in captures[capture])
-    return [rows(node) for node in nodes if _ends_line(source, node.end_byte)]
+    return [read_node_rows(node) for node in nodes if _is_line_end(source, node.end_byte)]
 
 
-def _ends_line(source: bytes, end: int) -> bool:
+def _is_line_end(source: bytes, end: int) -> bool:
     line_end = source.find(b"\n", end)
     return not source[end : line_end if line_end >= 0 else len(source)].strip()
 
 
 def _chunks(
-    lines: Lines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
+    lines: SizedLines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
 ) -> tuple[Chunk, ...]:
     """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""
     ranges = list(pieces)
@@ -122,6 +122,6 @@ def _chunks(
     )
 
 
-def _chunk_text(lines: Lines, first: int, last: int) -> str:
+def _chunk_text(lines: SizedLines, first: int, last: int) -> str:
     text = lines.text(first, last)
     return text[:LONG_LINE_CUT] if first == last else text

@@ -21,7 +21,7 @@ MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
 _DEEPEST = 100  # folders within folders; nobody looks further down, and each would be written out as a whole
 
 
-def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
+def count_folders(paths: Iterable[str]) -> Mapping[str, int]:
     """Count the paths in each folder and below it, the top left out."""
     counts: Counter[str] = Counter()
     for inside, files in Counter(path.rpartition("/")[0] for path in paths).items():
@@ -31,7 +31,7 @@ def counted_folders(paths: Iterable[str]) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class File:
+class CachedFile:
     """A file with its stored text, secrets masked; `starts` says where each line begins, and one more would."""
 
     entry: FileEntry
@@ -44,13 +44,13 @@ class File:
         return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
 
 
-def _file(entry: FileEntry, text: str) -> File:
+def _file(entry: FileEntry, text: str) -> CachedFile:
     ends = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
-    return File(entry=entry, text=text, starts=array("L", ends))
+    return CachedFile(entry=entry, text=text, starts=array("L", ends))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Listing:
+class FileListing:
     """All files by path, as they are stored and as others see them, and how many lie in each folder and below it."""
 
     rows: tuple[FileRow, ...]
@@ -58,7 +58,7 @@ class Listing:
     folders: Mapping[str, int]
 
 
-class Contents:
+class GenerationCache:
     """What the readers of a generation share; it does not change, so nothing of it is ever read twice for nothing.
 
     What is `known` of it takes no time to get.
@@ -69,7 +69,9 @@ class Contents:
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
         # What is larger than all that is kept counts as all of it: it is kept alone.
-        self._files: LRUCache[str, File] = LRUCache(MAX_CHARACTERS, lambda file: min(len(file.text), MAX_CHARACTERS))
+        self._files: LRUCache[str, CachedFile] = LRUCache(
+            MAX_CHARACTERS, lambda file: min(len(file.text), MAX_CHARACTERS)
+        )
         self._outlines: LRUCache[str, tuple[Symbol, ...]] = LRUCache(
             MAX_SYMBOLS, lambda outline: min(len(outline) + 1, MAX_SYMBOLS)
         )
@@ -80,14 +82,14 @@ class Contents:
         return self._catalog is catalog and self._generation == generation
 
     @cached_property
-    def listing(self) -> Listing:
+    def listing(self) -> FileListing:
         """All files."""
         rows = tuple(self._catalog.files(self._generation))
         entries = tuple(row.entry for row in rows)
-        return Listing(rows=rows, entries=entries, folders=counted_folders(entry.path for entry in entries))
+        return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
 
     @property
-    def known_listing(self) -> Listing | None:
+    def listing_if_cached(self) -> FileListing | None:
         """All files, if they were listed before."""
         return vars(self).get("listing")
 
@@ -95,14 +97,14 @@ class Contents:
         """One file."""
         return self._catalog.file(self._generation, path)
 
-    def known_file(self, path: str) -> File | None:
+    def get_cached_file(self, path: str) -> CachedFile | None:
         """One file, if it was read lately."""
         with self._lock:
             return self._files.get(path)
 
-    def file(self, path: str) -> File | None:
+    def file(self, path: str) -> CachedFile | None:
         """One file; None if the generation has none of that path."""
-        if (known := self.known_file(path)) is not None:
+        if (known := self.get_cached_file(path)) is not None:
             return known
         row = self.row(path)
         if row is None:
@@ -112,14 +114,14 @@ class Contents:
             self._files[path] = read
         return read
 
-    def known_outline(self, path: str) -> tuple[Symbol, ...] | None:
+    def get_cached_outline(self, path: str) -> tuple[Symbol, ...] | None:
         """The definitions of one file, if they were read lately."""
         with self._lock:
             return self._outlines.get(path)
 
     def outline(self, path: str) -> tuple[Symbol, ...]:
         """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
-        if (known := self.known_outline(path)) is not None:
+        if (known := self.get_cached_outline(path)) is not None:
             return known
         read = tuple(self._catalog.symbols(self._generation, path))
         with self._lock:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from indexer.errors import StorageLocked
-from indexer.storage import DataFolder, storage_errors
+from indexer.storage import DataFolder, map_storage_errors
 
 _TRIES = 5  # a refresh that sweeps what is being copied comes between at most so often
 _CURRENT = "SELECT max(id) FROM generations WHERE retired_at IS NULL"
@@ -32,16 +32,16 @@ def copy_index(source: Path, target: Path) -> None:
     for _ in range(_TRIES):
         shutil.rmtree(target, ignore_errors=True)
         try:
-            _copied(DataFolder(source), DataFolder(target))
+            _copy_data(DataFolder(source), DataFolder(target))
         except FileNotFoundError:  # swept meanwhile: there is a newer generation
             continue
         return
     raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again in a while.")
 
 
-def _copied(source: DataFolder, target: DataFolder) -> None:
+def _copy_data(source: DataFolder, target: DataFolder) -> None:
     target.root.mkdir(parents=True)
-    with storage_errors(source.catalog):
+    with map_storage_errors(source.catalog):
         copy_database(source.catalog, target.catalog)
         with closing(sqlite3.connect(target.catalog)) as db:
             (generation,) = db.execute(_CURRENT).fetchone()

@@ -17,21 +17,21 @@ _LFS_HEAD = b"version https://git-lfs.github.com/spec/"
 _LFS_LARGEST = 1024  # bytes, by the LFS specification
 
 
-def decode(data: bytes) -> str | None:
+def decode_file(data: bytes) -> str | None:
     """Turn a file's bytes into text with LF line ends, or None for a binary file; line numbers stay as they were.
 
     UTF-8, UTF-16 and UTF-32 by mark, else Windows-1252. The text can always be encoded as UTF-8, and a NUL
     becomes U+FFFD, as SQLite and terminals stop at one.
     """
-    text = _decoded(data)
+    text = _decode_text(data)
     if text is None:
         return None
     return text.replace("\r\n", "\n").replace("\0", "\ufffd")
 
 
-def looks_binary(data: bytes) -> bool:
+def is_binary(data: bytes) -> bool:
     """Tell whether the beginning of a file says that it is no text."""
-    return _marked_encoding(data) is None and b"\0" in data[:_SNIFFED]
+    return _detect_bom(data) is None and b"\0" in data[:_SNIFFED]
 
 
 def is_lfs_pointer(data: bytes) -> bool:
@@ -39,17 +39,17 @@ def is_lfs_pointer(data: bytes) -> bool:
     return len(data) <= _LFS_LARGEST and data.startswith(_LFS_HEAD)
 
 
-def _decoded(data: bytes) -> str | None:
-    encoding = _marked_encoding(data)
+def _decode_text(data: bytes) -> str | None:
+    encoding = _detect_bom(data)
     if encoding is not None:
         return _strictly(data, encoding)
-    if looks_binary(data):
+    if is_binary(data):
         return None
     text = _strictly(data, "utf-8-sig")
     return _western(data) if text is None else text
 
 
-def _marked_encoding(data: bytes) -> str | None:
+def _detect_bom(data: bytes) -> str | None:
     return next((encoding for bom, encoding in _BOMS if data.startswith(bom)), None)
 
 

@@ -19,14 +19,14 @@ _SENTENCE_LIMIT = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Above:
+class LeadingComment:
     """What stands directly above a definition: its first attribute's row and the first sentence of the comment."""
 
     first_row: int
     sentence: str
 
 
-class Documentation:
+class DocumentationFinder:
     """Finds the comment and the attributes above a row.
 
     `prefixes` and `docs` are (first row, last row) of attributes and of documentation that is no comment.
@@ -39,7 +39,7 @@ class Documentation:
         self._prefixes = {last: first for first, last in prefixes}
         self._docs = {last: first for first, last in docs}
 
-    def above(self, row: int) -> Above:
+    def above(self, row: int) -> LeadingComment:
         """Return what belongs to a definition that begins on a row; comments may stand between attributes."""
         first_row, text, above = row, "", row - 1
         while above >= 0:
@@ -53,7 +53,7 @@ class Documentation:
             else:
                 break
             above -= 1
-        return Above(first_row=first_row, sentence=first_sentence(text))
+        return LeadingComment(first_row=first_row, sentence=read_first_sentence(text))
 
     def _comment(self, last: int) -> int:
         """Return the first row of the comment that ends on a row; the row after it where there is none."""
@@ -70,7 +70,7 @@ class Documentation:
         return row + 1
 
 
-def docstring(source: bytes, body: int) -> str:
+def read_docstring(source: bytes, body: int) -> str:
     """Return the first sentence of the string that a body begins with, or an empty string."""
     opening = _DOCSTRING.match(source, body)
     if opening is None:
@@ -80,10 +80,10 @@ def docstring(source: bytes, body: int) -> str:
     if end < 0 or not _STATEMENT_END.match(source, end + len(quotes)):
         return ""
     text = source[opening.end() : min(end, opening.end() + 10 * _SENTENCE_LIMIT)]
-    return first_sentence(text.decode("utf-8", "ignore"))
+    return read_first_sentence(text.decode("utf-8", "ignore"))
 
 
-def first_sentence(comment: str) -> str:
+def read_first_sentence(comment: str) -> str:
     """Return the first sentence of a comment without its markers and tags, at most 200 characters."""
     if not comment:
         return ""

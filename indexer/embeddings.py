@@ -39,14 +39,14 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """The length of a vector; `EmbedderError` if the model has to be asked and does not answer."""
 
-    def documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """Return one unit row for each input, zeros where nothing is known; `EmbedderError` if there is no answer."""
 
-    def query(self, text: str) -> FloatArray:
+    def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question, zeros where nothing is known; `EmbedderError` as above."""
 
 
-def unit_rows(matrix: FloatArray) -> FloatArray:
+def normalize_rows(matrix: FloatArray) -> FloatArray:
     """Scale every row to length 1; rows of zeros stay as they are."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scaled: FloatArray = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)

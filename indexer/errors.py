@@ -25,7 +25,7 @@ IndexerError
 └── UnknownPath              the path is not in the indexed commit
 """
 
-from indexer.tips import State
+from indexer.tips import RemoteState
 
 
 class IndexerError(Exception):
@@ -59,7 +59,7 @@ class BadAddress(RepositoryError):
 class RemoteError(RepositoryError):
     """A remote repository could not be fetched; what was fetched before is still there."""
 
-    def __init__(self, state: State, message: str) -> None:
+    def __init__(self, state: RemoteState, message: str) -> None:
         super().__init__(message)
         self.state = state
 

@@ -21,24 +21,24 @@ class IndexFolder:
     size: int
 
 
-def index_folders(home: Path) -> Sequence[IndexFolder]:
+def list_index_folders(home: Path) -> Sequence[IndexFolder]:
     """List the indexes of a data folder, by name."""
     parent = home / REPOSITORIES
     folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
     return [IndexFolder(name=path.name, size=DataFolder(path).size()) for path in folders]
 
 
-def folder_of(repository: Repository) -> str:
+def name_index_folder(repository: Repository) -> str:
     """Name the folder of a repository's index: the name is for people, the rest tells the repository's place."""
     place = hashlib.blake2b(str(repository.git_dir).encode(errors="surrogateescape"), digest_size=6).hexdigest()
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in repository.name)
     return f"{name.lstrip('.')[:60] or 'repository'}-{place}"
 
 
-def folder_at(path: Path) -> str:
+def find_index_folder(path: Path) -> str:
     """Name the folder of the repository that a path lies in; raises `RepositoryError` where there is none."""
     with Repository.open(path) as repository:
-        return folder_of(repository)
+        return name_index_folder(repository)
 
 
 def remove_index(home: Path, name: str) -> None:

@@ -124,7 +124,7 @@ class TooSlow(Exception):
     """A text takes more time than it may."""
 
 
-def parse(grammar: Grammar, source: bytes, seconds: float) -> Node:
+def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
     """Return the root of the syntax tree of UTF-8 text, with error nodes where it does not parse.
 
     `TooSlow` when so much CPU time did not do: some grammars need quadratic time to recover from garbage.
@@ -142,7 +142,7 @@ def parse(grammar: Grammar, source: bytes, seconds: float) -> Node:
     return tree.root_node
 
 
-def find(grammar: Grammar, root: Node) -> Findings:
+def run_query(grammar: Grammar, root: Node) -> Findings:
     """Return what the grammar's query captures, one dictionary a match, grouped by the roles the pattern names.
 
     Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
@@ -171,7 +171,7 @@ def _roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple({name for name in _CAPTURE.findall(text) if name not in _PARTS}) for text in texts)
 
 
-def error_bytes(grammar: Grammar, root: Node) -> int:
+def count_error_bytes(grammar: Grammar, root: Node) -> int:
     """Count the bytes that the parser could make nothing of."""
     if not root.has_error:
         return 0

@@ -16,7 +16,7 @@ SECONDS = 2.0
 _MEMORY = 8 << 20  # bytes that RE2 may spend on a pattern
 
 
-def grep(
+def grep_texts(
     texts: Iterable[tuple[str, str]],
     pattern: str,
     *,
@@ -28,7 +28,7 @@ def grep(
 
     RE2 takes time that grows with the text alone, whatever the pattern; `seconds` bounds the files looked at.
     """
-    expression = _compiled(pattern)
+    expression = _compile_pattern(pattern)
     deadline = clock() + seconds
     found: list[Match] = []
     searched, complete = 0, True
@@ -43,7 +43,7 @@ def grep(
     return Matches(lines=tuple(found[:limit]), files_searched=searched, complete=complete and len(found) <= limit)
 
 
-def _compiled(pattern: str) -> Any:
+def _compile_pattern(pattern: str) -> Any:
     """Compile a pattern that stays within a line."""
     import re2
 

@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 
 from indexer.attempts import note_attempt
 from indexer.catalog import Catalog, Generation
-from indexer.contents import Contents
+from indexer.contents import GenerationCache
 from indexer.embeddings import Embedder, open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
-from indexer.folders import REPOSITORIES, folder_of
+from indexer.folders import REPOSITORIES, name_index_folder
 from indexer.live_catalog import LiveCatalog
 from indexer.models import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
 from indexer.parsers.plain_files import PlainFiles
 from indexer.parsing import Parsers
-from indexer.provenance import is_readable, provenance
+from indexer.provenance import is_readable_fingerprint, make_fingerprint
 from indexer.reader import IndexReader
 from indexer.repository import Repository
-from indexer.search import Fusion, Recipe
+from indexer.search import Fusion, RankingWeights
 from indexer.snapshot import Snapshot
-from indexer.storage import DataFolder, utf8_folder
+from indexer.storage import DataFolder, make_utf8_folder
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from indexer.parsers.pool import ParserPool
-    from indexer.pipeline import Parts
+    from indexer.pipeline import RefreshParts
     from indexer.vectors import VectorStore
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class CodeIndex:
         *,
         parsers: Parsers,
         provenance: str,
-        recipe: Recipe,
+        recipe: RankingWeights,
         ref: str,
     ) -> None:
         self._repository = repository
@@ -70,7 +70,7 @@ class CodeIndex:
         self._store: VectorStore | None = None
         self._held: tuple[Generation, Snapshot] | None = None
         self._made: dict[int, Snapshot] = {}  # by a refresh that is not over
-        self._contents: Contents | None = None
+        self._contents: GenerationCache | None = None
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
         self._refreshing = asyncio.Lock()
         self._warnings: list[str] = []
@@ -100,15 +100,15 @@ class CodeIndex:
         with a sentence.
         """
 
-        def opened() -> CodeIndex:
+        def open_index() -> CodeIndex:
             repository = Repository.open(repository_path, include=include, exclude=exclude)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
-                folder = DataFolder(utf8_folder(home) / REPOSITORIES / folder_of(repository))
+                folder = DataFolder(make_utf8_folder(home) / REPOSITORIES / name_index_folder(repository))
                 # Only now: a folder is found again under the name that it was made with.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
-                made_with = provenance(chosen, include, exclude)
+                made_with = make_fingerprint(chosen, include, exclude)
                 parsers = Parsers(PlainFiles(home), parser_pool)
                 return cls(
                     repository,
@@ -116,14 +116,14 @@ class CodeIndex:
                     chosen,
                     parsers=parsers,
                     provenance=made_with,
-                    recipe=Recipe(fusion=fusion),
+                    recipe=RankingWeights(fusion=fusion),
                     ref=ref,
                 )
             except BaseException:
                 repository.close()
                 raise
 
-        return await asyncio.to_thread(opened)
+        return await asyncio.to_thread(open_index)
 
     @property
     def name(self) -> str:
@@ -152,7 +152,7 @@ class CodeIndex:
         catalog = await asyncio.to_thread(self._catalogs.get)
         generation, snapshot = await asyncio.to_thread(self._current, catalog)
         if self._contents is None or not self._contents.is_of(catalog, generation.id):
-            self._contents = Contents(catalog, generation.id)
+            self._contents = GenerationCache(catalog, generation.id)
         reader = IndexReader(
             self._repository.name,
             self._repository.web_url,
@@ -180,7 +180,7 @@ class CodeIndex:
         return self._held
 
     def _load(self, generation: Generation) -> Snapshot:
-        if not is_readable(generation.provenance):
+        if not is_readable_fingerprint(generation.provenance):
             raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
         try:
             return Snapshot.load(self._folder.snapshot(generation.id))
@@ -220,12 +220,12 @@ class CodeIndex:
         return report
 
     def _write(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
-        from indexer.pipeline import refresh
+        from indexer.pipeline import build_generation
 
         self._catalogs.renew()
         current = None if full and not self._catalogs.was_damaged else self._sound_generation()
         try:
-            report = refresh(
+            report = build_generation(
                 self._parts(current), commit, current=current, full=full, ready=self._take, progress=progress
             )
             self._current()
@@ -257,11 +257,11 @@ class CodeIndex:
         except NotIndexed:
             return None
 
-    def _parts(self, current: tuple[Generation, Snapshot] | None) -> Parts:
-        from indexer.pipeline import Parts, refill
+    def _parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
+        from indexer.pipeline import RefreshParts, restore_vectors
 
         open_before = self._store
-        parts = Parts(
+        parts = RefreshParts(
             repository=self._repository,
             folder=self._folder,
             catalog=self._catalogs.get(),
@@ -272,7 +272,7 @@ class CodeIndex:
         )
         # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
         if parts.store is not open_before and current is not None and current[0].provenance == parts.provenance:
-            refill(parts, current)
+            restore_vectors(parts, current)
         return parts
 
     def _sound_store(self) -> VectorStore:
@@ -323,7 +323,7 @@ class CodeIndex:
         """Drop generations that nobody reads: not held here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
         catalog = self._catalogs.get()
-        retired = catalog.retired()
+        retired = catalog.list_retired()
         recent = {each for each, since in retired[-_KEEP_RETIRED:] if time.time() - since < _KEEP_SECONDS}
         gone = [each for each, _ in retired if each not in held and each not in recent]
         with catalog.writing() as writer:
@@ -368,7 +368,7 @@ class CodeIndex:
         catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
         try:
             generation = None if catalog.is_damaged else catalog.current()
-            counts = catalog.counts(generation.id) if generation else nothing
+            counts = catalog.count_rows(generation.id) if generation else nothing
         except DamagedCatalog:
             generation, counts = None, nothing
         is_lost = generation is None and (catalog.is_damaged or self._catalogs.was_damaged)
@@ -388,7 +388,7 @@ class CodeIndex:
             return Drift(behind=0, changed=())
         return Drift(
             behind=self._repository.commits_between(commit, head),
-            changed=self._repository.changed_between(commit, head, paths),
+            changed=self._repository.list_changed_paths(commit, head, paths),
         )
 
     def _behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:

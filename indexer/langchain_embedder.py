@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from indexer.embeddings import EmbeddingInput, FloatArray, unit_rows
+from indexer.embeddings import EmbeddingInput, FloatArray, normalize_rows
 from indexer.errors import EmbedderError
-from indexer.langchain_providers import build, find_provider
+from indexer.langchain_providers import build_embeddings, find_provider
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -27,7 +27,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 422})  # statuses that another try d
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
+class EmbedderRetryPolicy:
     """How many seconds to wait for a call, how often to try it, and how many to have under way.
 
     Between tries it waits `backoff` seconds, twice as long each time. A person waits for a question's vector, so that
@@ -51,13 +51,13 @@ class LangChainEmbedder:
         name: str,
         dimensions: int | None = None,
         key_variable: str = "",
-        patience: Patience | None = None,
+        patience: EmbedderRetryPolicy | None = None,
     ) -> None:
         self._embeddings = embeddings
         self._name = name
         self._dimensions = dimensions
         self._key_variable = key_variable
-        self._patience = patience or Patience()
+        self._patience = patience or EmbedderRetryPolicy()
 
     @classmethod
     def from_spec(
@@ -66,13 +66,13 @@ class LangChainEmbedder:
         *,
         api_key: SecretStr | None = None,
         base_url: str | None = None,
-        patience: Patience | None = None,
+        patience: EmbedderRetryPolicy | None = None,
     ) -> LangChainEmbedder:
         """Build the embedder that `provider:model` names; `EmbedderError` says what is missing."""
         provider, model = find_provider(spec)
         size = provider.size(model)
         return cls(
-            build(provider, model, api_key=api_key, base_url=base_url),
+            build_embeddings(provider, model, api_key=api_key, base_url=base_url),
             name=f"{spec}:{size}" if size else spec,
             dimensions=size,
             key_variable=provider.key_variable,
@@ -91,20 +91,20 @@ class LangChainEmbedder:
             self._dimensions = len(self._ask_query("dimensions"))
         return self._dimensions
 
-    def documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """Return one unit row for each input, zeros for blank ones; a batch that fails for good fails the call."""
         texts = [f"{item.header}\n{item.body}".strip() for item in inputs]
         filled = [row for row, text in enumerate(texts) if text]
         batches = [[texts[row] for row in filled[start : start + _BATCH]] for start in range(0, len(filled), _BATCH)]
         vectors = [vector for batch in self._side_by_side(batches) for vector in batch]
         matrix = np.zeros((len(texts), self.dimensions), np.float32)
-        matrix[filled] = self._checked(vectors, len(filled))
-        return unit_rows(matrix)
+        matrix[filled] = self._check_vectors(vectors, len(filled))
+        return normalize_rows(matrix)
 
-    def query(self, text: str) -> FloatArray:
+    def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question, zeros when it is blank."""
         vectors = [self._ask_query(text)] if text.strip() else [[0.0] * self.dimensions]
-        row: FloatArray = unit_rows(self._checked(vectors, 1))[0]
+        row: FloatArray = normalize_rows(self._check_vectors(vectors, 1))[0]
         return row
 
     def _side_by_side(self, batches: Sequence[list[str]]) -> Iterator[list[list[float]]]:
@@ -132,12 +132,12 @@ class LangChainEmbedder:
                 return outcome.result()
             if attempt >= attempts or _status(error) in _PERMANENT:
                 # Some services repeat the key in their refusal, so that one is not chained.
-                raise EmbedderError(self._sentence(error, attempt)) from (None if _refuses_key(error) else error)
+                raise EmbedderError(self._sentence(error, attempt)) from (None if _is_key_refused(error) else error)
             time.sleep(self._patience.backoff * 2 ** (attempt - 1) * random.uniform(1.0, 1.25))  # noqa: S311
             attempt += 1
 
     def _sentence(self, error: BaseException, attempts: int) -> str:
-        if _refuses_key(error):
+        if _is_key_refused(error):
             variable = f"the environment variable {self._key_variable}" if self._key_variable else "it"
             return f"The embedder {self._name} refused the API key; set {variable} to a valid one."
         status = _status(error)
@@ -151,7 +151,7 @@ class LangChainEmbedder:
             reason = f"did not answer ({type(_origin(error)).__name__})"
         return f"The embedder {self._name} {reason}; tried {attempts} time{'s' if attempts > 1 else ''}."
 
-    def _checked(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
+    def _check_vectors(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
         """Return the answer as a matrix, once it has the shape that was asked for."""
         if len(vectors) != rows or any(len(vector) != self.dimensions for vector in vectors):
             lengths = sorted({len(vector) for vector in vectors})
@@ -205,7 +205,7 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _refuses_key(error: BaseException) -> bool:
+def _is_key_refused(error: BaseException) -> bool:
     """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
     status = _status(error)
     if status == 400:

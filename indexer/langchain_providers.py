@@ -18,7 +18,7 @@ SHORT = 256  # numbers a vector, of models that can be asked for fewer than they
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Provider:
+class EmbeddingProvider:
     """What a LangChain package calls things; an empty name means that it has no such thing.
 
     `shortens` are models, by the start of their names, that return fewer numbers when asked to.
@@ -38,8 +38,8 @@ class Provider:
 
 
 # Gemini's class sends the task type (RETRIEVAL_DOCUMENT, RETRIEVAL_QUERY) by itself.
-PROVIDERS: Mapping[str, Provider] = {
-    "google_genai": Provider(
+PROVIDERS: Mapping[str, EmbeddingProvider] = {
+    "google_genai": EmbeddingProvider(
         package="langchain_google_genai",
         class_name="GoogleGenerativeAIEmbeddings",
         key_variable="GOOGLE_API_KEY",
@@ -48,14 +48,14 @@ PROVIDERS: Mapping[str, Provider] = {
         # It goes by two libraries, which would take the key along to wherever they are redirected.
         options={"vertexai": False, "client_args": {"follow_redirects": False, "allow_redirects": False}},
     ),
-    "mistralai": Provider(
+    "mistralai": EmbeddingProvider(
         package="langchain_mistralai",
         class_name="MistralAIEmbeddings",
         key_variable="MISTRAL_API_KEY",
         url_argument="endpoint",
     ),
-    "ollama": Provider(package="langchain_ollama", class_name="OllamaEmbeddings"),
-    "openai": Provider(
+    "ollama": EmbeddingProvider(package="langchain_ollama", class_name="OllamaEmbeddings"),
+    "openai": EmbeddingProvider(
         package="langchain_openai",
         class_name="OpenAIEmbeddings",
         key_variable="OPENAI_API_KEY",
@@ -66,7 +66,7 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
-def find_provider(spec: str) -> tuple[Provider, str]:
+def find_provider(spec: str) -> tuple[EmbeddingProvider, str]:
     """Split `provider:model`; `EmbedderError` lists what is possible."""
     name, _, model = spec.partition(":")
     if name not in PROVIDERS or not model:
@@ -76,7 +76,9 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     return PROVIDERS[name], model
 
 
-def build(provider: Provider, model: str, *, api_key: SecretStr | None, base_url: str | None) -> Embeddings:
+def build_embeddings(
+    provider: EmbeddingProvider, model: str, *, api_key: SecretStr | None, base_url: str | None
+) -> Embeddings:
     """Build the package's embedder; `EmbedderError` if the package or the key is missing."""
     arguments: dict[str, Any] = {"model": model, **provider.options}
     if size := provider.size(model):
@@ -89,7 +91,7 @@ def build(provider: Provider, model: str, *, api_key: SecretStr | None, base_url
     return embeddings
 
 
-def _construct(provider: Provider, arguments: Mapping[str, Any]) -> Any:
+def _construct(provider: EmbeddingProvider, arguments: Mapping[str, Any]) -> Any:
     try:
         module = importlib.import_module(provider.package)
     except ImportError as error:

@@ -98,7 +98,7 @@ _CPP_HEADER = re.compile(
 _OBJECTIVE_C_HEADER = re.compile(r"^[^\S\n]*@(?:interface|protocol|class)\b", re.MULTILINE)
 
 
-def language_of(path: str, text: str) -> str:
+def detect_language(path: str, text: str) -> str:
     """Return the language of a file as a lower-case name, `text` when nothing speaks for another."""
     name = path.rpartition("/")[2].lower()
     stem, dot, suffix = name.rpartition(".")

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from indexer.postings import Stack, summed
+from indexer.postings import PostingsStack, sum_by_key
 from indexer.vocabulary import Vocabulary
 
 Scores = NDArray[np.float64]
 
 
-class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
+class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     """Okapi BM25 over term counts, with the idf of Lucene, which unlike Robertson's is never negative.
 
     Everything that `BM25Okapi` keeps in lists and dictionaries (`doc_freqs`, `doc_len`, `idf`) is a view of the
@@ -27,7 +27,7 @@ class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def __init__(
         self,
         vocabulary: Vocabulary,
-        postings: Stack,
+        postings: PostingsStack,
         lengths: NDArray[np.int64],
         frequencies: NDArray[np.int64],
         *,
@@ -64,29 +64,29 @@ class LexicalIndex(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def scores(self, query: Sequence[str]) -> Scores:
         """Score the live documents for query tokens; equal to `get_scores` but for rounding."""
         scores = np.zeros(self._postings.documents)
-        for term, weight in self._known(query):
-            docs, counts = self._postings.documents_of(term)
+        for term, weight in self._find_known_terms(query):
+            docs, counts = self._postings.find_documents(term)
             frequency = counts.astype(np.float64)
             scores[docs] += weight * frequency * (self.k1 + 1) / (frequency + self._norm[docs])
         return scores[self._postings.live]
 
-    def grouped_scores(self, query: Sequence[str], groups: NDArray[np.int32], sizes: NDArray[np.int64]) -> Scores:
+    def score_groups(self, query: Sequence[str], groups: NDArray[np.int32], sizes: NDArray[np.int64]) -> Scores:
         """Score groups of documents (the files that chunks belong to) as if each were one document.
 
         `groups` is the group of every document, -1 for one that is not live, `sizes` the token count of each group.
         """
         norm = self.k1 * (1 - self.b + self.b * sizes / max(float(sizes.mean()), 1.0))
         scores = np.zeros(len(sizes))
-        for term, _ in self._known(query):
-            docs, counts = self._postings.documents_of(term)
-            frequency = summed(groups[docs] + 1, counts, len(sizes) + 1)[1:]
+        for term, _ in self._find_known_terms(query):
+            docs, counts = self._postings.find_documents(term)
+            frequency = sum_by_key(groups[docs] + 1, counts, len(sizes) + 1)[1:]
             members = np.flatnonzero(frequency)
             frequency = frequency[members]
             idf = math.log1p((len(sizes) - len(members) + 0.5) / (len(members) + 0.5))
             scores[members] += idf * frequency * (self.k1 + 1) / (frequency + norm[members])
         return scores
 
-    def _known(self, query: Sequence[str]) -> Iterator[tuple[int, float]]:
+    def _find_known_terms(self, query: Sequence[str]) -> Iterator[tuple[int, float]]:
         for token in query:
             term = self._vocabulary.number(token)
             if term is not None and term < len(self.term_weights) and self.term_weights[term] > 0:
@@ -116,7 +116,7 @@ class _TermWeights(Mapping[str, float]):
 class _DocumentBags(Sequence[Mapping[str, int]]):
     """The list of term-count dictionaries that `BM25Okapi` expects, made from the postings when first asked for."""
 
-    def __init__(self, vocabulary: Vocabulary, postings: Stack) -> None:
+    def __init__(self, vocabulary: Vocabulary, postings: PostingsStack) -> None:
         self._vocabulary = vocabulary
         self._postings = postings
 

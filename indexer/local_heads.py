@@ -7,7 +7,7 @@ from pathlib import Path
 
 from indexer.errors import RepositoryError
 from indexer.repository import Repository
-from indexer.tips import Tip
+from indexer.tips import BranchHead
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -23,31 +23,31 @@ class LocalHead:
         self.name = name
         self._path = path
         self._ref = "HEAD" if branch is None else f"refs/heads/{branch}"
-        self._known: tuple[_Stamp, Tip | RepositoryError] = ((), RepositoryError("Nobody has looked yet."))
+        self._known: tuple[_Stamp, BranchHead | RepositoryError] = ((), RepositoryError("Nobody has looked yet."))
         self._folders: tuple[Path, Path] | None = None
 
-    async def newest(self) -> Tip:
+    async def newest(self) -> BranchHead:
         """Tell the commit that is there now; `RepositoryError` if there is none, or no repository."""
         return await asyncio.to_thread(self._newest)
 
-    def _newest(self) -> Tip:
+    def _newest(self) -> BranchHead:
         # What changes between this and asking git is noticed the next time.
         stamp = self._stamp()
         if not any(stamp) or stamp != self._known[0]:
-            self._known = (stamp, self._asked())
+            self._known = (stamp, self._read_head())
         found = self._known[1]
         if isinstance(found, RepositoryError):
             raise found
         return found
 
-    def _asked(self) -> Tip | RepositoryError:
+    def _read_head(self) -> BranchHead | RepositoryError:
         try:
             with Repository.open(self._path) as repository:
                 self._folders = (repository.git_dir, _common(repository.git_dir))
                 commit = repository.commit(self._ref)
         except RepositoryError as error:
             return error
-        return Tip(commit=commit.sha, branch=commit.branch)
+        return BranchHead(commit=commit.sha, branch=commit.branch)
 
     def _stamp(self) -> _Stamp:
         if self._folders is None:
@@ -55,7 +55,7 @@ class LocalHead:
         own, common = self._folders
         branch = self._ref if self._ref != "HEAD" else _target(own / "HEAD")
         files = [own / "HEAD", common / "packed-refs", common / "reftable/tables.list", own / "reftable/tables.list"]
-        return tuple(_stamped(each) for each in [*files, *([common / branch] if branch else [])])
+        return tuple(_read_stamp(each) for each in [*files, *([common / branch] if branch else [])])
 
 
 def _common(git_dir: Path) -> Path:
@@ -76,7 +76,7 @@ def _target(head: Path) -> str | None:
     return content.removeprefix("ref: ").strip() if content.startswith("ref: ") else None
 
 
-def _stamped(path: Path) -> tuple[int, int, int] | None:
+def _read_stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from indexer.postings import merged, taken
-from indexer.rows import Rows, inverted
+from indexer.postings import merge_postings, select_term_lists
+from indexer.rows import Rows, invert_rows
 from indexer.segment import POSTINGS, Floats, Segment
-from indexer.snapshot import Snapshot, gathered
-from indexer.tables import Ints, Selection, joined
+from indexer.snapshot import Snapshot, gather_rows
+from indexer.tables import Ints, RowSelection, select_rows
 from indexer.vocabulary import Vocabulary
 
 _GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
@@ -20,7 +20,7 @@ _MOST_DEAD = 0.125  # of all chunks; beyond this everything is made anew
 _MOST_WORDS = 2  # for each of the first segment, which had none that was not used
 
 
-def settled(snapshot: Snapshot) -> Snapshot:
+def compact_if_needed(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with fewer segments where that is due.
 
     What is copied grows with what has changed: a large segment waits until much has come after it, or has died in it.
@@ -30,8 +30,8 @@ def settled(snapshot: Snapshot) -> Snapshot:
     while first > 0 and sizes[first - 1] < _GROWTH * sum(sizes[first:]):
         first -= 1
     if _is_wasteful(snapshot) or (first == 0 and len(sizes) > 1):
-        return compacted(snapshot)
-    return _merged_from(snapshot, first) if first < len(sizes) - 1 else snapshot
+        return compact(snapshot)
+    return _merge_from(snapshot, first) if first < len(sizes) - 1 else snapshot
 
 
 def _is_wasteful(snapshot: Snapshot) -> bool:
@@ -44,13 +44,13 @@ def _is_wasteful(snapshot: Snapshot) -> bool:
     )
 
 
-def compacted(snapshot: Snapshot) -> Snapshot:
+def compact(snapshot: Snapshot) -> Snapshot:
     """The same snapshot in one segment, in its own order and without the words that nothing uses any more."""
-    segment = _merged(snapshot.segments, snapshot.order)
+    segment = _merge_segments(snapshot.segments, snapshot.order)
     terms = np.unique(np.concatenate([getattr(segment, name).terms for name in POSTINGS]))
     names = np.unique(segment.tables.definitions.names)
     words, all_names = snapshot.terms.words(), snapshot.names.words()
-    segment = _renumbered(segment, inverted(terms, len(words)), inverted(names, len(all_names)))
+    segment = _renumber_words(segment, invert_rows(terms, len(words)), invert_rows(names, len(all_names)))
     segment = replace(
         segment,
         new_terms=tuple(words[term] for term in terms.tolist()),
@@ -65,46 +65,46 @@ def compacted(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def with_rank(snapshot: Snapshot, rank: Floats) -> Snapshot:
+def replace_centrality(snapshot: Snapshot, rank: Floats) -> Snapshot:
     """The same snapshot in one segment, with another rank of each chunk."""
-    whole = snapshot if len(snapshot.segments) == 1 else compacted(snapshot)
+    whole = snapshot if len(snapshot.segments) == 1 else compact(snapshot)
     (segment,) = whole.segments
     column = np.ones(segment.size, dtype=np.float32)
     column[whole.selection.chunks] = rank
     chunks = replace(segment.tables.chunks, rank=column)
-    return replace(whole, segments=(segment.changed(tables=replace(segment.tables, chunks=chunks)),))
+    return replace(whole, segments=(segment.replace_tables(tables=replace(segment.tables, chunks=chunks)),))
 
 
-def _merged_from(snapshot: Snapshot, first: int) -> Snapshot:
+def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
     """The same snapshot with one segment in place of all from the first-th on."""
     before = sum(len(each.tables.files.ids) for each in snapshot.segments[:first])
     recent = np.flatnonzero(snapshot.order >= before)
-    segment = _merged(snapshot.segments[first:], snapshot.order[recent] - before)
+    segment = _merge_segments(snapshot.segments[first:], snapshot.order[recent] - before)
     order = snapshot.order.copy()
     order[recent] = before + np.arange(len(recent))
     return replace(snapshot, segments=(*snapshot.segments[:first], segment), order=order)
 
 
-def _merged(segments: Sequence[Segment], files: Rows) -> Segment:
+def _merge_segments(segments: Sequence[Segment], files: Rows) -> Segment:
     """One segment with some files of several, in that order, and all words of the several."""
     tables = [each.tables for each in segments]
-    selection = Selection.of(tables, files)
+    selection = RowSelection.of(tables, files)
     rows = (selection.chunks, selection.definitions, selection.files, selection.files)
     parts: dict[str, Any] = {
-        name: merged([getattr(each, name) for each in segments], selected)
+        name: merge_postings([getattr(each, name) for each in segments], selected)
         for name, selected in zip(POSTINGS, rows, strict=True)
     }
     return Segment(
-        tables=joined(tables, selection),
+        tables=select_rows(tables, selection),
         new_terms=tuple(term for each in segments for term in each.new_terms),
         new_names=tuple(name for each in segments for name in each.new_names),
-        terms_by_chunk=taken([each.terms_by_chunk for each in segments], selection.chunks),
+        terms_by_chunk=select_term_lists([each.terms_by_chunk for each in segments], selection.chunks),
         **parts,
-        vectors=gathered([each.vectors for each in segments], selection.chunks),
+        vectors=gather_rows([each.vectors for each in segments], selection.chunks),
     )
 
 
-def _renumbered(segment: Segment, terms: Ints, names: Ints) -> Segment:
+def _renumber_words(segment: Segment, terms: Ints, names: Ints) -> Segment:
     """The same segment with other numbers for words; they keep their order."""
     definitions = segment.tables.definitions
     return replace(

@@ -24,7 +24,7 @@ _WHOLE_NAMES = frozenset({"word", "string", "computed_property_name", "operator_
 
 
 @dataclass(kw_only=True, slots=True)
-class Entry:
+class OutlineEntry:
     """One definition, or a scope that is none: bytes from `start` to `end`, rows from 0 with attributes included."""
 
     name: str
@@ -37,19 +37,19 @@ class Entry:
     last_row: int
     qualified_name: str = ""
 
-    def qualifies(self) -> bool:
+    def is_scope(self) -> bool:
         """Tell whether names inside are named after this one."""
         return self.kind not in {"constant", "type"}
 
-    def continues_in(self, other: Entry, parent: Entry | None) -> bool:
+    def is_continued_in(self, other: OutlineEntry, parent: OutlineEntry | None) -> bool:
         """Tell whether a later sibling is another clause of this one, given what is around that sibling."""
         same = (self.name, self.kind) == (other.name, other.kind) and self.kind in {"function", "method", "macro"}
         return same and (parent is None or self.start >= parent.start)
 
 
-def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> list[Entry]:
+def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> list[OutlineEntry]:
     """Return all definitions and scopes in order, nested and named; several captures of one name become one entry."""
-    by_name: dict[int, Entry] = {}
+    by_name: dict[int, OutlineEntry] = {}
     for kind in _KINDS:
         for captures in findings.get(kind, ()):
             name = _name_node(captures)
@@ -57,8 +57,8 @@ def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> l
                 continue  # the parser assumed a name where there is none
             entry = _entry(kind, name, captures, source)
             known = by_name.get(name.start_byte)
-            by_name[name.start_byte] = entry if known is None else _merged(known, entry)
-    return _nested(list(by_name.values()), len(source), joins_clauses=joins_clauses)
+            by_name[name.start_byte] = entry if known is None else _merge_entries(known, entry)
+    return _nest_entries(list(by_name.values()), len(source), joins_clauses=joins_clauses)
 
 
 def _name_node(captures: Captures) -> Node:
@@ -75,15 +75,15 @@ def _name_node(captures: Captures) -> Node:
     return node
 
 
-def _entry(kind: str, name: Node, captures: Captures, source: bytes) -> Entry:
+def _entry(kind: str, name: Node, captures: Captures, source: bytes) -> OutlineEntry:
     whole = captures[kind][0]
     text = _text(name, source)
     owner, own_name = ("", text.strip("\"'")) if name.type in _WHOLE_NAMES else _split_name(text)
     if "owner" in captures:
         owner = _owner(_text(captures["owner"][0], source))
     body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
-    first, last = rows(whole)
-    return Entry(
+    first, last = read_node_rows(whole)
+    return OutlineEntry(
         name=own_name,
         owner=owner,
         kind=kind,
@@ -101,7 +101,7 @@ def _keyword_or(whole: Node, captures: Captures) -> int:
     return keyword.start_byte if keyword.start_point[0] == whole.start_point[0] else whole.start_byte
 
 
-def _merged(one: Entry, other: Entry) -> Entry:
+def _merge_entries(one: OutlineEntry, other: OutlineEntry) -> OutlineEntry:
     """Join two captures of one name: rows of the wider (with decorators), bytes of the narrower."""
     inner, outer = (one, other) if one.start >= other.start else (other, one)
     inner.kind = max(one.kind, other.kind, key=_RANK.__getitem__)
@@ -113,7 +113,7 @@ def _merged(one: Entry, other: Entry) -> Entry:
     return inner
 
 
-def rows(node: Node) -> tuple[int, int]:
+def read_node_rows(node: Node) -> tuple[int, int]:
     """Return the first and the last row of a node, both inclusive; a line end at the very end adds no row."""
     first = node.start_point[0]
     last, column = node.end_point
@@ -157,12 +157,12 @@ def _owner(text: str) -> str:
     return ".".join(parts) if all(part.isidentifier() for part in parts) else ""
 
 
-def _nested(entries: list[Entry], end: int, *, joins_clauses: bool) -> list[Entry]:
+def _nest_entries(entries: list[OutlineEntry], end: int, *, joins_clauses: bool) -> list[OutlineEntry]:
     """Give every entry its qualified name; clauses of one function that follow each other become one entry."""
     entries.sort(key=lambda entry: (entry.start, -entry.end))
-    placed: list[Entry] = []
-    around: list[Entry] = []
-    siblings: dict[str, Entry] = {}
+    placed: list[OutlineEntry] = []
+    around: list[OutlineEntry] = []
+    siblings: dict[str, OutlineEntry] = {}
     for entry in entries:
         while around and around[-1].end <= entry.start:
             around.pop()
@@ -173,18 +173,18 @@ def _nested(entries: list[Entry], end: int, *, joins_clauses: bool) -> list[Entr
         _name_within(parent, entry)
         scope = parent.qualified_name if parent else ""
         earlier = siblings.get(scope)
-        if joins_clauses and earlier and earlier.continues_in(entry, parent):
+        if joins_clauses and earlier and earlier.is_continued_in(entry, parent):
             earlier.end, earlier.last_row = entry.end, entry.last_row
             around.append(earlier)
             continue
         siblings[scope] = entry
         placed.append(entry)
-        if entry.qualifies():
+        if entry.is_scope():
             around.append(entry)
     return placed
 
 
-def _name_within(parent: Entry | None, entry: Entry) -> None:
+def _name_within(parent: OutlineEntry | None, entry: OutlineEntry) -> None:
     names = (parent.qualified_name if parent else "", entry.owner, entry.name)
     entry.qualified_name = ".".join(name for name in names if name)
     if entry.kind == "function" and (entry.owner or (parent and parent.kind in _TYPES)):
@@ -194,9 +194,9 @@ def _name_within(parent: Entry | None, entry: Entry) -> None:
 class ScopeMap:
     """Answers which definition is the innermost around a place."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._around = [entry for entry in entries if entry.qualifies()]
-        changes = _changes(self._around)
+    def __init__(self, entries: Sequence[OutlineEntry]) -> None:
+        self._around = [entry for entry in entries if entry.is_scope()]
+        changes = _list_scope_changes(self._around)
         self._starts = [start for start, _ in changes]
         self._names = [name for _, name in changes]
 
@@ -209,7 +209,7 @@ class ScopeMap:
         """Return for each row the innermost definition that holds it and begins before it; rows must ascend."""
         entries = sorted(self._around, key=lambda entry: (entry.first_row, -entry.last_row))
         names: list[str] = []
-        around: list[Entry] = []
+        around: list[OutlineEntry] = []
         following = 0
         for row in first_rows:
             while following < len(entries) and entries[following].first_row < row:
@@ -223,10 +223,10 @@ class ScopeMap:
         return names
 
 
-def _changes(entries: Sequence[Entry]) -> list[tuple[int, str]]:
+def _list_scope_changes(entries: Sequence[OutlineEntry]) -> list[tuple[int, str]]:
     """List at which byte the innermost definition changes, and to which."""
     changes: list[tuple[int, str]] = []
-    around: list[Entry] = []
+    around: list[OutlineEntry] = []
 
     def close() -> None:
         end = around.pop().end

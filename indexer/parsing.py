@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 
 from indexer.models import PlainReason
-from indexer.parsers.frames import Contents, Request, Unfit
+from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsers.lane import UNREADABLE
 from indexer.parsers.plain_files import WHY, PlainFiles, Reasons
 from indexer.parsers.pool import ParserPool
@@ -17,8 +17,8 @@ from indexer.tree import TreeEntry
 
 log = logging.getLogger(__name__)
 
-Source = tuple[TreeEntry, bytes]
-Outcome = tuple[TreeEntry, Contents | Unfit]
+FileSource = tuple[TreeEntry, bytes]
+ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
@@ -41,10 +41,10 @@ class Parsers:
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}
 
-    def parse(self, sources: Iterable[Source]) -> Iterator[Outcome]:
+    def parse(self, sources: Iterable[FileSource]) -> Iterator[ParseOutcome]:
         """Parse files, in their order; one that is too much for its parser is read as plain text, or left out."""
         known = self._plain_files.load()
-        waiting: deque[tuple[TreeEntry, Future[Contents | Unfit]]] = deque()
+        waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]] = deque()
         try:
             for entry, data in sources:
                 waiting.append((entry, self._submit(entry, data, known.get(entry.blob, {}))))
@@ -56,24 +56,24 @@ class Parsers:
             for _, future in waiting:
                 future.cancel()
 
-    def _submit(self, entry: TreeEntry, data: bytes, known: Reasons) -> Future[Contents | Unfit]:
+    def _submit(self, entry: TreeEntry, data: bytes, known: Reasons) -> Future[ParsedContents | SkippedFile]:
         if _AS_TEXT not in known:
             return self._pool.submit(Request(path=entry.path, data=data, marks=entry.marks, known=known))
-        left_out: Future[Contents | Unfit] = Future()
-        left_out.set_result(Unfit(reason=UNREADABLE))
+        left_out: Future[ParsedContents | SkippedFile] = Future()
+        left_out.set_result(SkippedFile(reason=UNREADABLE))
         return left_out
 
     def _first(
-        self, waiting: deque[tuple[TreeEntry, Future[Contents | Unfit]]], known: Mapping[str, Reasons]
-    ) -> Outcome:
+        self, waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]], known: Mapping[str, Reasons]
+    ) -> ParseOutcome:
         entry, future = waiting.popleft()
         contents = future.result()
         self._remember(entry, contents, known.get(entry.blob, {}))
         return entry, contents
 
-    def _remember(self, entry: TreeEntry, contents: Contents | Unfit, known: Reasons) -> None:
+    def _remember(self, entry: TreeEntry, contents: ParsedContents | SkippedFile, known: Reasons) -> None:
         """Note what is new of a file that is too much, or no longer is."""
-        if isinstance(contents, Unfit):
+        if isinstance(contents, SkippedFile):
             if contents.reason == UNREADABLE and _AS_TEXT not in known:
                 log.warning("%s is left out: it cannot be read even as plain text.", entry.path)
                 self._plain_files.note(entry.blob, _AS_TEXT, "crash")

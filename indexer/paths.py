@@ -52,7 +52,7 @@ class PathTraits:
     is_example: bool
     is_secondary: bool
 
-    def packed(self) -> int:
+    def pack_flags(self) -> int:
         """The traits as a number; bit n stands for the n-th of `FLAGS`."""
         flags = (
             self.is_test,
@@ -64,7 +64,7 @@ class PathTraits:
         return sum(flag << bit for bit, flag in enumerate(flags))
 
 
-def source_type(packed: int) -> SourceType:
+def read_source_type(packed: int) -> SourceType:
     """Read the source type off packed traits."""
     is_test, _, _, is_doc, is_config = (bool(packed >> bit & 1) for bit in range(len(FLAGS)))
     if is_doc:
@@ -74,12 +74,12 @@ def source_type(packed: int) -> SourceType:
     return "test" if is_test else "code"
 
 
-def packings(types: Collection[SourceType]) -> list[int]:
+def list_packed_traits(types: Collection[SourceType]) -> list[int]:
     """The packed traits that files of these source types can have."""
-    return [packed for packed in range(1 << len(FLAGS)) if source_type(packed) in types]
+    return [packed for packed in range(1 << len(FLAGS)) if read_source_type(packed) in types]
 
 
-def traits(path: str) -> PathTraits:
+def read_path_traits(path: str) -> PathTraits:
     """Classify a path; a test in documentation format is documentation that is also a test."""
     is_test = bool(_TEST.search(path))
     kind = _format(path)
@@ -119,7 +119,7 @@ def _format(path: str) -> SourceType:
     return "code"
 
 
-def topic(path: str) -> str:
+def read_topic(path: str) -> str:
     """The name that says what a file is about: its stem, or its folder's name for `__init__`, `index` and the like."""
     pure = PurePosixPath(path)
     if pure.stem.lower() in _GENERIC_STEMS and pure.parent.name:
@@ -127,7 +127,7 @@ def topic(path: str) -> str:
     return pure.stem
 
 
-def folder(path: str) -> str:
+def read_folder(path: str) -> str:
     """The folder of a path, empty at the top."""
     parent = str(PurePosixPath(path).parent)
     return "" if parent == "." else parent

@@ -29,7 +29,7 @@ _RENDERED = frozenset(
 _Form = Callable[[str, Location], str]
 
 
-def web_base(remote: str) -> str | None:
+def find_web_base(remote: str) -> str | None:
     """Turn a remote's URL into the address of its project page, without credentials.
 
     None for files, for hosts whose software the name does not tell, and for anything that is no plain project path.
@@ -45,10 +45,10 @@ def web_base(remote: str) -> str | None:
     return f"{scheme}://{authority}/{project}"
 
 
-def permalink(web_url: str | None, commit: str, location: Location) -> str | None:
+def make_permalink(web_url: str | None, commit: str, location: Location) -> str | None:
     """Address lines of a file at a commit; None without a web address, and for a path that would lead elsewhere.
 
-    `web_url` is a project page, from `web_base` or configured; a host of unknown software gets the form of GitHub.
+    `web_url` is a project page, from `find_web_base` or configured; a host of unknown software gets the form of GitHub.
     """
     if not web_url or not is_safe_path(location.path):
         return None

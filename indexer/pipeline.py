@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.assembly import Assembly
+from indexer.assembly import SnapshotBuilder
 from indexer.catalog import Catalog, Generation
 from indexer.embeddings import Embedder, EmbeddingInput
-from indexer.merging import settled, with_rank
+from indexer.merging import compact_if_needed, replace_centrality
 from indexer.models import Chunk, Commit, FileEntry, Progress, RefreshReport
-from indexer.parsers.frames import Contents, Unfit
-from indexer.parsing import Parsers, Source
-from indexer.paths import traits
-from indexer.ranks import ranked
+from indexer.parsers.frames import ParsedContents, SkippedFile
+from indexer.parsing import FileSource, Parsers
+from indexer.paths import read_path_traits
+from indexer.ranks import score_centrality
 from indexer.repository import Repository
 from indexer.segment import Floats
 from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from indexer.tree import Omission, TreeEntry
 from indexer.vectors import VectorStore
-from indexer.writer import Writer
+from indexer.writer import CatalogWriter
 
 _BATCH = 2_000  # chunks embedded at a time
 _STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
@@ -34,7 +34,7 @@ ProgressSink = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parts:
+class RefreshParts:
     """What a refresh works with; `provenance` names everything but the commit that a generation depends on."""
 
     repository: Repository
@@ -46,7 +46,7 @@ class Parts:
     provenance: str
 
 
-def refill(parts: Parts, current: tuple[Generation, Snapshot]) -> None:
+def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
     """Give a vector store that has lost vectors those of the current generation again, without embedding anew."""
     generation, snapshot = current
     keys = parts.catalog.chunk_keys(generation.id)
@@ -58,7 +58,7 @@ def refill(parts: Parts, current: tuple[Generation, Snapshot]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class RefreshPlan:
     """What a refresh has to do: catalog files that end, tree entries to read, and what the rules leave out.
 
     The three are about the `touched` paths, or about all of them where that is None.
@@ -71,8 +71,8 @@ class Plan:
     previous: Snapshot | None
 
 
-def refresh(
-    parts: Parts,
+def build_generation(
+    parts: RefreshParts,
     commit: Commit,
     *,
     current: tuple[Generation, Snapshot] | None,
@@ -87,7 +87,7 @@ def refresh(
     """
     started = time.monotonic()
     progress(Progress(stage="listing", done=0, total=0))
-    plan = make_plan(parts, commit, None if full else current)
+    plan = plan_refresh(parts, commit, None if full else current)
     with parts.catalog.writing() as writer:
         generation = writer.begin_generation(commit, provenance=parts.provenance)
         writer.remove_files(generation, plan.removed)
@@ -117,20 +117,22 @@ def _save(folder: DataFolder, generation: int, snapshot: Snapshot, *, beside: in
     snapshot.save(target, None if beside is None else folder.snapshot(beside))
 
 
-def make_plan(parts: Parts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> Plan:
+def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
     """Find out what to read: the difference to the current generation where git can tell, else everything."""
     if current is None or current[0].provenance != parts.provenance:
         listing = parts.repository.files(commit.sha)
         alive = parts.catalog.current()
         removed = frozenset(row.id for row in parts.catalog.files(alive.id)) if alive else frozenset()
-        return Plan(removed=removed, entries=listing.entries, omissions=listing.omissions, touched=None, previous=None)
+        return RefreshPlan(
+            removed=removed, entries=listing.entries, omissions=listing.omissions, touched=None, previous=None
+        )
     generation, snapshot = current
-    changes = parts.repository.changes(generation.commit.sha, commit.sha)
+    changes = parts.repository.compare_commits(generation.commit.sha, commit.sha)
     if changes is None:
         return _plan_from_listing(parts, commit, generation, snapshot)
     rows = (parts.catalog.file(generation.id, path) for path in changes.touched)
     removed = frozenset(row.id for row in rows if row is not None)
-    return Plan(
+    return RefreshPlan(
         removed=removed,
         entries=changes.entries,
         omissions=changes.omissions,
@@ -139,7 +141,7 @@ def make_plan(parts: Parts, commit: Commit, current: tuple[Generation, Snapshot]
     )
 
 
-def _plan_from_listing(parts: Parts, commit: Commit, generation: Generation, snapshot: Snapshot) -> Plan:
+def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
     """Compare the whole tree with the catalog, as after a force-push or a change of attributes."""
     listing = parts.repository.files(commit.sha)
     wanted = {entry.path: entry.blob for entry in listing.entries}
@@ -147,59 +149,61 @@ def _plan_from_listing(parts: Parts, commit: Commit, generation: Generation, sna
     removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
     kept = {row.entry.path for row in rows if row.id not in removed}
     entries = tuple(entry for entry in listing.entries if entry.path not in kept)
-    return Plan(removed=removed, entries=entries, omissions=listing.omissions, touched=None, previous=snapshot)
+    return RefreshPlan(removed=removed, entries=entries, omissions=listing.omissions, touched=None, previous=snapshot)
 
 
 class _Build:
     """One generation in the making; `unfit` are the files whose contents are not indexed."""
 
-    def __init__(self, parts: Parts, plan: Plan, writer: Writer, generation: int, progress: ProgressSink) -> None:
+    def __init__(
+        self, parts: RefreshParts, plan: RefreshPlan, writer: CatalogWriter, generation: int, progress: ProgressSink
+    ) -> None:
         self._parts = parts
         self._plan = plan
         self._writer = writer
         self._generation = generation
         self.unfit: list[Omission] = []
         self._progress = progress
-        self._assembly = Assembly(plan.previous, dimensions=parts.embedder.dimensions)
+        self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
         is_fresh = plan.previous is None and parts.store.count() == 0
         self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
 
     def run(self) -> Snapshot:
         total = len(self._plan.entries)
         for done, (entry, contents) in enumerate(self._parts.parsers.parse(self._sources()), start=1):
-            if isinstance(contents, Unfit):
+            if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
             else:
                 self._add(entry, contents)
             if done % 50 == 0 or done == total:
                 self._progress(Progress(stage="parsing", done=done, total=total))
-        vectors = self._vectors.finished()
+        vectors = self._vectors.finish()
         snapshot = self._assembly.build(self._plan.removed, vectors)
-        if self._ranks_are_stale(snapshot):
-            return with_rank(snapshot, ranked(snapshot, self._writer.references(self._generation)))
-        return settled(snapshot)
+        if self._has_stale_ranks(snapshot):
+            return replace_centrality(snapshot, score_centrality(snapshot, self._writer.references(self._generation)))
+        return compact_if_needed(snapshot)
 
-    def _sources(self) -> Iterator[Source]:
+    def _sources(self) -> Iterator[FileSource]:
         """The entries with their bytes, read many at a time."""
         blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
         for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
             yield entry, data
 
-    def _add(self, entry: TreeEntry, contents: Contents) -> None:
+    def _add(self, entry: TreeEntry, contents: ParsedContents) -> None:
         parsed = contents.parsed
-        keys = [content_key(entry.path, chunk) for chunk in parsed.chunks]
+        keys = [make_content_key(entry.path, chunk) for chunk in parsed.chunks]
         file_entry = FileEntry(
             path=entry.path,
             language=parsed.language,
-            source_type=traits(entry.path).source_type,
+            source_type=read_path_traits(entry.path).source_type,
             lines=contents.lines,
         )
         file_id = self._writer.add_file(self._generation, file_entry, entry.blob, contents.packed)
         chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
         self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
-        self._vectors.add(keys, [embedding_input(entry.path, chunk) for chunk in parsed.chunks])
+        self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
 
-    def _ranks_are_stale(self, snapshot: Snapshot) -> bool:
+    def _has_stale_ranks(self, snapshot: Snapshot) -> bool:
         """A small change moves the ranks little; ranking the whole graph again would take longer than the change."""
         changed = self._assembly.chunks_added
         return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.selection.chunks)
@@ -223,7 +227,7 @@ class _VectorFeed:
         while len(self._keys) >= _BATCH:
             self._flush(_BATCH)
 
-    def finished(self) -> Floats:
+    def finish(self) -> Floats:
         """The vectors of everything added, in order."""
         if self._keys:
             self._flush(len(self._keys))
@@ -237,19 +241,19 @@ class _VectorFeed:
         present = [place for place, key in enumerate(keys) if key not in missing]
         vectors = np.empty((len(keys), self._embedder.dimensions), dtype=np.float32)
         if absent:
-            vectors[absent] = self._embedder.documents([inputs[place] for place in absent])
+            vectors[absent] = self._embedder.embed_documents([inputs[place] for place in absent])
             self._store.add([keys[place] for place in absent], vectors[absent])
         if present:
             vectors[present] = self._store.get([keys[place] for place in present])
         self._done.append(vectors)
 
 
-def content_key(path: str, chunk: Chunk) -> str:
+def make_content_key(path: str, chunk: Chunk) -> str:
     """Name a chunk by everything that its vector depends on."""
     content = "\0".join((path, chunk.scope, *chunk.names, "", chunk.text))
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
-def embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
+def make_embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
     """What an embedder reads of a chunk."""
     return EmbeddingInput(header=" ".join((path, chunk.scope, *chunk.names[:20])), body=chunk.text)

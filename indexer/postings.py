@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.bags import Bag
-from indexer.rows import Rows, firsts, inverted, offsets, spans
+from indexer.rows import Rows, compute_offsets, compute_starts, expand_spans, invert_rows
 from indexer.vocabulary import Vocabulary
 
 _MOST_COUNTED = np.iinfo(np.uint16).max
@@ -48,7 +48,7 @@ class Postings:
             counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16, copy=False),
         )
 
-    def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+    def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, and its counts there."""
         place = int(np.searchsorted(self.terms, np.int32(term)))  # of another type, all terms would be converted
         if place == len(self.terms) or self.terms[place] != term:
@@ -62,17 +62,17 @@ class Postings:
 
     def lengths(self) -> NDArray[np.int64]:
         """The sum of counts of each document."""
-        return summed(self.docs, self.counts, self.documents).astype(np.int64)
+        return sum_by_key(self.docs, self.counts, self.documents).astype(np.int64)
 
     def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the weights of each document's terms, repeats not counted."""
-        return summed(self.docs, np.repeat(weights[self.terms], np.diff(self.starts)), self.documents)
+        return sum_by_key(self.docs, np.repeat(weights[self.terms], np.diff(self.starts)), self.documents)
 
 
-def merged(parts: Sequence[Postings], documents: Rows) -> Postings:
+def merge_postings(parts: Sequence[Postings], documents: Rows) -> Postings:
     """The postings of some documents, in the order given, counted from the first one of the first part."""
-    numbers = inverted(documents, sum(part.documents for part in parts))
-    shifts = offsets([part.documents for part in parts])
+    numbers = invert_rows(documents, sum(part.documents for part in parts))
+    shifts = compute_offsets([part.documents for part in parts])
     docs = np.concatenate([numbers[part.docs + shift] for part, shift in zip(parts, shifts, strict=True)])
     kept = docs >= 0
     terms = np.concatenate([part.term_of_entries() for part in parts])
@@ -80,28 +80,28 @@ def merged(parts: Sequence[Postings], documents: Rows) -> Postings:
     return Postings.of(len(documents), terms[kept], docs[kept], counts[kept])
 
 
-class Stack:
+class PostingsStack:
     """The postings of several segments as if they were one: documents are counted on from one to the next.
 
     `live` are those documents that still count, in the order in which others want to see them.
     """
 
     def __init__(self, parts: Sequence[Postings], live: Rows) -> None:
-        self._parts = tuple(zip(parts, offsets([part.documents for part in parts]), strict=True))
+        self._parts = tuple(zip(parts, compute_offsets([part.documents for part in parts]), strict=True))
         self.documents = sum(part.documents for part in parts)
         self.live = live
 
-    def documents_of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+    def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, dead ones too, and its counts there."""
-        found = list(self._found(term))
+        found = list(self._find_parts(term))
         if len(found) == 1:
             return found[0]
         docs, counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
         return np.concatenate(docs), np.concatenate(counts)
 
-    def _found(self, term: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint16]]]:
+    def _find_parts(self, term: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint16]]]:
         for part, offset in self._parts:
-            docs, counts = part.documents_of(term)
+            docs, counts = part.find_documents(term)
             if len(docs):
                 yield docs + offset if offset else docs, counts
 
@@ -112,7 +112,7 @@ class Stack:
 
     def bags(self) -> list[dict[int, int]]:
         """The terms of each live document with their counts; slow."""
-        numbers = inverted(self.live, self.documents)
+        numbers = invert_rows(self.live, self.documents)
         bags: list[dict[int, int]] = [{} for _ in self.live]
         for part, offset in self._parts:
             entries = zip(part.term_of_entries(), numbers[part.docs + offset], part.counts, strict=True)
@@ -141,14 +141,16 @@ class TermLists:
 
     def of(self, documents: Rows) -> NDArray[np.int32]:
         """The terms of some documents, one document behind the other."""
-        return self.terms[spans(self.starts[documents], np.diff(self.starts)[documents])]
+        return self.terms[expand_spans(self.starts[documents], np.diff(self.starts)[documents])]
 
 
-def taken(parts: Sequence[TermLists], documents: Rows) -> TermLists:
+def select_term_lists(parts: Sequence[TermLists], documents: Rows) -> TermLists:
     """The lists of some documents, in the order given, counted from the first one of the first part."""
     counts = np.concatenate([np.diff(part.starts) for part in parts])
     terms = np.concatenate([part.terms for part in parts])
-    return TermLists.of_counts(terms[spans(firsts(counts)[documents], counts[documents])], counts[documents])
+    return TermLists.of_counts(
+        terms[expand_spans(compute_starts(counts)[documents], counts[documents])], counts[documents]
+    )
 
 
 class PostingsBuilder:
@@ -172,7 +174,7 @@ class PostingsBuilder:
         docs = np.repeat(np.arange(len(self._sizes)), _ints(self._sizes))
         return Postings.of(len(self._sizes), _ints(self._terms), docs, _ints(self._counts))
 
-    def lists(self) -> TermLists:
+    def build_term_lists(self) -> TermLists:
         """The terms of everything added, by document."""
         return TermLists.of_counts(_ints(self._terms), _ints(self._sizes))
 
@@ -181,7 +183,7 @@ def _ints(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, dtype=np.int32)
 
 
-def summed(keys: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
+def sum_by_key(keys: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
     """Add up `values` by key; keys run from 0 to `size` - 1."""
     sums: NDArray[Any] = np.bincount(keys, weights=values, minlength=size)
     return sums.astype(np.float64)

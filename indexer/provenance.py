@@ -10,12 +10,12 @@ from indexer.embeddings import Embedder
 FORMAT = "3"  # raise it when chunks, tokens, masks or columns of segments change, and every repository is indexed anew
 
 
-def provenance(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
+def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
     """Name everything but the commit that chunks and vectors depend on."""
     globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
     return f"{FORMAT}/{embedder.name}/{globs}"
 
 
-def is_readable(provenance: str) -> bool:
+def is_readable_fingerprint(provenance: str) -> bool:
     """Whether what was made so can be read by this version."""
     return provenance.partition("/")[0] == FORMAT

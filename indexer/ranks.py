@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.calls.graph import page_rank
+from indexer.calls.graph import compute_page_rank
 from indexer.segment import Floats
 from indexer.snapshot import Snapshot
 
@@ -16,9 +16,9 @@ _MOST_DEFINERS = 3  # a name that more places define does not tell which of them
 _LINE_BITS = 32
 
 
-def ranked(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Floats:
+def score_centrality(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Floats:
     """Rank the chunks by all uses of names: catalog file id, name and line each."""
-    return page_rank(len(snapshot.chunks.ids), set(_edges(snapshot, uses)))
+    return compute_page_rank(len(snapshot.chunks.ids), set(_edges(snapshot, uses)))
 
 
 def _edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:

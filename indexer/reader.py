@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from indexer.catalog import Catalog, FileRow, Generation
-from indexer.contents import Contents, File, Listing
+from indexer.contents import CachedFile, FileListing, GenerationCache
 from indexer.embeddings import Embedder
 from indexer.errors import UnknownPath
-from indexer.grep import grep
+from indexer.grep import grep_texts
 from indexer.models import (
     CallSite,
     Commit,
@@ -29,9 +29,9 @@ from indexer.models import (
     SearchMode,
     Symbol,
 )
-from indexer.paths import packings, source_type
-from indexer.permalinks import permalink
-from indexer.search import Mask, Recipe, Scores, chunk_mask, cosine_scores, rank
+from indexer.paths import list_packed_traits, read_source_type
+from indexer.permalinks import make_permalink
+from indexer.search import Mask, RankingWeights, Scores, make_chunk_mask, rank_chunks, score_cosine
 from indexer.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest ve
 _NEAREST = 1_000
 
 
-class Past(Protocol):
+class PastCommits(Protocol):
     """What came before the commit that is held."""
 
     def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
@@ -62,11 +62,11 @@ class IndexReader:
         generation: Generation,
         snapshot: Snapshot,
         catalog: Catalog,
-        contents: Contents,
+        contents: GenerationCache,
         embedder: Embedder,
         open_store: Callable[[], VectorStore],
-        recipe: Recipe,
-        past: Past | None = None,
+        recipe: RankingWeights,
+        past: PastCommits | None = None,
     ) -> None:
         self._repository = repository
         self._web_url = web_url
@@ -112,20 +112,22 @@ class IndexReader:
         limit: int = 10,
         filters: Filters | None = None,
         mode: SearchMode = "hybrid",
-        recipe: Recipe | None = None,
+        recipe: RankingWeights | None = None,
     ) -> list[Hit]:
         """Search in this thread, with another recipe if one is given; `search` is the same in another thread."""
         if not self._snapshot.chunks.ids.size:
             return []
         mask = self._mask(filters) if filters is not None else None
         cosines = None if mode == "lexical" else self._cosines(query)
-        ranked = rank(self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe)
+        ranked = rank_chunks(
+            self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe
+        )
         return [self._hit(ordinal, score) for ordinal, score in ranked]
 
     def _cosines(self, query: str) -> Scores:
-        vector = self._embedder.query(query)
+        vector = self._embedder.embed_query(query)
         if len(self._snapshot.chunks.ids) <= EXACT_UP_TO:
-            return cosine_scores(self._snapshot, vector)
+            return score_cosine(self._snapshot, vector)
         return self._nearest(self._open_store().nearest(vector, _NEAREST))
 
     def _nearest(self, found: Sequence[tuple[str, float]]) -> Scores:
@@ -147,15 +149,15 @@ class IndexReader:
         if filters.languages:
             allowed &= [language in filters.languages for language in table.languages]
         if filters.source_types:
-            allowed &= np.isin(table.traits, packings(filters.source_types))
+            allowed &= np.isin(table.traits, list_packed_traits(filters.source_types))
         if filters.folders:
             folders = _prefixes(filters.folders)
             allowed &= [f"{path}/".startswith(folders) for path in table.paths]
         if filters.patterns:
-            allowed &= self._matched(filters.patterns)
-        return chunk_mask(self._snapshot, allowed)
+            allowed &= self._match_paths(filters.patterns)
+        return make_chunk_mask(self._snapshot, allowed)
 
-    def _matched(self, patterns: Sequence[str]) -> list[bool]:
+    def _match_paths(self, patterns: Sequence[str]) -> list[bool]:
         from indexer.globs import compile_globs  # pathspec takes its time to import
 
         spec = compile_globs(patterns)
@@ -175,18 +177,18 @@ class IndexReader:
             text=self._file(location.path).between(start, end),
             score=score,
             language=files.languages[file],
-            source_type=source_type(int(files.traits[file])),
+            source_type=read_source_type(int(files.traits[file])),
             scope=around[-1].qualified_name if around else "",
             symbols=tuple(each for each in symbols if each.start_line >= start),
         )
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
-        if (file := self._contents.known_file(path)) is not None:
+        if (file := self._contents.get_cached_file(path)) is not None:
             return self._passage(file, start_line, end_line)
         return await asyncio.to_thread(lambda: self._passage(self._file(path), start_line, end_line))
 
-    def _passage(self, file: File, start_line: int, end_line: int | None) -> Passage:
+    def _passage(self, file: CachedFile, start_line: int, end_line: int | None) -> Passage:
         entry = file.entry
         last = entry.lines if end_line is None else min(end_line, entry.lines)
         location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
@@ -197,24 +199,24 @@ class IndexReader:
         text = file.between(location.start_line, last)
         return Passage(location=location, text=text, language=entry.language)
 
-    def _file(self, path: str) -> File:
+    def _file(self, path: str) -> CachedFile:
         file = self._contents.file(path)
         if file is None:
-            raise self._unknown(path)
+            raise self._make_unknown_path(path)
         return file
 
     def _row(self, path: str) -> FileRow:
         row = self._contents.row(path)
         if row is None:
-            raise self._unknown(path)
+            raise self._make_unknown_path(path)
         return row
 
-    def _unknown(self, path: str) -> UnknownPath:
+    def _make_unknown_path(self, path: str) -> UnknownPath:
         return UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
-        known = self._contents.graph.remembered(name)
+        known = self._contents.graph.read_remembered(name)
         return known if known is not None else await asyncio.to_thread(self._contents.graph.definitions, name)
 
     async def enclosing(self, location: Location) -> Sequence[Definition]:
@@ -234,7 +236,7 @@ class IndexReader:
         ]
 
     async def _outline(self, path: str) -> Sequence[Symbol]:
-        known = self._contents.known_outline(path)
+        known = self._contents.get_cached_outline(path)
         return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
 
     async def callers(self, name: str) -> Sequence[CallSite]:
@@ -253,8 +255,8 @@ class IndexReader:
         """How many indexed files lie in each folder and below it; the top is not among them."""
         return (await self._listing()).folders
 
-    async def _listing(self) -> Listing:
-        known = self._contents.known_listing
+    async def _listing(self) -> FileListing:
+        known = self._contents.listing_if_cached
         return known if known is not None else await asyncio.to_thread(lambda: self._contents.listing)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
@@ -267,7 +269,7 @@ class IndexReader:
         if path and not rows:
             raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
         # All texts once: they would only drive those out that are read again.
-        return grep(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
+        return grep_texts(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
@@ -291,7 +293,7 @@ class IndexReader:
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
-        return permalink(self._web_url, commit or self.commit.sha, location)
+        return make_permalink(self._web_url, commit or self.commit.sha, location)
 
 
 def _prefixes(folders: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 MAX_CHARACTERS = 2_000_000
 
 
-class Redaction:
+class CachedRedactor:
     """A redactor that knows the texts which it lately found no secret in; no secret is kept."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:

@@ -40,18 +40,18 @@ def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tupl
     for captures in findings.get("inherit", ()):
         uses.update((node.end_byte, ("inherit", node, None)) for node in captures["inherit"])
     references = []
-    for end in _heard(uses, findings):
+    for end in _drop_silent(uses, findings):
         kind, node, receiver = uses[end]
         qualifier, name = _split_use(_tail(source, node.start_byte, end), kind)
         if receiver is not None:
-            qualifier = _shortened(_tail(source, receiver.start_byte, receiver.end_byte))
+            qualifier = _shorten_qualifier(_tail(source, receiver.start_byte, receiver.end_byte))
         if name:
             scope, line = scopes.at(node.start_byte), node.end_point[0] + 1
             references.append(Reference(name=name, qualifier=qualifier, kind=kind, line=line, scope=scope))
     return tuple(references)
 
 
-def _heard(ends: Iterable[int], findings: Findings) -> list[int]:
+def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
     """Return in order the ends of those names that are not within a silent node."""
     silent = iter(
         sorted((n.start_byte, n.end_byte) for found in findings.get("silent", ()) for n in found.get("silent", ()))
@@ -83,10 +83,10 @@ def _split_use(raw: bytes, kind: ReferenceKind) -> tuple[str, str]:
     parts = _CALLEE.fullmatch(text if kind == "call" else _TYPE_ARGUMENTS.split(text, maxsplit=1)[0])
     if parts is None:
         return "", ""
-    return _shortened(_CHAIN_MARK.sub("", parts[1] or "").encode()), parts[2]
+    return _shorten_qualifier(_CHAIN_MARK.sub("", parts[1] or "").encode()), parts[2]
 
 
-def _shortened(qualifier: bytes) -> str:
+def _shorten_qualifier(qualifier: bytes) -> str:
     line = _SPACE_BEFORE_DOT.sub("", " ".join(qualifier.decode("utf-8", "ignore").split()))
     return line if len(line) <= _QUALIFIER_LIMIT else "..." + line[-_QUALIFIER_LIMIT:]
 
@@ -99,7 +99,7 @@ def find_imports(findings: Findings, grammar: Grammar, source: bytes) -> tuple[I
         _add_import(imports, captures, grammar, source)
     for captures in findings.get("tree", ()):
         node = captures["tree"][0]
-        for index, imported in enumerate(_imports_of_tree(node, grammar, source)):
+        for index, imported in enumerate(_read_import_tree(node, grammar, source)):
             imports[node.start_byte, index] = imported
     return tuple(imported for _, imported in sorted(imports.items(), key=lambda item: item[0]))
 
@@ -132,12 +132,12 @@ def _default_alias(node: Node, module: str, grammar: Grammar) -> str:
     return module.rpartition(".")[2] if not grammar.names_imports else module
 
 
-def _imports_of_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Import]:
+def _read_import_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Import]:
     """Read `use a::{b, c as d}` and its like in every language that nests or renames so."""
     text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
     statement = _IMPORT_WORDS.sub("", " ".join(_strip_comments(text).split()))
     line = node.start_point[0] + 1
-    for path, alias in _expanded(statement):
+    for path, alias in _expand_braces(statement):
         module, name = _module_and_name(path.replace("`", "").removeprefix(grammar.separator), grammar)
         local = name or module.rpartition(grammar.separator)[2]
         yield Import(module=module, name=name, alias=alias or local, line=line)
@@ -169,7 +169,7 @@ def _module_and_name(path: str, grammar: Grammar) -> tuple[str, str]:
     return module, "*" if name == "_" else name
 
 
-def _expanded(statement: str) -> list[tuple[str, str]]:
+def _expand_braces(statement: str) -> list[tuple[str, str]]:
     """Multiply out the braces of an import statement into (path, alias) pairs; the alias may be empty."""
     prefixes, path, alias = [""], "", ""
     renaming = False

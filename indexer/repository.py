@@ -12,21 +12,29 @@ from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from indexer.attributes import Attributes, Marks, attributes_above, is_attributes_file
+from indexer.attributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.blobs import BlobReader
-from indexer.complaints import failure, missing, missing_file, refusal, shown, text, too_much
-from indexer.decoding import decode
+from indexer.complaints import (
+    decode_output,
+    format_path,
+    make_command_error,
+    make_missing_file_error,
+    make_missing_object_error,
+    make_open_error,
+    too_much,
+)
+from indexer.decoding import decode_file
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError, RepositoryTooLarge
-from indexer.history import History, read_subject, read_time
+from indexer.history import GitHistory, read_subject, read_time
 from indexer.models import Commit
 from indexer.paths import is_safe_path
-from indexer.permalinks import web_base
+from indexer.permalinks import find_web_base
 from indexer.processes import read_output, start_git
-from indexer.rules import MAX_BYTES, Selection, path_verdict
-from indexer.secrets import redact
-from indexer.tree import Changes, Listing, Omission, TreeEntry, TreeItem, read_tree
+from indexer.rules import MAX_BYTES, FileSelection, judge_path
+from indexer.secrets import redact_secrets
+from indexer.tree import Omission, TreeChanges, TreeEntry, TreeItem, TreeListing, read_tree
 
-__all__ = ["Changes", "Listing", "Repository", "TreeEntry"]
+__all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
 
 SHALLOW = (
     "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
@@ -45,11 +53,11 @@ _WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their con
 class Repository:
     """A git repository, bare or not; close it, or use it in a `with` statement. Threads may share it."""
 
-    def __init__(self, git: _GitCommand, *, root: Path, selection: Selection) -> None:
+    def __init__(self, git: _GitCommand, *, root: Path, selection: FileSelection) -> None:
         self._git = git
         self._selection = selection
         self._blobs = BlobReader(git, git.git_dir)
-        self.history = History(git, git.git_dir)
+        self.history = GitHistory(git, git.git_dir)
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
@@ -60,11 +68,11 @@ class Repository:
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
         """Find the repository that a path lies in: a working tree, a bare repository, a worktree or a submodule.
 
-        The globs are those of `Selection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
+        The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
         start = _folder(path)
         git, root = _GitCommand.discover(start)
-        return cls(git, root=root, selection=Selection(include, exclude))
+        return cls(git, root=root, selection=FileSelection(include, exclude))
 
     def __enter__(self) -> Repository:
         return self
@@ -87,10 +95,12 @@ class Repository:
             raise self._no_commit(ref)
         sha, committed_at, subject = output.partition(b"\n")[2].removesuffix(b"\n").split(b"\0", 2)
         name = self._git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
-        full_name = text(name.removesuffix(b"\n"))
+        full_name = decode_output(name.removesuffix(b"\n"))
         return Commit(
             sha=sha.decode(),
-            branch=redact(full_name.removeprefix("refs/heads/")) if full_name.startswith("refs/heads/") else None,
+            branch=redact_secrets(full_name.removeprefix("refs/heads/"))
+            if full_name.startswith("refs/heads/")
+            else None,
             committed_at=read_time(committed_at),
             subject=read_subject(subject),
         )
@@ -100,20 +110,20 @@ class Repository:
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
 
-    def changed_between(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
+    def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
         """Name those of the paths that differ in two commits; None if one of them is not there."""
         if not paths:
             return ()
         how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
         output = self._git.try_run("diff-tree", "-r", *how, old, new, "--", *paths)
-        return None if output is None else tuple(text(name) for name in output.split(b"\0") if name)
+        return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
 
-    def files(self, sha: str) -> Listing:
+    def files(self, sha: str) -> TreeListing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
         tree = read_tree(self._git, sha)
-        return self._admitted(tree, self._attributes(tree))
+        return self._select_files(tree, self._attributes(tree))
 
-    def _admitted(self, tree: list[TreeItem], attributes: Attributes) -> Listing:
+    def _select_files(self, tree: list[TreeItem], attributes: GitAttributes) -> TreeListing:
         entries: dict[str, TreeEntry] = {}
         omissions: list[Omission] = []
         for item in tree:
@@ -123,12 +133,12 @@ class Repository:
             if reason is not None:
                 omissions.append(Omission(path=item.path, reason=reason))
             elif item.size is None:
-                raise missing_file(item.path, self.root)
+                raise make_missing_file_error(item.path, self.root)
             else:
                 entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
-        return Listing(entries=tuple(entries.values()), omissions=tuple(omissions))
+        return TreeListing(entries=tuple(entries.values()), omissions=tuple(omissions))
 
-    def changes(self, old: str, new: str) -> Changes | None:
+    def compare_commits(self, old: str, new: str) -> TreeChanges | None:
         """Tell what differs between two commits, under the same rules.
 
         None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules, or a name may be
@@ -139,26 +149,26 @@ class Repository:
         if output is None:
             return None
         names = [name for name in output.split(b"\0") if name]
-        touched = frozenset(map(text, names))
+        touched = frozenset(map(decode_output, names))
         if any(is_attributes_file(path) or "\\" in path or not is_safe_path(path) for path in touched):
             return None
         listing = self._at(new, names) if len(names) <= _MOST_PATHS else self.files(new)
-        return Changes(
+        return TreeChanges(
             touched=touched,
             entries=tuple(entry for entry in listing.entries if entry.path in touched),
             omissions=tuple(omission for omission in listing.omissions if omission.path in touched),
         )
 
-    def _at(self, sha: str, names: list[bytes]) -> Listing:
+    def _at(self, sha: str, names: list[bytes]) -> TreeListing:
         """What is at a few paths, looked up with the attributes of their own folders alone."""
         if not names:
-            return Listing(entries=(), omissions=())
-        asked = [*names, *sorted(attributes_above(names))]
+            return TreeListing(entries=(), omissions=())
+        asked = [*names, *sorted(list_attribute_files(names))]
         if sum(map(len, asked)) > _MOST_NAMED:
             return self.files(sha)
         items = read_tree(self._git, sha, *asked)
         files = [item for item in items if not is_attributes_file(item.path)]
-        return self._admitted(files, self._attributes(items))
+        return self._select_files(files, self._attributes(items))
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
@@ -166,28 +176,28 @@ class Repository:
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
 
-    def _attributes(self, tree: list[TreeItem]) -> Attributes:
+    def _attributes(self, tree: list[TreeItem]) -> GitAttributes:
         files = [item for item in tree if is_attributes_file(item.path) and _is_readable(item)]
         files.sort(key=lambda item: item.path.count("/"))  # those near the top count where there are too many
         sizes = accumulate(item.size or 0 for item in files)
         files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
-        texts = (decode(data) or "" for _, data in self.blobs(item.sha for item in files))
-        return Attributes({item.path: content for item, content in zip(files, texts, strict=True)})
+        texts = (decode_file(data) or "" for _, data in self.blobs(item.sha for item in files))
+        return GitAttributes({item.path: content for item, content in zip(files, texts, strict=True)})
 
-    def _reason(self, item: TreeItem, marks: Marks) -> str | None:
+    def _reason(self, item: TreeItem, marks: FileAttributes) -> str | None:
         if not is_safe_path(item.path):
             return "unsafe path"
         if item.mode in {_SUBMODULE, _SYMLINK}:
             return "submodule" if item.mode == _SUBMODULE else "symlink"
-        if not self._selection.admits(item.path):
+        if not self._selection.is_selected(item.path):
             return "excluded"
-        return path_verdict(item.path, item.size or 0, marks)
+        return judge_path(item.path, item.size or 0, marks)
 
     def _find_web_url(self) -> str | None:
         output = self._git.try_run("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
-        remotes = [text(item).partition("\n") for item in output.split(b"\0") if item]
+        remotes = [decode_output(item).partition("\n") for item in output.split(b"\0") if item]
         remotes.sort(key=lambda remote: remote[0] != "remote.origin.url")
-        return next((base for _, _, url in remotes if (base := web_base(url))), None)
+        return next((base for _, _, url in remotes if (base := find_web_base(url))), None)
 
     def _find_warnings(self) -> tuple[str, ...]:
         if self._git.run("rev-parse", "--is-shallow-repository").strip() != b"true":
@@ -197,18 +207,18 @@ class Repository:
     def _no_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
         if not self.git_dir.exists():
-            return NotARepository(f"{shown(self.root)} is no longer there. Give the path that it has now.")
+            return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
         head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
         if head is None and not self._git.try_run("for-each-ref", "--count=1"):
-            return EmptyRepository(f"{shown(self.root)} has no commit yet. Commit something, then try again.")
+            return EmptyRepository(f"{format_path(self.root)} has no commit yet. Commit something, then try again.")
         if head is None and ref == "HEAD":
             return RepositoryError(
-                f"The branch checked out in {shown(self.root)} has no commit. Check out another one."
+                f"The branch checked out in {format_path(self.root)} has no commit. Check out another one."
             )
         is_name = not ref.startswith("-") and self._git.try_run("rev-parse", "--symbolic-full-name", ref)
         if is_name and self._git.try_run("cat-file", "-e", ref) is None:
-            return missing(f"the commit of {ref}", self.root)
-        return RepositoryError(f"{shown(self.root)} has no branch, tag or commit {ref!r}. Check the name.")
+            return make_missing_object_error(f"the commit of {ref}", self.root)
+        return RepositoryError(f"{format_path(self.root)} has no branch, tag or commit {ref!r}. Check the name.")
 
 
 class _GitCommand:
@@ -224,7 +234,7 @@ class _GitCommand:
         search = cls(start)
         status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
         if status:
-            raise refusal(start, complaint)
+            raise make_open_error(start, complaint)
         git_dir = _path(output)
         top = search.try_run("rev-parse", "--show-toplevel")
         return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
@@ -233,7 +243,7 @@ class _GitCommand:
         """Run a command and return its output; a failure raises `RepositoryError`."""
         status, output, complaint = self._execute(*arguments)
         if status:
-            raise failure(self.git_dir, complaint)
+            raise make_command_error(self.git_dir, complaint)
         return output
 
     def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
@@ -250,7 +260,7 @@ class _GitCommand:
             return start_git([*self._options, *arguments])
         except OSError as error:
             raise RepositoryError(
-                f"git cannot be started in {shown(self.git_dir)}: {error}. Install git, and try again."
+                f"git cannot be started in {format_path(self.git_dir)}: {error}. Install git, and try again."
             ) from error
 
     def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
@@ -264,7 +274,7 @@ class _GitCommand:
             return process.returncode, b"", ""
         except OverflowError:
             raise too_much(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
-        return process.returncode, output, text(complaint).removesuffix("\n")
+        return process.returncode, output, decode_output(complaint).removesuffix("\n")
 
 
 def _folder(path: Path) -> Path:
@@ -272,14 +282,16 @@ def _folder(path: Path) -> Path:
         if path.exists():
             return path.resolve() if path.is_dir() else path.resolve().parent
     except OSError as error:
-        raise RepositoryError(f"{shown(path)} cannot be read: {error.strerror}. Check its permissions.") from error
-    raise NotARepository(f"There is no {shown(path)}. Check the path of the repository.")
+        raise RepositoryError(
+            f"{format_path(path)} cannot be read: {error.strerror}. Check its permissions."
+        ) from error
+    raise NotARepository(f"There is no {format_path(path)}. Check the path of the repository.")
 
 
 def _name(root: Path, web_url: str | None) -> str:
     """What people call a repository: its name on the web, else that of its folder."""
     name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
-    return text(os.fsencode(name)) or "repository"
+    return decode_output(os.fsencode(name)) or "repository"
 
 
 def _path(output: bytes) -> Path:

@@ -8,10 +8,10 @@ from fnmatch import translate
 from pathlib import PurePosixPath
 from typing import Literal
 
-from indexer.attributes import UNMARKED, Marks
-from indexer.decoding import is_lfs_pointer, looks_binary
+from indexer.attributes import UNMARKED, FileAttributes
+from indexer.decoding import is_binary, is_lfs_pointer
 from indexer.globs import compile_globs
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 
 Reason = Literal[
     "excluded",
@@ -106,51 +106,51 @@ _HEAD = 2000  # bytes in which a generator signs
 _LONG_LINE = 1000  # bytes; people break lines long before
 
 
-class Selection:
+class FileSelection:
     """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         self._include = compile_globs(include) if include else None
         self._exclude = compile_globs(exclude) if exclude else None
 
-    def admits(self, path: str) -> bool:
+    def is_selected(self, path: str) -> bool:
         """Tell whether the operator wants a file."""
         if self._exclude is not None and self._exclude.match_file(path):
             return False
         return self._include is None or self._include.match_file(path)
 
 
-def path_verdict(path: str, size: int, marks: Marks = UNMARKED) -> Reason | None:
+def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason | None:
     """Tell why a file is not indexed by what is known before reading it, or None.
 
     `linguist-vendored=false` and `linguist-generated=false` speak a file free of that reason; of no other.
     """
     name = PurePosixPath(path).name.lower()
-    if _bears_secrets(path.lower(), name) or redact(path) != path:  # a name is shown wherever its file is
+    if _has_secret_name(path.lower(), name) or redact_secrets(path) != path:  # a name is shown wherever its file is
         return "secret-bearing"
-    return _declared_verdict(path, name, marks) or _format_verdict(name, size)
+    return _judge_declared(path, name, marks) or _format_verdict(name, size)
 
 
-def content_verdict(path: str, data: bytes, marks: Marks = UNMARKED) -> Reason | None:
+def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> Reason | None:
     """Tell why a file is not indexed now that its bytes are there, or None."""
     if len(data) > MAX_BYTES:
         return "too large"
     if is_lfs_pointer(data):
         return "LFS pointer"
-    if looks_binary(data):
+    if is_binary(data):
         return "binary"
-    if marks.generated is not False and _signed_by_generator(data):
+    if marks.generated is not False and _is_generated(data):
         return "generated"
     return "minified" if _is_minified(path, data) else None
 
 
-def _bears_secrets(path: str, name: str) -> bool:
+def _has_secret_name(path: str, name: str) -> bool:
     if name in _SECRET_NAMES or PurePosixPath(name).suffix in _SECRET_SUFFIXES or f"/{path}".endswith(_SECRET_PATHS):
         return True
     return bool(_ENVIRONMENT.fullmatch(name) or _SECRET_FORMS.match(name)) and not _HARMLESS.search(name)
 
 
-def _declared_verdict(path: str, name: str, marks: Marks) -> Reason | None:
+def _judge_declared(path: str, name: str, marks: FileAttributes) -> Reason | None:
     vendored = not _VENDORED_FOLDERS.isdisjoint(path.split("/")[:-1]) if marks.vendored is None else marks.vendored
     if vendored:
         return "vendored"
@@ -172,7 +172,7 @@ def _format_verdict(name: str, size: int) -> Reason | None:
     return next((reason for applies, reason in by_name if applies), None)
 
 
-def _signed_by_generator(data: bytes) -> bool:
+def _is_generated(data: bytes) -> bool:
     head = data[:_HEAD].decode("latin-1")
     if "generated" not in head.lower():
         return False

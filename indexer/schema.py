@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from indexer.errors import StorageVersion
-from indexer.storage import layout_lock
+from indexer.storage import lock_schema
 
 VERSION = 2
 TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports")
@@ -61,7 +61,7 @@ CREATE INDEX imports_by_name ON imports (name);
 ALIVE = "files.added <= :generation AND files.removed > :generation"
 
 
-def prepare(path: Path) -> None:
+def prepare_schema(path: Path) -> None:
     """Lay out a catalog where there is none, and bring one of an earlier layout to this one.
 
     `StorageVersion` for a layout that this version does not know.
@@ -69,7 +69,7 @@ def prepare(path: Path) -> None:
     if not has_content(path):
         _lay_out(path)
     if _version(path) != VERSION:
-        with layout_lock(path):
+        with lock_schema(path):
             _upgrade(path)
 
 
@@ -98,7 +98,7 @@ def _upgrade(path: Path) -> None:
 
 def _lay_out(path: Path) -> None:
     """Make an empty catalog beside the path and move it there: nobody ever sees one half made."""
-    with layout_lock(path):
+    with lock_schema(path):
         if has_content(path):  # another process was faster
             return
         draft = path.with_suffix(".draft")

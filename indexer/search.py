@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.models import SearchMode
-from indexer.postings import Stack, summed
+from indexer.postings import PostingsStack, sum_by_key
 from indexer.snapshot import Snapshot
-from indexer.tokens import IDENTIFIER, question_tokens
+from indexer.tokens import IDENTIFIER, tokenize_question
 
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,7 +25,7 @@ Fusion = Literal["score", "rrf"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Recipe:
+class RankingWeights:
     """The weights of the ranking. The defaults are what won on the development repositories."""
 
     fusion: Fusion = "score"
@@ -61,7 +61,7 @@ _MOST_REPEATS = 3  # a word repeated in a question says little more each time
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class SearchQuestion:
     """A question as the ranking reads it: its tokens, its distinct tokens' weights, and the names it may mean."""
 
     text: str
@@ -75,20 +75,20 @@ class Question:
         return sum(self.weights.values()) or 1.0
 
 
-def read_question(snapshot: Snapshot, text: str) -> Question:
+def read_question(snapshot: Snapshot, text: str) -> SearchQuestion:
     """Tokenise a question against a snapshot's vocabulary."""
     tokens = [
-        token for token, count in Counter(question_tokens(text)).items() for _ in range(min(count, _MOST_REPEATS))
+        token for token, count in Counter(tokenize_question(text)).items() for _ in range(min(count, _MOST_REPEATS))
     ]
-    return Question(
+    return SearchQuestion(
         text=text,
         tokens=tuple(tokens),
         weights={token: snapshot.lexical.weight(token) for token in dict.fromkeys(tokens)},
-        names=tuple(_names(text)),
+        names=tuple(_find_names(text)),
     )
 
 
-def _names(text: str) -> list[str]:
+def _find_names(text: str) -> list[str]:
     """The words of a question that may be definitions: all of a very short one, else those that look like code."""
     words: list[str] = IDENTIFIER.findall(text)
     is_symbol = len(words) <= 2 or ("::" in text and " " not in text.strip())
@@ -97,7 +97,7 @@ def _names(text: str) -> list[str]:
     return [word for word in words if _CODE_LIKE.search(word)]
 
 
-def rank(
+def rank_chunks(
     snapshot: Snapshot,
     text: str,
     cosines: Scores | None,
@@ -105,33 +105,39 @@ def rank(
     mode: SearchMode = "hybrid",
     mask: Mask | None = None,
     limit: int = 10,
-    recipe: Recipe | None = None,
+    recipe: RankingWeights | None = None,
 ) -> list[tuple[int, float]]:
     """Rank chunk ordinals for a question; `mask` says which chunks may be returned, `cosines` has one for each.
 
     Chunks that nothing speaks for are not returned, so the list can be shorter than `limit`.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or RankingWeights()
     question = read_question(snapshot, text)
     allowed = mask if mask is not None else np.ones(len(snapshot.chunks.ids), dtype=bool)
     if not allowed.any():
         return []
-    scores = fused(snapshot, question, cosines, mode=mode, allowed=allowed, recipe=recipe)
-    scores = boosted(snapshot, question, scores, recipe) * penalties(snapshot, text, recipe)
+    scores = fuse_scores(snapshot, question, cosines, mode=mode, allowed=allowed, recipe=recipe)
+    scores = boost_scores(snapshot, question, scores, recipe) * make_penalties(snapshot, text, recipe)
     scores[~allowed] = 0.0
-    return diversified(snapshot.chunks.file, scores, limit=limit, recipe=recipe)
+    return diversify(snapshot.chunks.file, scores, limit=limit, recipe=recipe)
 
 
-def cosine_scores(snapshot: Snapshot, query: NDArray[np.float32]) -> Scores:
+def score_cosine(snapshot: Snapshot, query: NDArray[np.float32]) -> Scores:
     """Cosine of each chunk's vector with the query's."""
     return snapshot.cosines(query)
 
 
-def fused(
-    snapshot: Snapshot, question: Question, cosines: Scores | None, *, mode: SearchMode, allowed: Mask, recipe: Recipe
+def fuse_scores(
+    snapshot: Snapshot,
+    question: SearchQuestion,
+    cosines: Scores | None,
+    *,
+    mode: SearchMode,
+    allowed: Mask,
+    recipe: RankingWeights,
 ) -> Scores:
     """Put the lexical, vector and file scores together; the best of the allowed chunks has 1."""
-    parts = _weighted_parts(snapshot, question, cosines, mode, recipe)
+    parts = _score_parts(snapshot, question, cosines, mode, recipe)
     for _, part in parts:
         part[~allowed] = 0.0
     if recipe.fusion == "rrf":
@@ -141,12 +147,12 @@ def fused(
     return _to_unit(total)
 
 
-def _weighted_parts(
-    snapshot: Snapshot, question: Question, cosines: Scores | None, mode: SearchMode, recipe: Recipe
+def _score_parts(
+    snapshot: Snapshot, question: SearchQuestion, cosines: Scores | None, mode: SearchMode, recipe: RankingWeights
 ) -> list[tuple[float, Scores]]:
     parts: list[tuple[float, Scores]] = []
     if mode != "vector":
-        by_file = snapshot.lexical.grouped_scores(question.tokens, snapshot.file_of_rows, snapshot.files.tokens)
+        by_file = snapshot.lexical.score_groups(question.tokens, snapshot.file_of_rows, snapshot.files.tokens)
         parts.append((recipe.lexical, snapshot.lexical.scores(question.tokens)))
         parts.append((recipe.file, by_file[snapshot.chunks.file]))
     if cosines is not None and mode != "lexical":
@@ -169,16 +175,16 @@ def _to_unit(scores: Scores) -> Scores:
     return scores / best if best > 0 else scores
 
 
-def _reciprocal_ranks(scores: Scores, recipe: Recipe) -> Scores:
+def _reciprocal_ranks(scores: Scores, recipe: RankingWeights) -> Scores:
     """Reciprocal rank fusion's share of one ranking (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     shares = np.zeros(len(scores))
-    best = best_first(scores, recipe.rrf_depth)
+    best = sort_best_first(scores, recipe.rrf_depth)
     shares[best] = 1.0 / (recipe.rrf_k + 1 + np.arange(len(best)))
     shares[scores <= 0] = 0.0
     return shares
 
 
-def best_first(scores: Scores, count: int) -> NDArray[np.int64]:
+def sort_best_first(scores: Scores, count: int) -> NDArray[np.int64]:
     """The places of the `count` highest scores, highest first, the earlier of equals first."""
     if count < len(scores):
         floor = np.partition(scores, -count)[-count]
@@ -188,7 +194,7 @@ def best_first(scores: Scores, count: int) -> NDArray[np.int64]:
     return places[np.argsort(-scores[places], kind="stable")][:count]
 
 
-def boosted(snapshot: Snapshot, question: Question, scores: Scores, recipe: Recipe) -> Scores:
+def boost_scores(snapshot: Snapshot, question: SearchQuestion, scores: Scores, recipe: RankingWeights) -> Scores:
     """Add what names, paths, the rest of the file and the call graph say."""
     scores = scores + recipe.coherence * _coherence(snapshot, scores, recipe)
     scores += recipe.exact_name * _exact_names(snapshot, question)
@@ -200,22 +206,22 @@ def boosted(snapshot: Snapshot, question: Question, scores: Scores, recipe: Reci
     return scores
 
 
-def _coherence(snapshot: Snapshot, scores: Scores, recipe: Recipe) -> Scores:
+def _coherence(snapshot: Snapshot, scores: Scores, recipe: RankingWeights) -> Scores:
     """How much of the top the chunk's file holds: several good chunks make the file likelier."""
     depth = min(len(scores), recipe.coherence_depth)
     floor = np.partition(scores, -depth)[-depth]
     top = np.where(scores >= floor, scores, 0.0)
-    by_file = summed(snapshot.chunks.file, top, len(snapshot.files.paths))
+    by_file = sum_by_key(snapshot.chunks.file, top, len(snapshot.files.paths))
     return np.where(scores > 0, _to_unit(by_file)[snapshot.chunks.file], 0.0)
 
 
-def _exact_names(snapshot: Snapshot, question: Question) -> Scores:
+def _exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     """Chunks where a name of the question is defined; types weigh more, one-liners and common names less."""
     scores = np.zeros(len(snapshot.chunks.ids))
     table = snapshot.definitions
     for name in question.names:
         folded = name.lower()
-        ordinals = snapshot.defined_as(folded.strip("_$")).tolist() or snapshot.defined_as(folded).tolist()
+        ordinals = snapshot.find_definitions(folded.strip("_$")).tolist() or snapshot.find_definitions(folded).tolist()
         crowd = 1 + 0.1 * min(len(ordinals), 20)
         for ordinal in ordinals:
             value = (1.0 if table.is_type[ordinal] else 0.7) * (1.0 if table.lines[ordinal] > 3 else 0.75) / crowd
@@ -224,11 +230,11 @@ def _exact_names(snapshot: Snapshot, question: Question) -> Scores:
     return scores
 
 
-def _partial_names(snapshot: Snapshot, question: Question) -> Scores:
+def _partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     """How well the best definition of each chunk is named by the question's words."""
     table = snapshot.definitions
     scores = np.zeros(len(snapshot.chunks.ids))
-    matched = _matched_weight(snapshot, question, snapshot.definition_terms)
+    matched = _sum_matched_weights(snapshot, question, snapshot.definition_terms)
     found = np.flatnonzero(matched)
     if len(found):
         coverage = matched[found] / question.total * matched[found] / snapshot.definition_weights[found]
@@ -236,25 +242,25 @@ def _partial_names(snapshot: Snapshot, question: Question) -> Scores:
     return scores
 
 
-def _path_matches(snapshot: Snapshot, question: Question, recipe: Recipe) -> Scores:
+def _path_matches(snapshot: Snapshot, question: SearchQuestion, recipe: RankingWeights) -> Scores:
     """How well each file's name, and less so its folders, are named by the question's words."""
-    topics = _matched_weight(snapshot, question, snapshot.topic_terms)
+    topics = _sum_matched_weights(snapshot, question, snapshot.topic_terms)
     names = np.minimum(1.0, topics / question.total) * np.minimum(1.0, topics / snapshot.topic_weights)
-    folders = _matched_weight(snapshot, question, snapshot.folder_terms)
+    folders = _sum_matched_weights(snapshot, question, snapshot.folder_terms)
     return names + recipe.folder * np.minimum(1.0, folders / question.total)
 
 
-def _matched_weight(snapshot: Snapshot, question: Question, postings: Stack) -> Scores:
+def _sum_matched_weights(snapshot: Snapshot, question: SearchQuestion, postings: PostingsStack) -> Scores:
     """The summed weight of the question's tokens in each live document of the postings."""
     matched = np.zeros(postings.documents)
     for token, weight in question.weights.items():
         number = snapshot.terms.number(token)
         if number is not None and weight > 0:
-            matched[postings.documents_of(number)[0]] += weight
+            matched[postings.find_documents(number)[0]] += weight
     return matched[postings.live]
 
 
-def penalties(snapshot: Snapshot, text: str, recipe: Recipe) -> Scores:
+def make_penalties(snapshot: Snapshot, text: str, recipe: RankingWeights) -> Scores:
     """A factor for each chunk: tests, documentation and the like count less unless the question is about them."""
     lowered = text.lower()
     factors = np.ones(len(snapshot.files.paths))
@@ -270,9 +276,11 @@ def penalties(snapshot: Snapshot, text: str, recipe: Recipe) -> Scores:
     return factors[snapshot.chunks.file]
 
 
-def diversified(files: NDArray[np.int32], scores: Scores, *, limit: int, recipe: Recipe) -> list[tuple[int, float]]:
+def diversify(
+    files: NDArray[np.int32], scores: Scores, *, limit: int, recipe: RankingWeights
+) -> list[tuple[int, float]]:
     """The best chunks, where the k-th of one file counts decay^k: other files get a word in."""
-    best = best_first(scores, max(recipe.candidates, limit))
+    best = sort_best_first(scores, max(recipe.candidates, limit))
     best = best[scores[best] > 0]
     seen: dict[int, int] = {}
     before = np.empty(len(best))
@@ -284,6 +292,6 @@ def diversified(files: NDArray[np.int32], scores: Scores, *, limit: int, recipe:
     return list(zip(best[order].tolist(), decayed[order].tolist(), strict=True))
 
 
-def chunk_mask(snapshot: Snapshot, files: Mask) -> Mask:
+def make_chunk_mask(snapshot: Snapshot, files: Mask) -> Mask:
     """The chunks of the files that are allowed."""
     return files[snapshot.chunks.file]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from indexer.checksums import append_checksum, open_checked
 from indexer.postings import Postings, TermLists
-from indexer.tables import ChunkTable, DefinitionTable, FileTable, Tables, strings
+from indexer.tables import ChunkTable, DefinitionTable, FileTable, Tables, make_string_column
 
 Floats = NDArray[np.float32]
 Part = TypeVar("Part")
@@ -53,7 +53,7 @@ class Segment:
         """Whether there is anything in it."""
         return bool(len(self.tables.files.ids) or self.new_terms or self.new_names)
 
-    def changed(self, *, tables: Tables) -> Segment:
+    def replace_tables(self, *, tables: Tables) -> Segment:
         """Another segment, with other tables."""
         return replace(self, tables=tables, name=uuid4().hex)
 
@@ -71,7 +71,7 @@ class Segment:
             "names": self.new_names,
         }
         with (folder / self.file).open("wb") as file:
-            np.save(file, _packed(texts))
+            np.save(file, _pack_texts(texts))
             for part in (self.tables.files, self.tables.chunks, self.tables.definitions, self.terms_by_chunk):
                 _write(file, part)
             for name in POSTINGS:
@@ -83,8 +83,8 @@ class Segment:
     def load(cls, folder: Path, name: str) -> Segment:
         """Read a segment back; OSError, ValueError, KeyError, TypeError or EOFError where its file is damaged."""
         with open_checked(folder / _file(name)) as file:
-            texts = _unpacked(_array(file))
-            columns = {"paths": strings(texts["paths"]), "languages": strings(texts["languages"])}
+            texts = _unpack_texts(_array(file))
+            columns = {"paths": make_string_column(texts["paths"]), "languages": make_string_column(texts["languages"])}
             files = _read(file, FileTable, **columns)
             tables = Tables(files=files, chunks=_read(file, ChunkTable), definitions=_read(file, DefinitionTable))
             by_chunk = _read(file, TermLists)
@@ -107,11 +107,11 @@ def _file(name: str) -> str:
     return f"{name}.npy"
 
 
-def _packed(texts: dict[str, Sequence[str]]) -> NDArray[np.uint8]:
+def _pack_texts(texts: dict[str, Sequence[str]]) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
 
 
-def _unpacked(data: NDArray[Any]) -> dict[str, list[str]]:
+def _unpack_texts(data: NDArray[Any]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = json.loads(data.tobytes())
     return texts
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.checksums import append_checksum, open_checked
-from indexer.lexical import LexicalIndex
+from indexer.lexical import Bm25Index
 from indexer.paths import FLAGS
-from indexer.postings import Stack
-from indexer.rows import Rows, offsets
+from indexer.postings import PostingsStack
+from indexer.rows import Rows, compute_offsets
 from indexer.segment import Floats, Segment
-from indexer.tables import ChunkTable, DefinitionTable, FileTable, Ints, Longs, Selection, Tables, joined
+from indexer.tables import ChunkTable, DefinitionTable, FileTable, Ints, Longs, RowSelection, Tables, select_rows
 from indexer.vocabulary import Vocabulary
 
 _FILE = "snapshot.npy"
@@ -44,14 +44,14 @@ class Snapshot:
             getattr(self, name)
 
     @cached_property
-    def selection(self) -> Selection:
+    def selection(self) -> RowSelection:
         """The rows of everything that is there, by ordinal."""
-        return Selection.of([each.tables for each in self.segments], self.order)
+        return RowSelection.of([each.tables for each in self.segments], self.order)
 
     @cached_property
     def tables(self) -> Tables:
         """The columns of everything that is there, by ordinal."""
-        return joined([each.tables for each in self.segments], self.selection)
+        return select_rows([each.tables for each in self.segments], self.selection)
 
     @property
     def files(self) -> FileTable:
@@ -69,11 +69,11 @@ class Snapshot:
         return self.tables.definitions
 
     @cached_property
-    def lexical(self) -> LexicalIndex:
+    def lexical(self) -> Bm25Index:
         """BM25 over the chunks."""
-        stack = Stack([each.terms for each in self.segments], self.selection.chunks)
+        stack = PostingsStack([each.terms for each in self.segments], self.selection.chunks)
         lengths = np.concatenate([each.tables.chunks.tokens for each in self.segments])
-        return LexicalIndex(self.terms, stack, lengths, self.frequencies)
+        return Bm25Index(self.terms, stack, lengths, self.frequencies)
 
     @cached_property
     def file_of_rows(self) -> Ints:
@@ -83,19 +83,19 @@ class Snapshot:
         return files
 
     @cached_property
-    def definition_terms(self) -> Stack:
+    def definition_terms(self) -> PostingsStack:
         """The parts of each definition's name."""
-        return Stack([each.definition_terms for each in self.segments], self.selection.definitions)
+        return PostingsStack([each.definition_terms for each in self.segments], self.selection.definitions)
 
     @cached_property
-    def topic_terms(self) -> Stack:
+    def topic_terms(self) -> PostingsStack:
         """The words that say what each file is about."""
-        return Stack([each.topic_terms for each in self.segments], self.selection.files)
+        return PostingsStack([each.topic_terms for each in self.segments], self.selection.files)
 
     @cached_property
-    def folder_terms(self) -> Stack:
+    def folder_terms(self) -> PostingsStack:
         """The words of each file's folders."""
-        return Stack([each.folder_terms for each in self.segments], self.selection.files)
+        return PostingsStack([each.folder_terms for each in self.segments], self.selection.files)
 
     @cached_property
     def definition_weights(self) -> NDArray[np.float64]:
@@ -117,7 +117,7 @@ class Snapshot:
         """The traits as one array a kind."""
         return {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}
 
-    def defined_as(self, name: str) -> Rows:
+    def find_definitions(self, name: str) -> Rows:
         """The ordinals of the definitions that have a folded name."""
         number = self.names.number(name)
         if number is None:
@@ -132,7 +132,7 @@ class Snapshot:
 
     def vectors(self, ordinals: Rows) -> Floats:
         """The vectors of some chunks."""
-        return gathered([each.vectors for each in self.segments], self.selection.chunks[ordinals])
+        return gather_rows([each.vectors for each in self.segments], self.selection.chunks[ordinals])
 
     def save(self, folder: Path, beside: Path | None = None) -> None:
         """Write everything into a folder that does not exist yet.
@@ -142,7 +142,7 @@ class Snapshot:
         """
         folder.mkdir(parents=True)
         for segment in self.segments:
-            if beside is None or not _linked(beside / segment.file, folder / segment.file):
+            if beside is None or not _link_file(beside / segment.file, folder / segment.file):
                 segment.save(folder)
         names = json.dumps([each.name for each in self.segments]).encode()
         with (folder / _FILE).open("wb") as file:
@@ -168,7 +168,7 @@ class Snapshot:
 _DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(part, cached_property))
 
 
-def _linked(source: Path, target: Path) -> bool:
+def _link_file(source: Path, target: Path) -> bool:
     """Give a file a second name, which outlives the first; False where it is not there or the disk has no links."""
     try:
         os.link(source, target)
@@ -177,10 +177,10 @@ def _linked(source: Path, target: Path) -> bool:
     return True
 
 
-def gathered(blocks: list[Floats], rows: Rows) -> Floats:
+def gather_rows(blocks: list[Floats], rows: Rows) -> Floats:
     """Copy rows out of several blocks, which are counted on from one to the next."""
     found = np.empty((len(rows), blocks[0].shape[1]), dtype=np.float32)
-    for block, offset in zip(blocks, offsets([len(block) for block in blocks]), strict=True):
+    for block, offset in zip(blocks, compute_offsets([len(block) for block in blocks]), strict=True):
         inside = (rows >= offset) & (rows < offset + len(block))
         found[inside] = block[rows[inside] - offset]
     return found

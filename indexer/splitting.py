@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from indexer.outline import rows
-from indexer.windows import Lines, Rows, windows
+from indexer.outline import read_node_rows
+from indexer.windows import Rows, SizedLines, split_lines
 
 
 @dataclass(kw_only=True, slots=True)
@@ -26,7 +26,7 @@ class _Frame:
 class _Splitter:
     """Places the nodes of one tree into runs of rows, without recursion: trees may be thousands of levels deep."""
 
-    def __init__(self, lines: Lines, leading: frozenset[str], limit: int, head_limit: int) -> None:
+    def __init__(self, lines: SizedLines, leading: frozenset[str], limit: int, head_limit: int) -> None:
         self._lines = lines
         self._leading = leading
         self._limit = limit
@@ -47,7 +47,7 @@ class _Splitter:
         return self._runs
 
     def _visit(self, frame: _Frame, node: Node) -> None:
-        first, last = rows(node)
+        first, last = read_node_rows(node)
         if node.is_extra or node.type in self._leading:
             self._lead(frame, first, last)
             return
@@ -113,7 +113,7 @@ class _Splitter:
                 del self._runs[frame.base - 1]
 
 
-def split_tree(root: Node, lines: Lines, leading: frozenset[str], limit: int, merge_below: int) -> Iterator[Rows]:
+def split_tree(root: Node, lines: SizedLines, leading: frozenset[str], limit: int, merge_below: int) -> Iterator[Rows]:
     """Cut a file along its tree into pieces of at most `limit` characters; neighbours under `merge_below` join.
 
     `leading` are types of nodes that stay with the node below them, as comments do. The pieces are in order, do not
@@ -121,12 +121,12 @@ def split_tree(root: Node, lines: Lines, leading: frozenset[str], limit: int, me
     """
     runs = _Splitter(lines, leading, limit, merge_below).run(root)
     starts = [0, *sorted({first for first, _ in runs} - {0}), len(lines.texts)]
-    whole = (lines.trimmed(start, following - 1) for start, following in pairwise(starts))
-    for first, last in _merged([piece for piece in whole if piece], lines, limit, merge_below):
-        yield from windows(lines, first, last, limit)
+    whole = (lines.trim_blank(start, following - 1) for start, following in pairwise(starts))
+    for first, last in _merge_pieces([piece for piece in whole if piece], lines, limit, merge_below):
+        yield from split_lines(lines, first, last, limit)
 
 
-def _merged(pieces: list[Rows], lines: Lines, limit: int, merge_below: int) -> list[Rows]:
+def _merge_pieces(pieces: list[Rows], lines: SizedLines, limit: int, merge_below: int) -> list[Rows]:
     merged: list[Rows] = []
     for first, last in pieces:
         before = merged[-1] if merged else None

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from indexer.embeddings import EmbeddingInput, FloatArray, unit_rows
-from indexer.tokens import IDENTIFIER, identifier_parts, question_words
+from indexer.embeddings import EmbeddingInput, FloatArray, normalize_rows
+from indexer.tokens import IDENTIFIER, find_question_words, split_identifier
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,13 +26,13 @@ MODEL_FOLDER = Path(__file__).parent / "static_model"
 _BATCH = 2048  # inputs at a time: bounds the table of word vectors to some 20 MB
 _CACHED_WORDS = 50_000
 
-# What BERT's pre-tokenizer would still cut in a word that `identifier_parts` returns.
+# What BERT's pre-tokenizer would still cut in a word that `split_identifier` returns.
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
 _PRE_TOKEN = re.compile(f"[{_IDEOGRAPHS}$]|[^{_IDEOGRAPHS}$]+")
 _LONGEST_WORD = 100  # the model never saw longer words; they are noise such as encoded data
 
 
-class WordPieces:
+class WordPieceTokenizer:
     """Cuts lower-case words into the pieces of a WordPiece vocabulary, longest piece first, as BERT does.
 
     It gives what the `tokenizers` library gives (a test holds it to that) and is ready in a fifth of the time,
@@ -45,7 +45,7 @@ class WordPieces:
 
     def of_identifier(self, identifier: str) -> list[int]:
         """Return the rows of the pieces of all words of an identifier; a word that cannot be spelled has none."""
-        return list(chain.from_iterable(map(self.of_word, identifier_parts(identifier))))
+        return list(chain.from_iterable(map(self.of_word, split_identifier(identifier))))
 
     def _of_word(self, word: str) -> Sequence[int]:
         if (row := self._rows.get(word)) is not None:
@@ -80,7 +80,7 @@ class StaticEmbedder:
         # Mapped, not read: a question needs a dozen of the 30,000 rows.
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self._scales: FloatArray = np.load(folder / "scales.npy")
-        self._pieces = WordPieces((folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n"))
+        self._pieces = WordPieceTokenizer((folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n"))
 
     @property
     def name(self) -> str:
@@ -92,15 +92,15 @@ class StaticEmbedder:
         """The length of a vector."""
         return int(self._vectors.shape[1])
 
-    def documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """Return one unit row for each input, zeros where no word is known."""
         batches = [self._batch(inputs[start : start + _BATCH]) for start in range(0, len(inputs), _BATCH)]
         return np.concatenate([np.zeros((0, self.dimensions), np.float32), *batches])
 
-    def query(self, text: str) -> FloatArray:
+    def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question without its stop words."""
-        pieces = [row for word in question_words(text) for row in self._pieces.of_identifier(word)]
-        vector: FloatArray = unit_rows(self._rows(pieces).sum(axis=0, keepdims=True))[0]
+        pieces = [row for word in find_question_words(text) for row in self._pieces.of_identifier(word)]
+        vector: FloatArray = normalize_rows(self._rows(pieces).sum(axis=0, keepdims=True))[0]
         return vector
 
     def _batch(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
@@ -108,9 +108,9 @@ class StaticEmbedder:
         header_words = _number_words((item.header for item in inputs), numbers)
         body_words = _number_words((item.body for item in inputs), numbers)
         table = self._word_vectors(list(numbers))
-        headers: FloatArray = _counts(header_words, len(numbers)) @ table
-        bodies: FloatArray = _counts(body_words, len(numbers)) @ table
-        return unit_rows(np.float32(HEADER_COUNT) * headers + bodies)
+        headers: FloatArray = _count_words(header_words, len(numbers)) @ table
+        bodies: FloatArray = _count_words(body_words, len(numbers)) @ table
+        return normalize_rows(np.float32(HEADER_COUNT) * headers + bodies)
 
     def _word_vectors(self, identifiers: Sequence[str]) -> FloatArray:
         """Return a row for each identifier: the sum of the vectors of its pieces."""
@@ -130,7 +130,7 @@ def _number_words(texts: Iterable[str], numbers: defaultdict[str, int]) -> list[
     return [list(map(numbers.__getitem__, IDENTIFIER.findall(text))) for text in texts]
 
 
-def _counts(words: Sequence[Sequence[int]], width: int) -> csr_array:
+def _count_words(words: Sequence[Sequence[int]], width: int) -> csr_array:
     columns = np.fromiter(chain.from_iterable(words), np.int64)
     return _csr(columns, [len(row) for row in words], width)
 

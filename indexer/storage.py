@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from indexer.complaints import shown
+from indexer.complaints import format_path
 from indexer.errors import DamagedCatalog, StorageError, StorageLocked, StorageUnwritable
 
 _LAYOUT_SECONDS = 30.0
@@ -65,7 +65,7 @@ class DataFolder:
     @contextmanager
     def sole_writer(self) -> Iterator[None]:
         """Hold the folder for writing; `StorageLocked` at once if another process does."""
-        with storage_errors(self.catalog):
+        with map_storage_errors(self.catalog):
             self.root.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.root / "writer.lock", timeout=0)
             try:
@@ -82,7 +82,7 @@ class DataFolder:
 
     def remove_index(self) -> None:
         """Delete what is made anew where the catalog is damaged; vectors are kept, which belong to contents."""
-        with storage_errors(self.catalog):
+        with map_storage_errors(self.catalog):
             for path in self.root.glob(f"{self.catalog.stem}.*"):
                 if path.suffix != ".lock":
                     path.unlink(missing_ok=True)
@@ -90,38 +90,38 @@ class DataFolder:
 
     def remove(self, folder: Path) -> None:
         """Delete a folder below the root; what is gone already is no error."""
-        with storage_errors(self.catalog):
+        with map_storage_errors(self.catalog):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
 
 
-def utf8_folder(home: Path) -> Path:
+def make_utf8_folder(home: Path) -> Path:
     """Return a data folder whose name the vector store can take; `StorageUnwritable` for any other."""
     try:
         os.fsencode(home).decode()
     except UnicodeDecodeError as error:
         raise StorageUnwritable(
-            f"The name of the data folder {shown(home)} is not UTF-8, which the vector store needs. "
+            f"The name of the data folder {format_path(home)} is not UTF-8, which the vector store needs. "
             "Set CITEBOT_HOME to another folder."
         ) from error
     return home
 
 
 @contextmanager
-def layout_lock(database: Path) -> Iterator[None]:
+def lock_schema(database: Path) -> Iterator[None]:
     """Wait until no other process lays the database out: SQLite itself does not wait when it turns to its WAL."""
     with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
         yield
 
 
 @contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+def map_storage_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system say about a data folder into sentences."""
     try:
         yield
     except sqlite3.OperationalError as error:
         raise _storage_error(path, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise damaged_catalog(path, str(error)) from error
+        raise make_damaged_catalog_error(path, str(error)) from error
     except OSError as error:
         raise _folder_error(path.parent, error) from error
 
@@ -145,11 +145,11 @@ def _storage_error(path: Path, text: str) -> StorageError:
     if "readonly" in text or "unable to open" in text:
         return _unwritable(path.parent)
     if _DAMAGE.search(text):
-        return damaged_catalog(path, text)
+        return make_damaged_catalog_error(path, text)
     return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")
 
 
-def damaged_catalog(path: Path, reason: str) -> DamagedCatalog:
+def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
     """Say that a catalog is not what was written."""
     return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
-from indexer.documentation import Above, Documentation, docstring
+from indexer.documentation import DocumentationFinder, LeadingComment, read_docstring
 from indexer.models import Symbol, SymbolKind
-from indexer.outline import Entry
+from indexer.outline import OutlineEntry
 
 _COMMENT_IN_HEAD = re.compile(r"\s(?:#|//|--)(?:\s[^\n]*)?(?=\n|$)|/\*[\s\S]*?\*/")
 _SIGNATURE_TAIL = re.compile(r"(?:\s|[{:=,|;]|=>|\bdo\b|\bwhere\b)+$")
@@ -16,7 +16,7 @@ _SIGNATURE_LIMIT = 300
 
 
 def make_symbols(
-    entries: Iterable[Entry], source: bytes, documentation: Documentation, *, has_docstrings: bool
+    entries: Iterable[OutlineEntry], source: bytes, documentation: DocumentationFinder, *, has_docstrings: bool
 ) -> tuple[Symbol, ...]:
     """Describe every definition, in the order of the file; attributes above it count as its first lines."""
     symbols = []
@@ -28,14 +28,16 @@ def make_symbols(
             first_in_row[entry.first_row] = entry.start
         # What stands above a line belongs to the first definition of that line.
         is_first = first_in_row[entry.first_row] == entry.start
-        above = documentation.above(entry.first_row) if is_first else Above(first_row=entry.first_row, sentence="")
+        above = (
+            documentation.above(entry.first_row) if is_first else LeadingComment(first_row=entry.first_row, sentence="")
+        )
         symbols.append(
             Symbol(
                 name=entry.name,
                 qualified_name=entry.qualified_name,
                 kind=cast("SymbolKind", "module" if entry.kind == "package" else entry.kind),
                 signature=_signature(source, entry),
-                doc=(docstring(source, entry.body) if has_docstrings else "") or above.sentence,
+                doc=(read_docstring(source, entry.body) if has_docstrings else "") or above.sentence,
                 start_line=above.first_row + 1,
                 end_line=entry.last_row + 1,
             )
@@ -43,7 +45,7 @@ def make_symbols(
     return tuple(symbols)
 
 
-def _signature(source: bytes, entry: Entry) -> str:
+def _signature(source: bytes, entry: OutlineEntry) -> str:
     """Return the declaration up to its body on one line, without comments and the sign that opens the body."""
     end = min(entry.body, entry.end, entry.start + 4 * _SIGNATURE_LIMIT)
     head = source[entry.start : end].decode("utf-8", "ignore").rstrip()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.rows import Rows, firsts, inverted, offsets, spans
+from indexer.rows import Rows, compute_offsets, compute_starts, expand_spans, invert_rows
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -61,7 +61,7 @@ class Tables:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
+class RowSelection:
     """Rows of stacked tables, those of chunks and definitions as the files that they belong to go."""
 
     files: Rows
@@ -69,42 +69,42 @@ class Selection:
     definitions: Rows
 
     @classmethod
-    def of(cls, stacked: Sequence[Tables], files: Rows) -> Selection:
+    def of(cls, stacked: Sequence[Tables], files: Rows) -> RowSelection:
         """Select some files, in that order, and what is in them."""
         chunks = np.concatenate([each.files.chunks for each in stacked])
         definitions = np.concatenate([each.files.definitions for each in stacked])
         return cls(
             files=files,
-            chunks=spans(firsts(chunks)[files], chunks[files]),
-            definitions=spans(firsts(definitions)[files], definitions[files]),
+            chunks=expand_spans(compute_starts(chunks)[files], chunks[files]),
+            definitions=expand_spans(compute_starts(definitions)[files], definitions[files]),
         )
 
 
-def joined(stacked: Sequence[Tables], selection: Selection) -> Tables:
+def select_rows(stacked: Sequence[Tables], selection: RowSelection) -> Tables:
     """Line up the selected rows of stacked tables."""
-    files = _taken([each.files for each in stacked], selection.files)
+    files = _take_rows([each.files for each in stacked], selection.files)
     file = np.repeat(np.arange(len(files.ids), dtype=np.int32), files.chunks)
     sizes = [len(each.chunks.ids) for each in stacked]
-    shifted = [each.definitions.chunk + by for each, by in zip(stacked, offsets(sizes), strict=True)]
-    chunk = inverted(selection.chunks, sum(sizes))[np.concatenate(shifted)[selection.definitions]]
+    shifted = [each.definitions.chunk + by for each, by in zip(stacked, compute_offsets(sizes), strict=True)]
+    chunk = invert_rows(selection.chunks, sum(sizes))[np.concatenate(shifted)[selection.definitions]]
     return Tables(
         files=files,
-        chunks=_taken([each.chunks for each in stacked], selection.chunks, file=file),
-        definitions=_taken([each.definitions for each in stacked], selection.definitions, chunk=chunk),
+        chunks=_take_rows([each.chunks for each in stacked], selection.chunks, file=file),
+        definitions=_take_rows([each.definitions for each in stacked], selection.definitions, chunk=chunk),
     )
 
 
 Table = TypeVar("Table", FileTable, ChunkTable, DefinitionTable)
 
 
-def _taken(stacked: Sequence[Table], rows: Rows, **known: Any) -> Table:
+def _take_rows(stacked: Sequence[Table], rows: Rows, **known: Any) -> Table:
     """Take some rows of every column but of those that are known."""
     names = [part.name for part in fields(stacked[0]) if part.name not in known]
     columns = {name: np.concatenate([getattr(table, name) for table in stacked])[rows] for name in names}
     return type(stacked[0])(**columns, **known)
 
 
-def strings(values: Sequence[str]) -> Strings:
+def make_string_column(values: Sequence[str]) -> Strings:
     """A column of texts."""
     column = np.empty(len(values), dtype=object)
     column[:] = values

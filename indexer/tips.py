@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # What can be told of a repository that is looked at; the first three go on, the others leave everything as it was.
-State = Literal[
+RemoteState = Literal[
     "ready",
     "force-pushed",
     "moved",
@@ -22,7 +22,7 @@ State = Literal[
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tip:
+class BranchHead:
     """The newest commit of the branch that is followed; it can be read here.
 
     `remark` is a sentence for people, empty in the state `ready`.
@@ -30,5 +30,5 @@ class Tip:
 
     commit: str
     branch: str | None
-    state: State = "ready"
+    state: RemoteState = "ready"
     remark: str = ""

@@ -28,7 +28,7 @@ _SUFFIXES = (
 )  # fmt: skip
 
 
-def identifier_parts(identifier: str) -> list[str]:
+def split_identifier(identifier: str) -> list[str]:
     """Split `camelCase` and `snake_case` into lower-case words."""
     if not identifier.isascii():
         return [part.lower() for part in identifier.split("_") if part]
@@ -56,9 +56,9 @@ def _tidy(base: str) -> str:
 
 
 @lru_cache(maxsize=400_000)
-def identifier_tokens(identifier: str) -> tuple[str, ...]:
+def tokenize_identifier(identifier: str) -> tuple[str, ...]:
     """Stemmed parts of one identifier, then the whole of it in lower case when it has more than one part."""
-    parts = identifier_parts(identifier)
+    parts = split_identifier(identifier)
     tokens = [stem(part) for part in parts if len(part) > 1 or part.isdigit()]
     whole = identifier.lower().strip("_$")
     if len(parts) > 1 and len(whole) > 1:
@@ -68,20 +68,20 @@ def identifier_tokens(identifier: str) -> tuple[str, ...]:
 
 def tokenize(text: str) -> list[str]:
     """Tokens of a piece of code or prose, in order, repeats kept."""
-    return list(chain.from_iterable(map(identifier_tokens, IDENTIFIER.findall(text))))
+    return list(chain.from_iterable(map(tokenize_identifier, IDENTIFIER.findall(text))))
 
 
-def path_tokens(path: str) -> list[str]:
+def tokenize_path(path: str) -> list[str]:
     """Tokens of a path without its last suffix."""
     return tokenize(str(PurePosixPath(path).with_suffix("")) if PurePosixPath(path).name else path)
 
 
-def question_words(question: str) -> list[str]:
+def find_question_words(question: str) -> list[str]:
     """The identifiers of a question that are not stop words; all of them when nothing else is left."""
     words: list[str] = IDENTIFIER.findall(question)
     return [word for word in words if word.lower() not in QUESTION_STOP_WORDS] or words
 
 
-def question_tokens(question: str) -> list[str]:
+def tokenize_question(question: str) -> list[str]:
     """Tokens of a question without its stop words."""
-    return [token for word in question_words(question) for token in identifier_tokens(word)]
+    return [token for word in find_question_words(question) for token in tokenize_identifier(word)]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from indexer.attributes import UNMARKED, Marks
-from indexer.complaints import text
+from indexer.attributes import UNMARKED, FileAttributes
+from indexer.complaints import decode_output
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +21,7 @@ class TreeEntry:
     path: str
     blob: str
     size: int
-    marks: Marks = UNMARKED
+    marks: FileAttributes = UNMARKED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class Omission:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Listing:
+class TreeListing:
     """The files of a commit: those to read, and those that the rules left out."""
 
     entries: tuple[TreeEntry, ...]
@@ -41,7 +41,7 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Changes:
+class TreeChanges:
     """From one commit to another: what is now at the paths that were touched, to be read or left out."""
 
     touched: frozenset[str]
@@ -49,7 +49,7 @@ class Changes:
     omissions: tuple[Omission, ...]
 
     @property
-    def removed(self) -> frozenset[str]:
+    def removals(self) -> frozenset[str]:
         """The paths that are gone or no longer wanted."""
         return self.touched - {entry.path for entry in self.entries}
 
@@ -68,7 +68,9 @@ class TreeItem:
         """Read `<mode> <type> <sha>`, with `-l` a size (or `-`, or a word in its place), a tab and the name."""
         facts, _, name = line.partition(b"\t")
         mode, _, sha, *size = facts.decode("ascii").split()
-        return cls(mode=mode, sha=sha, size=int(size[0]) if size and size[0].isdecimal() else None, path=text(name))
+        return cls(
+            mode=mode, sha=sha, size=int(size[0]) if size and size[0].isdecimal() else None, path=decode_output(name)
+        )
 
     @classmethod
     def parse_all(cls, output: bytes) -> list[TreeItem]:
@@ -76,7 +78,7 @@ class TreeItem:
         return [cls.parse(line) for line in output.split(b"\0") if line]
 
 
-class Git(Protocol):
+class GitRunner(Protocol):
     """Runs git commands in a repository."""
 
     def run(self, *arguments: str) -> bytes:
@@ -89,7 +91,7 @@ class Git(Protocol):
         """Start a process that is spoken with through pipes."""
 
 
-def read_tree(git: Git, sha: str, *names: bytes) -> list[TreeItem]:
+def read_tree(git: GitRunner, sha: str, *names: bytes) -> list[TreeItem]:
     """List the whole tree of a commit, or what is at some paths."""
     where = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
     output = git.try_run("ls-tree", "-r", "-l", *where)
@@ -103,7 +105,7 @@ def read_tree(git: Git, sha: str, *names: bytes) -> list[TreeItem]:
     return [replace(item, size=sizes.get(item.sha)) for item in items]
 
 
-def _sizes(git: Git, shas: Iterable[str]) -> dict[str, int]:
+def _sizes(git: GitRunner, shas: Iterable[str]) -> dict[str, int]:
     process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
     output, _ = process.communicate("".join(f"{sha}\n" for sha in shas).encode())
     pairs = (line.decode().split() for line in output.splitlines())

@@ -81,7 +81,7 @@ class BatchSize:
         self._least, self._most = (min(size, most) for size in _WRITE_BATCHES)
         self.size = min(4 * self._least, self._most)
 
-    def took(self, seconds: float) -> None:
+    def adjust_size(self, seconds: float) -> None:
         """Learn how long a batch of that size took."""
         if seconds > _STANDSTILL:
             self.size = max(self.size // 2, self._least)
@@ -135,7 +135,7 @@ class ChromaVectors:
             while batch := waiting[: self._batch.size]:
                 began = time.perf_counter()
                 self._collection.upsert(ids=batch, embeddings=vectors[[last[key] for key in batch]])
-                self._batch.took(time.perf_counter() - began)
+                self._batch.adjust_size(time.perf_counter() - began)
                 del waiting[: len(batch)]
 
     def get(self, keys: Sequence[str]) -> FloatArray:

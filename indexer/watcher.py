@@ -11,14 +11,14 @@ from typing import Protocol
 
 from indexer.errors import IndexerError, RemoteError
 from indexer.models import IndexStatus, RefreshReport
-from indexer.tips import State, Tip
+from indexer.tips import BranchHead, RemoteState
 
 log = logging.getLogger(__name__)
 
 _UNEXPECTED = "Something went wrong that should not; the log says what. It is tried again by itself."
 
 
-class Clock(Protocol):
+class WatcherClock(Protocol):
     """Tells the time in seconds, and waits."""
 
     def now(self) -> float:
@@ -28,29 +28,29 @@ class Clock(Protocol):
         """Wait."""
 
 
-class Source(Protocol):
+class WatchedSource(Protocol):
     """A repository that is watched."""
 
     @property
     def name(self) -> str:
         """What people call it."""
 
-    async def newest(self) -> Tip:
+    async def newest(self) -> BranchHead:
         """Bring here the newest commit, and return it; `IndexerError` says why that cannot be done."""
 
 
-class Indexes(Protocol):
+class WatchedIndexes(Protocol):
     """The indexes of the repositories, by name."""
 
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed."""
 
-    async def take_in(self, name: str) -> RefreshReport:
+    async def index_here(self, name: str) -> RefreshReport:
         """Index the newest commit that is here, joining a refresh that is under way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pace:
+class WatchIntervals:
     """How often, in seconds: hosts are asked, local files looked at, and one repository refreshed at most.
 
     Errors double the time to the next attempt, up to `ceiling`. A push that a host told of but does not show yet is
@@ -73,7 +73,7 @@ class WatchStatus:
     """
 
     repository: str
-    state: State
+    state: RemoteState
     sentence: str
     branch: str | None
     commit: str | None
@@ -88,11 +88,11 @@ class WatchStatus:
 class _Watch:
     """One repository and how far it has come."""
 
-    source: Source
+    source: WatchedSource
     every: float
     ceiling: float  # seconds between looks that fail
     told: asyncio.Event = field(default_factory=asyncio.Event)
-    tip: Tip | None = None
+    tip: BranchHead | None = None
     indexed: str | None = None
     tried: str | None = None  # the commit that was to be indexed last
     missed: str | None = None  # the commit that a refresh ended without
@@ -117,18 +117,18 @@ class Watcher:
 
     def __init__(
         self,
-        indexes: Indexes,
-        clock: Clock,
+        indexes: WatchedIndexes,
+        clock: WatcherClock,
         *,
-        polled: Sequence[Source] = (),
-        local: Sequence[Source] = (),
-        pace: Pace | None = None,
+        polled: Sequence[WatchedSource] = (),
+        local: Sequence[WatchedSource] = (),
+        pace: WatchIntervals | None = None,
         at_once: int = 2,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._indexes = indexes
         self._clock = clock
-        self._pace = pace or Pace()
+        self._pace = pace or WatchIntervals()
         self._slots = asyncio.Semaphore(at_once)
         self._jitter = jitter
         watches = [_Watch(source=each, every=self._pace.poll, ceiling=self._pace.ceiling) for each in polled]
@@ -164,7 +164,7 @@ class Watcher:
             await self._round(watch)
             await self._pause(watch)
 
-    async def _indexed(self, watch: _Watch) -> str | None:
+    async def _read_indexed_commit(self, watch: _Watch) -> str | None:
         try:
             return (await self._indexes.status(watch.source.name)).commit
         except IndexerError as error:
@@ -176,17 +176,17 @@ class Watcher:
         watch.told.clear()
         try:
             if watch.looked_at is None:
-                watch.indexed = await self._indexed(watch)
+                watch.indexed = await self._read_indexed_commit(watch)
             tip = await self._look(watch)
             if tip is not None and tip.commit == watch.indexed:
-                _settled(watch)
+                _clear_refresh_error(watch)
             elif tip is not None and self._is_due(watch, tip):
                 await self._refresh(watch, tip)
         except Exception:
             log.exception("%s: a look at it failed", watch.source.name)
             self._put_off(watch, _UNEXPECTED)
 
-    async def _look(self, watch: _Watch) -> Tip | None:
+    async def _look(self, watch: _Watch) -> BranchHead | None:
         try:
             watch.tip = await watch.source.newest()
         except IndexerError as error:
@@ -200,19 +200,19 @@ class Watcher:
         watch.look_error, watch.look_failures = None, 0
         return watch.tip
 
-    def _is_due(self, watch: _Watch, tip: Tip) -> bool:
+    def _is_due(self, watch: _Watch, tip: BranchHead) -> bool:
         """Whether a new tip is to be indexed now: one that failed waits for its time, another one does not."""
         return tip.commit != watch.tried or self._clock.now() >= watch.retry_at
 
-    async def _refresh(self, watch: _Watch, tip: Tip) -> None:
+    async def _refresh(self, watch: _Watch, tip: BranchHead) -> None:
         async with self._slots:
             watch.began, watch.tried = self._clock.now(), tip.commit
             try:
-                report = await self._indexes.take_in(watch.source.name)
+                report = await self._indexes.index_here(watch.source.name)
             except IndexerError as error:
                 self._put_off(watch, str(error))
                 return
-        _settled(watch)
+        _clear_refresh_error(watch)
         watch.indexed, watch.indexed_at = report.commit, self._clock.now()
         if report.commit == tip.commit:
             return
@@ -229,7 +229,7 @@ class Watcher:
             log.warning("%s: %s", watch.source.name, why)
         watch.refresh_error = why
         watch.refresh_failures += 1
-        delay = _doubled(self._pace.retry, watch.refresh_failures - 1, self._pace.ceiling)
+        delay = _compute_backoff(self._pace.retry, watch.refresh_failures - 1, self._pace.ceiling)
         watch.retry_at = self._clock.now() + delay
 
     async def _pause(self, watch: _Watch) -> None:
@@ -250,7 +250,7 @@ class Watcher:
         until_retry = max(watch.retry_at - self._clock.now(), 0.0)
         if watch.refresh_error == _UNEXPECTED and until_retry:
             return until_retry
-        delay = _doubled(watch.every, max(watch.look_failures - 1, 0), watch.ceiling) * self._spread()
+        delay = _compute_backoff(watch.every, max(watch.look_failures - 1, 0), watch.ceiling) * self._spread()
         if watch.refresh_failures and not watch.look_failures:
             delay = min(delay, until_retry)
         if watch.echoes and watch.announced not in {None, watch.tip.commit if watch.tip else None}:
@@ -263,18 +263,18 @@ class Watcher:
         return 0.8 + 0.4 * self._jitter()
 
 
-def _doubled(seconds: float, times: int, ceiling: float) -> float:
+def _compute_backoff(seconds: float, times: int, ceiling: float) -> float:
     return min(seconds * 2.0 ** min(times, 30), ceiling)
 
 
-def _settled(watch: _Watch) -> None:
+def _clear_refresh_error(watch: _Watch) -> None:
     """Forget what went wrong with indexing: it is done."""
     watch.refresh_error, watch.refresh_failures, watch.retry_at = "", 0, 0.0
 
 
 def _status(watch: _Watch) -> WatchStatus:
     tip = watch.tip
-    state: State = "failed" if watch.refresh_error else tip.state if tip else "ready"
+    state: RemoteState = "failed" if watch.refresh_error else tip.state if tip else "ready"
     sentence = watch.refresh_error or (tip.remark if tip else "")
     if watch.look_error is not None:
         state = watch.look_error.state if isinstance(watch.look_error, RemoteError) else "failed"

@@ -16,7 +16,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _UNDERLINE = re.compile("|".join(rf"\{sign}{{3,}}\s*" for sign in "=-~^*+#\"'`.:_"))
 
 
-class Lines:
+class SizedLines:
     """The lines of a file with the size of any run of them at hand."""
 
     def __init__(self, text: str) -> None:
@@ -35,7 +35,7 @@ class Lines:
         """Tell whether a row has nothing but white space."""
         return not self.texts[row].strip()
 
-    def trimmed(self, first: int, last: int) -> Rows | None:
+    def trim_blank(self, first: int, last: int) -> Rows | None:
         """Leave out blank rows at both ends; None when nothing else is there."""
         while first <= last and self.is_blank(first):
             first += 1
@@ -44,20 +44,20 @@ class Lines:
         return (first, last) if first <= last else None
 
 
-def windows(lines: Lines, first: int, last: int, limit: int) -> Iterator[Rows]:
+def split_lines(lines: SizedLines, first: int, last: int, limit: int) -> Iterator[Rows]:
     """Cut rows into pieces of about equal size and at most `limit` characters, at a blank row where one is near.
 
     A single row that is longer becomes a piece of its own. Blank rows at the ends of a piece are left out.
     """
     while first <= last:
         end = _window_end(lines, first, last, limit)
-        piece = lines.trimmed(first, end)
+        piece = lines.trim_blank(first, end)
         if piece:
             yield piece
         first = end + 1
 
 
-def _window_end(lines: Lines, first: int, last: int, limit: int) -> int:
+def _window_end(lines: SizedLines, first: int, last: int, limit: int) -> int:
     total = lines.size(first, last)
     if total <= limit:
         return last
@@ -73,7 +73,7 @@ def _window_end(lines: Lines, first: int, last: int, limit: int) -> int:
     return last
 
 
-def sections(lines: Lines, is_heading: Callable[[int], bool], limit: int, enough: int) -> Iterator[Rows]:
+def split_sections(lines: SizedLines, is_heading: Callable[[int], bool], limit: int, enough: int) -> Iterator[Rows]:
     """Cut a document before headings: sections under `enough` characters join the next, long ones are windowed."""
     last = len(lines.texts) - 1
     starts = [0, *(row for row in range(1, last + 1) if is_heading(row)), last + 1]
@@ -81,12 +81,12 @@ def sections(lines: Lines, is_heading: Callable[[int], bool], limit: int, enough
     for start, following in pairwise(starts):
         size = lines.size(first, start - 1) if start > first else 0
         if size > enough or (start > first and lines.size(first, following - 1) > limit):
-            yield from windows(lines, first, start - 1, limit)
+            yield from split_lines(lines, first, start - 1, limit)
             first = start
-    yield from windows(lines, first, last, limit)
+    yield from split_lines(lines, first, last, limit)
 
 
-def markdown_headings(texts: Sequence[str]) -> frozenset[int]:
+def find_markdown_headings(texts: Sequence[str]) -> frozenset[int]:
     """Return the rows of `#` headings outside code fences, and of titles that are underlined."""
     found: set[int] = set()
     fenced = False
@@ -98,7 +98,7 @@ def markdown_headings(texts: Sequence[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def rst_headings(texts: Sequence[str]) -> frozenset[int]:
+def find_rst_headings(texts: Sequence[str]) -> frozenset[int]:
     """Return the rows where the titles of a reStructuredText document begin, their overline included."""
     titles = {row for row in range(len(texts)) if _is_underlined(texts, row)}
     return frozenset(row - 1 if row and _UNDERLINE.fullmatch(texts[row - 1]) else row for row in titles)

@@ -13,7 +13,7 @@ from indexer.schema import ALIVE, FOREVER
 from indexer.tree import Omission
 
 
-class Writer:
+class CatalogWriter:
     """The writes of one transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -41,11 +41,11 @@ class Writer:
         else:
             before = self._db.execute("SELECT skipped FROM generations WHERE id < ? ORDER BY id DESC", (generation,))
             counts.update(json.loads(before.fetchone()["skipped"]))
-            counts.subtract(self._forgotten(instead_of))
+            counts.subtract(self._delete_omissions(instead_of))
         self._db.executemany("INSERT INTO omissions VALUES (?, ?)", [(each.path, each.reason) for each in omissions])
         self._db.execute("UPDATE generations SET skipped = ? WHERE id = ?", (json.dumps(+counts), generation))
 
-    def _forgotten(self, paths: Collection[str]) -> Counter[str]:
+    def _delete_omissions(self, paths: Collection[str]) -> Counter[str]:
         """Delete what is noted at some paths, and count it by reason."""
         sql = "DELETE FROM omissions WHERE path IN (SELECT value FROM json_each(?)) RETURNING reason"
         return Counter(row["reason"] for row in self._db.execute(sql, (json.dumps(list(paths)),)).fetchall())

@@ -19,7 +19,7 @@ import pytest
 
 from bot.cli import cli
 from bot.conversations import DRAIN_SECONDS
-from bot.settings import variable_names
+from bot.settings import list_variable_names
 from tests.fakes.repositories import GitRepo
 
 ROOT = Path(__file__).parent.parent
@@ -123,7 +123,7 @@ def test_the_data_folder_of_the_container_is_its_volume() -> None:
     variables = dict(pair.split("=", 1) for pair in last_stage()["ENV"].split())
 
     assert variables["CITEBOT_HOME"] == last_stage()["VOLUME"]
-    assert {name for name in variables if name.startswith("CITEBOT_")} <= set(variable_names())
+    assert {name for name in variables if name.startswith("CITEBOT_")} <= set(list_variable_names())
 
 
 def test_git_is_in_the_container() -> None:

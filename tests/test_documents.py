@@ -12,11 +12,11 @@ import pytest
 from dotenv import dotenv_values
 from prometheus_client import Metric
 
-from agent.diagrams.text import mermaid
+from agent.diagrams.text import format_mermaid
 from bot.cli import cli
-from bot.metrics import Metrics
+from bot.metrics import ConversationMetrics
 from bot.run_metrics import RunMetrics
-from bot.settings import Settings, file_keys, variable_names
+from bot.settings import Settings, list_file_keys, list_variable_names
 from tests.documents import DOCUMENTS, mentioned_commands, name_of, read, shown_commands
 
 ROOT = Path(__file__).parent.parent
@@ -84,7 +84,7 @@ def test_every_documented_benchmark_exists() -> None:
 def test_every_setting_is_documented() -> None:
     text = read(ROOT / "docs" / "configuration.md")
 
-    assert [name for name in variable_names() if f"`{name}`" not in text] == []
+    assert [name for name in list_variable_names() if f"`{name}`" not in text] == []
 
 
 def test_every_metric_is_documented() -> None:
@@ -98,7 +98,7 @@ def test_every_metric_is_documented() -> None:
 
 def every_metric() -> Iterator[Metric]:
     """What `/metrics` tells, but for the process's own figures."""
-    metrics = Metrics()
+    metrics = ConversationMetrics()
     RunMetrics(metrics.registry, prices={})
     return (family for family in metrics.registry.collect() if not family.name.startswith("process_"))
 
@@ -106,7 +106,7 @@ def every_metric() -> Iterator[Metric]:
 def test_the_documented_diagram_is_the_graph() -> None:
     (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", read(ROOT / "docs" / "architecture.md"), re.MULTILINE | re.DOTALL)
 
-    assert drawn.strip() == mermaid().strip()
+    assert drawn.strip() == format_mermaid().strip()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
@@ -160,7 +160,7 @@ def leads_somewhere(target: Path, anchor: str) -> bool:
 def test_the_environment_example_lists_every_variable_and_parses() -> None:
     example = dotenv_values(ROOT / ".env.example")
 
-    assert set(example) == set(variable_names()) - {"CITEBOT_ENV_FILE"}
+    assert set(example) == set(list_variable_names()) - {"CITEBOT_ENV_FILE"}
     Settings.load({name: value or "" for name, value in example.items()}, ROOT / "tests")
 
 
@@ -173,7 +173,7 @@ def test_the_environment_example_holds_the_defaults() -> None:
 def test_the_configuration_example_lists_every_key_and_parses() -> None:
     path = ROOT / "citebot.example.toml"
 
-    assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == set(file_keys())
+    assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == set(list_file_keys())
     Settings.load({"CITEBOT_CONFIG": str(path), "SITE_TOKEN": "a-token"}, ROOT)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from agent.answers.draft import Draft, Quote, quote
+from agent.answers.draft import AnswerBuilder, Quote, read_quote
 from agent.answers.excerpts import (
     EXCERPT_LINES,
     NEAR_SIGNATURE,
     WHOLE_LINES,
-    Emphasis,
-    best_window,
-    body_start,
-    signature_span,
+    QuestionWeights,
+    find_best_window,
+    find_body_start,
+    find_signature,
 )
-from agent.answers.markdown import code_span, fenced, quoted_prose
-from agent.answers.prose import plain_sentence
-from agent.answers.statements import dedented
-from agent.evidence.members import members
+from agent.answers.markdown import format_code_block, format_code_span, format_quote
+from agent.answers.prose import strip_doc_markup
+from agent.answers.statements import dedent
+from agent.evidence.members import list_members
 from agent.ports import Deps
-from agent.questions.terms import content_terms
-from agent.state import EvidenceRef, where
+from agent.questions.terms import find_content_terms
+from agent.state import EvidenceRef, to_location
 from indexer.models import Definition, Location
 
 LABEL = "From the code, without a language model:"
@@ -28,79 +28,82 @@ _LONGEST_SIGNATURE = 12
 _LEAST_WEIGHT = 0.5  # of a window within a class; below this its methods say more
 
 
-def named(ref: EvidenceRef) -> str:
+def format_name(ref: EvidenceRef) -> str:
     """Name what a reference is about: its symbol, or its file where there is none."""
-    return code_span(ref["symbol"] or ref["path"])
+    return format_code_span(ref["symbol"] or ref["path"])
 
 
-def line_numbers(location: Location) -> str:
+def format_line_numbers(location: Location) -> str:
     """Write the lines of a location as people say them."""
     if location.start_line == location.end_line:
         return f"line {location.start_line}"
     return f"lines {location.start_line}–{location.end_line}"
 
 
-def sentence_of(ref: EvidenceRef, *, longest: int = 240) -> str:
+def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
     """Quote the first sentence of the documentation, without its markup; empty where there is none."""
-    return quoted_prose(plain_sentence(ref["doc"]), longest=longest)
+    return format_quote(strip_doc_markup(ref["doc"]), longest=longest)
 
 
-def headline(draft: Draft, ref: EvidenceRef) -> str:
+def format_headline(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Introduce a definition: name, kind, file, mark, first sentence of its documentation."""
-    lines = where(ref)
+    lines = to_location(ref)
     kind = f"{ref['kind']} in " if ref["kind"] else "in "
-    about = sentence_of(ref)
-    return f"{code_span(ref['symbol'])}, {kind}{code_span(ref['path'])} {draft.cite(lines)}, {line_numbers(lines)}." + (
-        f" {about}" if about else ""
+    about = quote_first_sentence(ref)
+    return (
+        f"{format_code_span(ref['symbol'])}, {kind}{format_code_span(ref['path'])} {draft.cite(lines)}, {format_line_numbers(lines)}."
+        + (f" {about}" if about else "")
     )
 
 
-async def show_definition(
-    draft: Draft, deps: Deps, ref: EvidenceRef, emphasis: Emphasis, *, hit: EvidenceRef | None = None
+async def quote_definition(
+    draft: AnswerBuilder, deps: Deps, ref: EvidenceRef, emphasis: QuestionWeights, *, hit: EvidenceRef | None = None
 ) -> None:
     """Quote a short definition whole; of a long one its signature, and the lines that say most.
 
     Of a class the public methods are listed. `hit` is the part of the definition that a search has found.
     """
-    whole = await quote(deps, where(ref))
+    whole = await read_quote(deps, to_location(ref))
     if len(whole.lines) <= WHOLE_LINES:
-        draft.say(fenced(dedented(whole.lines), whole.language))
+        draft.say(format_code_block(dedent(whole.lines), whole.language))
         return
     is_type = ref["kind"] in TYPE_KINDS
     inner = await _public_members(deps, ref) if is_type else []
     # The name itself stands everywhere in its definition and tells no line from another.
-    beyond = Emphasis(terms=emphasis.terms - content_terms(ref["symbol"]), literals=emphasis.literals)
+    beyond = QuestionWeights(terms=emphasis.terms - find_content_terms(ref["symbol"]), literals=emphasis.literals)
     start, end, weight = _window(whole, ref, beyond if is_type else emphasis, hit)
-    top, head = signature_span(whole.lines, ref["signature"])
+    top, head = find_signature(whole.lines, ref["signature"])
     head = min(head, top + _LONGEST_SIGNATURE)
     if is_type and inner and (weight < _LEAST_WEIGHT or start == 0):
-        draft.say(fenced(dedented(whole.lines[top:head]), whole.language))
+        draft.say(format_code_block(dedent(whole.lines[top:head]), whole.language))
     elif start - head <= NEAR_SIGNATURE:
-        draft.say(fenced(dedented(whole.lines[top : max(end, head)]), whole.language))
+        draft.say(format_code_block(dedent(whole.lines[top : max(end, head)]), whole.language))
     else:
-        draft.say(fenced(dedented(whole.lines[top:head]), whole.language))
-        say_lines(draft, ref["path"], whole, start, end, names_file=False)
+        draft.say(format_code_block(dedent(whole.lines[top:head]), whole.language))
+        quote_lines(draft, ref["path"], whole, start, end, names_file=False)
     if inner:
         draft.say(_members_line(inner))
 
 
-def _window(whole: Quote, ref: EvidenceRef, emphasis: Emphasis, hit: EvidenceRef | None) -> tuple[int, int, float]:
+def _window(
+    whole: Quote, ref: EvidenceRef, emphasis: QuestionWeights, hit: EvidenceRef | None
+) -> tuple[int, int, float]:
     """Choose the lines of a definition to show, within the part that the search found when that holds any."""
-    first = body_start(whole.lines, ref["signature"])
+    first = find_body_start(whole.lines, ref["signature"])
     if ref["kind"] == "constant":
         return 0, EXCERPT_LINES, 0.0
     if hit is not None and hit["path"] == ref["path"]:
         low = max(first, hit["start_line"] - whole.first_line)
         high = min(len(whole.lines), hit["end_line"] - whole.first_line + 1)
         if low < high:
-            found = best_window(whole.lines, emphasis, language=whole.language, first=low, last=high - 1)
+            found = find_best_window(whole.lines, emphasis, language=whole.language, first=low, last=high - 1)
             if found[2] > 0:
                 return found
-    return best_window(whole.lines, emphasis, language=whole.language, first=first)
+    return find_best_window(whole.lines, emphasis, language=whole.language, first=first)
 
 
 async def _public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
-    inner = await members(deps.code, ref["path"], ref["symbol"])
+    inner = await list_members(deps.code, ref["path"], ref["symbol"])
     within = [one for one in inner if ref["start_line"] <= one.symbol.start_line <= ref["end_line"]] or inner
     methods = [one for one in within if one.symbol.kind in {"method", "function"}]
     public = [one for one in methods if not one.symbol.name.startswith(("_", "#"))] or methods
@@ -109,48 +112,52 @@ async def _public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
 
 def _members_line(inner: list[Definition]) -> str:
     """List methods with the lines they begin on."""
-    shown = [f"{code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
+    shown = [f"{format_code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
     more = f" and {len(inner) - MAX_MEMBERS} more" if len(inner) > MAX_MEMBERS else ""
     return f"Methods, with their lines: {', '.join(shown)}{more}."
 
 
-def show_window(draft: Draft, path: str, source: Quote, emphasis: Emphasis) -> None:
+def quote_window(draft: AnswerBuilder, path: str, source: Quote, emphasis: QuestionWeights) -> None:
     """Quote the lines of a passage that say most about the question, with their own citation."""
-    start, end, _ = best_window(source.lines, emphasis, language=source.language)
-    say_lines(draft, path, source, start, end, names_file=True)
+    start, end, _ = find_best_window(source.lines, emphasis, language=source.language)
+    quote_lines(draft, path, source, start, end, names_file=True)
 
 
-def say_lines(draft: Draft, path: str, source: Quote, start: int, end: int, *, names_file: bool) -> None:
+def quote_lines(draft: AnswerBuilder, path: str, source: Quote, start: int, end: int, *, names_file: bool) -> None:
     """Quote some lines of a passage under a heading with their numbers and their own mark."""
     lines = Location(path=path, start_line=source.first_line + start, end_line=source.first_line + end - 1)
-    place = f"{code_span(path)}, {line_numbers(lines)}" if names_file else line_numbers(lines).capitalize()
-    draft.say(f"{place} {draft.cite(lines)}:\n\n{fenced(dedented(source.lines[start:end]), source.language)}")
+    place = (
+        f"{format_code_span(path)}, {format_line_numbers(lines)}"
+        if names_file
+        else format_line_numbers(lines).capitalize()
+    )
+    draft.say(f"{place} {draft.cite(lines)}:\n\n{format_code_block(dedent(source.lines[start:end]), source.language)}")
 
 
-async def site_line(draft: Draft, deps: Deps, ref: EvidenceRef) -> str:
+async def format_site(draft: AnswerBuilder, deps: Deps, ref: EvidenceRef) -> str:
     """Write one call, use or test as a list item: who, where, and the line itself."""
-    lines = where(ref)
-    text = (await quote(deps, lines)).lines[0].strip()
-    who = code_span(ref["symbol"]) if ref["symbol"] else "module level"
+    lines = to_location(ref)
+    text = (await read_quote(deps, lines)).lines[0].strip()
+    who = format_code_span(ref["symbol"]) if ref["symbol"] else "module level"
     maybe = "possibly " if ref["ambiguous"] else ""
-    place = code_span(f"{ref['path']}:{ref['start_line']}")
-    return f"- {maybe}{who} in {place} {draft.cite(lines)}: {code_span(text)}"
+    place = format_code_span(f"{ref['path']}:{ref['start_line']}")
+    return f"- {maybe}{who} in {place} {draft.cite(lines)}: {format_code_span(text)}"
 
 
-def see_also_line(draft: Draft, ref: EvidenceRef) -> str:
+def format_see_also(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write one further place as a list item."""
-    lines = where(ref)
-    about = sentence_of(ref, longest=120)
-    place = code_span(f"{ref['path']}:{lines.start_line}")
-    name = f"{code_span(ref['symbol'])} in " if ref["symbol"] else ""
+    lines = to_location(ref)
+    about = quote_first_sentence(ref, longest=120)
+    place = format_code_span(f"{ref['path']}:{lines.start_line}")
+    name = f"{format_code_span(ref['symbol'])} in " if ref["symbol"] else ""
     return f"- {name}{place} {draft.cite(lines)}" + (f": {about}" if about else "")
 
 
-def outline_line(draft: Draft, ref: EvidenceRef) -> str:
+def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write one definition of a file as a list item: its kind, its name, its lines, what it is for."""
-    lines = where(ref)
-    about = sentence_of(ref, longest=120)
+    lines = to_location(ref)
+    about = quote_first_sentence(ref, longest=120)
     kind = f"{ref['kind']} " if ref["kind"] else ""
-    return f"- {kind}{code_span(ref['symbol'])} {draft.cite(lines)}, {line_numbers(lines)}" + (
+    return f"- {kind}{format_code_span(ref['symbol'])} {draft.cite(lines)}, {format_line_numbers(lines)}" + (
         f": {about}" if about else ""
     )

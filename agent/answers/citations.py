@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from agent.answers.claims import Claim, read_claim
 from agent.answers.draft import LONGEST_RANGE
-from agent.answers.marks import Mark, marks, replace
+from agent.answers.marks import CitationMarker, find_markers, replace_markers
 from agent.ports import CodeSearch
-from agent.state import CitationRef, EvidenceRef, where
+from agent.state import CitationRef, EvidenceRef, to_location
 from indexer.errors import UnknownPath
 from indexer.models import Location
 
@@ -17,7 +17,7 @@ UNVERIFIED = "*(unverified)*"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Checked:
+class CheckedAnswer:
     """An answer whose marks and citations agree, and how many citations were dropped."""
 
     text: str
@@ -25,23 +25,23 @@ class Checked:
     dropped: int
 
 
-async def check(
+async def verify_citations(
     text: str,
     citations: Sequence[CitationRef],
     evidence: Sequence[EvidenceRef | CitationRef],
     code: CodeSearch,
     *,
     by_model: bool = False,
-) -> Checked:
+) -> CheckedAnswer:
     """Check every citation against the commit and against what was read in this turn, and number them anew.
 
     What a model wrote is also held against the lines: they have to say something that its sentence names, or the
     one place among the evidence that does is cited instead, or the claim is marked as unverified.
     """
-    examiner = _Examiner(code=code, read=list(dict.fromkeys(map(where, evidence))))
-    given = {citation["mark"]: where(citation) for citation in citations}
-    found = marks(text)
-    held = [await examiner.held(given.get(mark.number), mark, by_model=by_model) for mark in found]
+    examiner = _Examiner(code=code, read=list(dict.fromkeys(map(to_location, evidence))))
+    given = {citation["mark"]: to_location(citation) for citation in citations}
+    found = find_markers(text)
+    held = [await examiner.check_citation(given.get(mark.number), mark, by_model=by_model) for mark in found]
     numbers: dict[Location, int] = {}
     for location in held:
         if location is not None:
@@ -51,15 +51,15 @@ async def check(
         for at, mark in numbers.items()
     ]
     good = {mark.number for mark, location in zip(found, held, strict=True) if location is not None}
-    return Checked(
-        text=replace(text, _new_marks(found, held, numbers, by_model=by_model)),
+    return CheckedAnswer(
+        text=replace_markers(text, _new_marks(found, held, numbers, by_model=by_model)),
         citations=kept,
         dropped=len(given.keys() - good),
     )
 
 
 def _new_marks(
-    found: Sequence[Mark], held: Sequence[Location | None], numbers: Mapping[Location, int], *, by_model: bool
+    found: Sequence[CitationMarker], held: Sequence[Location | None], numbers: Mapping[Location, int], *, by_model: bool
 ) -> list[str]:
     """Return what takes the place of each mark; the first of a claim that keeps none says so."""
     sound = {mark.claim_id for mark, location in zip(found, held, strict=True) if location is not None}
@@ -85,14 +85,14 @@ class _Examiner:
     texts: dict[Location, str | None] = field(default_factory=dict)
     judged: dict[tuple[Location | None, str], Location | None] = field(default_factory=dict)
 
-    async def held(self, cited: Location | None, mark: Mark, *, by_model: bool) -> Location | None:
+    async def check_citation(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
         """Return the lines to show for a mark: as cited, or repaired; None when the citation does not hold."""
         if (cited, mark.claim) not in self.judged:
             self.judged[cited, mark.claim] = await self._judge(cited, mark, by_model=by_model)
         return self.judged[cited, mark.claim]
 
-    async def _judge(self, cited: Location | None, mark: Mark, *, by_model: bool) -> Location | None:
-        place = await self._placed(cited) if cited is not None else None
+    async def _judge(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
+        place = await self._locate_citation(cited) if cited is not None else None
         if not by_model or cited is None:
             return place
         claim = read_claim(mark.claim)
@@ -101,10 +101,10 @@ class _Examiner:
         # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
         return await self._only_place(claim) if claim.names else None
 
-    async def _placed(self, cited: Location) -> Location | None:
+    async def _locate_citation(self, cited: Location) -> Location | None:
         if _is_sound(cited) and any(_within(cited, seen) for seen in self.read) and await self._text(cited) is not None:
             return cited
-        repaired = _repaired(cited, self.read)
+        repaired = _repair_location(cited, self.read)
         return repaired if repaired is not None and await self._text(repaired) is not None else None
 
     async def _only_place(self, claim: Claim) -> Location | None:
@@ -140,7 +140,7 @@ def _within(inner: Location, outer: Location) -> bool:
     return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
 
 
-def _repaired(cited: Location, read: Sequence[Location]) -> Location | None:
+def _repair_location(cited: Location, read: Sequence[Location]) -> Location | None:
     """Give a citation the one meaning that it can have among what was read; None when there are several."""
     paths = {seen.path for seen in read if seen.path == cited.path or seen.path.endswith(f"/{cited.path}")}
     if len(paths) != 1 or cited.start_line < 1 or cited.end_line < cited.start_line:

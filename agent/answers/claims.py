@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from agent.answers.spans import split_spans
-from agent.questions.mentions import looks_like_code
-from agent.questions.terms import content_terms, terms_in
+from agent.questions.mentions import is_code_like
+from agent.questions.terms import find_content_terms, match_terms
 from indexer.patterns import compile_pattern
 
 _MARK = re.compile(r"\[\d{1,4}\]")
@@ -33,7 +33,7 @@ class Claim:
         """Whether lines of the file at `path` say one of the names; where there is none, a word or the file."""
         if self.names:
             return bool(self.names & _identifiers(text))
-        return any(_is_end(named, path) for named in self.paths) or bool(terms_in(f"{path} {text}", self.terms))
+        return any(_is_end(named, path) for named in self.paths) or bool(match_terms(f"{path} {text}", self.terms))
 
     def is_wholly_said_in(self, text: str) -> bool:
         """Whether lines say every one of the names."""
@@ -47,13 +47,13 @@ def read_claim(sentence: str) -> Claim:
     paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
     paths |= {word for word in _PATH.findall(prose) if "/" in word}
     quoted = _PATH.sub(lambda found: " " if found[0] in paths else found[0], " ".join(spans))
-    words = [word[0] for word in _WORD.finditer(prose) if looks_like_code(word[0]) and word[0] not in paths]
+    words = [word[0] for word in _WORD.finditer(prose) if is_code_like(word[0]) and word[0] not in paths]
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     return Claim(
         names=_identifiers(" ".join([quoted, *words]))
         | frozenset(_last(path) for path in dotted if not _is_file(path)),
         paths=frozenset(path.lower() for path in paths),
-        terms=content_terms(bare),
+        terms=find_content_terms(bare),
     )
 
 

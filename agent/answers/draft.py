@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.answers.markdown import printable
+from agent.answers.markdown import replace_control_characters
 from agent.ports import Deps
 from agent.state import CitationRef
 from indexer.models import Location
@@ -12,7 +12,7 @@ from indexer.models import Location
 LONGEST_RANGE = 200
 
 
-class Draft:
+class AnswerBuilder:
     """Collects paragraphs and citations; lines that are cited twice share a mark."""
 
     def __init__(self, deps: Deps) -> None:
@@ -60,13 +60,13 @@ class Quote:
     language: str
 
 
-async def quote(deps: Deps, location: Location) -> Quote:
+async def read_quote(deps: Deps, location: Location) -> Quote:
     """Read lines at the pinned commit; their number never changes by masking."""
     passage = await deps.code.read(location.path, location.start_line, location.end_line)
     lines = [line.removesuffix("\r") for line in passage.text.removesuffix("\n").split("\n")]
     masked = deps.redact("\n".join(lines)).split("\n")
     return Quote(
-        lines=[printable(line) for line in masked],
+        lines=[replace_control_characters(line) for line in masked],
         first_line=passage.location.start_line,
         language=passage.language,
     )

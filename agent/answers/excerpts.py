@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.answers.statements import Layout, is_closing, is_header, read_layout
+from agent.answers.statements import LineLayout, is_closing, is_header, read_layout
 from agent.questions.literals import Literal
-from agent.questions.terms import terms_in
+from agent.questions.terms import match_terms
 
 EXCERPT_LINES = 12
 WHOLE_LINES = 14
@@ -26,15 +26,15 @@ _FARTHER = 0.02  # what a line loses of its weight for each line that it stands 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Emphasis:
+class QuestionWeights:
     """What a question puts weight on: the stems of its words, and the texts that it quotes."""
 
     terms: frozenset[str]
     literals: tuple[Literal, ...] = ()
 
 
-def best_window(
-    lines: Sequence[str], emphasis: Emphasis, *, language: str = "", first: int = 0, last: int | None = None
+def find_best_window(
+    lines: Sequence[str], emphasis: QuestionWeights, *, language: str = "", first: int = 0, last: int | None = None
 ) -> tuple[int, int, float]:
     """Return start, end (exclusive) and weight of the dozen lines that say most and begin from `first` to `last`.
 
@@ -42,7 +42,7 @@ def best_window(
     nothing in the lines says anything of the question.
     """
     layout = read_layout(lines, language)
-    said = [terms_in(line, emphasis.terms) for line in lines]
+    said = [match_terms(line, emphasis.terms) for line in lines]
     weights = _term_weights(said)
     shares = [_share(line, prose) for line, prose in zip(lines, layout.prose, strict=True)]
     quoted = {at for literal in emphasis.literals if (at := literal.first_line("\n".join(lines))) is not None}
@@ -59,12 +59,12 @@ def best_window(
     return start, _end_of(lines, layout, start), max(best[0], 0.0)
 
 
-def signature_span(lines: Sequence[str], signature: str) -> tuple[int, int]:
+def find_signature(lines: Sequence[str], signature: str) -> tuple[int, int]:
     """Return where a definition's signature begins, a few decorators included, and the index after its end."""
-    wanted = _squeezed(signature).rstrip(":{;=")
+    wanted = _strip_spaces(signature).rstrip(":{;=")
     read = ""
     for index, line in enumerate(lines[:_LONGEST_HEAD]):
-        read += _squeezed(line)
+        read += _strip_spaces(line)
         at = read.find(wanted) if wanted else -1
         if at >= 0:
             start = _line_at(lines, at)
@@ -76,15 +76,15 @@ def _line_at(lines: Sequence[str], position: int) -> int:
     """Return the index of the line that holds a position of the squeezed text."""
     read = 0
     for index, line in enumerate(lines):
-        read += len(_squeezed(line))
+        read += len(_strip_spaces(line))
         if position < read:
             return index
     return 0
 
 
-def body_start(lines: Sequence[str], signature: str) -> int:
+def find_body_start(lines: Sequence[str], signature: str) -> int:
     """Return the index of the first line after a definition's signature and docstring; 0 if that leaves nothing."""
-    head = signature_span(lines, signature)[1]
+    head = find_signature(lines, signature)[1]
     if head < len(lines) and lines[head].strip().lstrip("rbuRBU").startswith(_QUOTES):
         head = _docstring_end(lines, head)
     while head < len(lines) and not lines[head].strip():
@@ -119,7 +119,7 @@ def _value(said: Sequence[frozenset[str]], shares: Sequence[float], weights: dic
     return sum(best.values()) + more
 
 
-def _with_header(layout: Layout, start: int, first: int) -> int:
+def _with_header(layout: LineLayout, start: int, first: int) -> int:
     """Go up to the line that opens the block, when it is near: a `raise` says little without its condition."""
     for at in range(start - 1, max(first, start - NEAR_SIGNATURE) - 1, -1):
         if layout.starts[at] and layout.indents[at] < layout.indents[start] and not layout.prose[at]:
@@ -127,18 +127,18 @@ def _with_header(layout: Layout, start: int, first: int) -> int:
     return start
 
 
-def _end_of(lines: Sequence[str], layout: Layout, start: int) -> int:
+def _end_of(lines: Sequence[str], layout: LineLayout, start: int) -> int:
     limit = _block_end(lines, layout, start)
     if limit < len(lines) and limit == start + EXCERPT_LINES:
         limit = _whole_statements(lines, layout, start, limit)
-    while limit > start + 1 and (not lines[limit - 1].strip() or _dangles(lines, layout, start, limit)):
+    while limit > start + 1 and (not lines[limit - 1].strip() or _is_dangling(lines, layout, start, limit)):
         limit -= 1
     while limit < len(lines) and is_closing(lines[limit]) and layout.indents[limit] >= layout.indents[start]:
         limit += 1
     return limit
 
 
-def _dangles(lines: Sequence[str], layout: Layout, start: int, limit: int) -> bool:
+def _is_dangling(lines: Sequence[str], layout: LineLayout, start: int, limit: int) -> bool:
     """Whether the last line only leads to what is cut off: a comment, a decorator, the head of a block."""
     if limit >= len(lines) or limit <= start + _SHORTEST:
         return False
@@ -146,7 +146,7 @@ def _dangles(lines: Sequence[str], layout: Layout, start: int, limit: int) -> bo
     return is_header(text) or layout.prose[limit - 1] or text.strip().startswith("@")
 
 
-def _block_end(lines: Sequence[str], layout: Layout, start: int) -> int:
+def _block_end(lines: Sequence[str], layout: LineLayout, start: int) -> int:
     """Return where the block that the window begins in ends, or twelve lines on."""
     limit = min(start + EXCERPT_LINES, len(lines))
     for at in range(start + 1, limit):
@@ -155,7 +155,7 @@ def _block_end(lines: Sequence[str], layout: Layout, start: int) -> int:
     return limit
 
 
-def _whole_statements(lines: Sequence[str], layout: Layout, start: int, limit: int) -> int:
+def _whole_statements(lines: Sequence[str], layout: LineLayout, start: int, limit: int) -> int:
     """Cut before the statement that would be cut in two, or finish it when it is nearly done."""
     if layout.starts[limit] or not lines[limit].strip():
         return limit
@@ -175,5 +175,5 @@ def _docstring_end(lines: Sequence[str], start: int) -> int:
     return next(closing, len(lines) - 1) + 1
 
 
-def _squeezed(text: str) -> str:
+def _strip_spaces(text: str) -> str:
     return "".join(text.split())

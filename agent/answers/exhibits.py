@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.answers.draft import quote
-from agent.answers.markdown import one_line
+from agent.answers.draft import read_quote
+from agent.answers.markdown import to_one_line
 from agent.guard.evidence import find_orders, mark_orders, rules_of
 from agent.ports import Deps
-from agent.state import CitationRef, EvidenceRef, where
+from agent.state import CitationRef, EvidenceRef, to_location
 from indexer.errors import IndexerError
 from indexer.models import Location
 
@@ -21,7 +21,7 @@ NAMED = "; its name reads as an order, and is a name and nothing else"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exhibit:
+class PromptEvidence:
     """Lines that a model is shown as `E{number}`; secrets in `text` are masked, passages that give orders are flagged.
 
     `flags` name the families of orders that were found.
@@ -37,7 +37,9 @@ class Exhibit:
     def heading(self) -> str:
         """What stands above the lines."""
         at = self.location
-        return f"[E{self.number}] {one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
+        return (
+            f"[E{self.number}] {to_one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
+        )
 
     @property
     def ref(self) -> CitationRef:
@@ -46,12 +48,12 @@ class Exhibit:
         return {"mark": self.number, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
 
 
-async def exhibit(deps: Deps, refs: Iterable[EvidenceRef]) -> list[Exhibit]:
+async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
     """Read the evidence, best first; what cannot be read or lies within what is shown already is left out."""
-    shown: list[Exhibit] = []
+    shown: list[PromptEvidence] = []
     room = MAX_CHARS
     for ref in refs:
-        location = _cut(where(ref))
+        location = _cut(to_location(ref))
         if len(shown) >= MAX_EXHIBITS or any(_within(location, other.location) for other in shown):
             continue
         one = await _read(deps, ref, location, len(shown) + 1)
@@ -61,9 +63,9 @@ async def exhibit(deps: Deps, refs: Iterable[EvidenceRef]) -> list[Exhibit]:
     return shown
 
 
-async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> Exhibit | None:
+async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> PromptEvidence | None:
     try:
-        source = await quote(deps, location)
+        source = await read_quote(deps, location)
     except IndexerError:
         return None
     shown = [line[:_LONGEST_LINE] for line in source.lines]
@@ -71,7 +73,7 @@ async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -
     numbered = [f"{source.first_line + at}: {line}" for at, line in enumerate(shown)]
     named = rules_of(find_orders([location.path, ref["symbol"]]))
     end = source.first_line + len(source.lines) - 1
-    return Exhibit(
+    return PromptEvidence(
         number=number,
         location=Location(path=location.path, start_line=source.first_line, end_line=end),
         about=_about(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
@@ -81,7 +83,7 @@ async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -
 
 
 def _about(ref: EvidenceRef, *, is_cut: bool) -> str:
-    symbol = one_line(ref["symbol"], longest=120)
+    symbol = to_one_line(ref["symbol"], longest=120)
     kind = {"hit": "found by search", "caller": "calls it, in", "callee": "called", "definition": "definition of"}
     said = f"{kind.get(ref['role'], ref['role'])} {symbol}".strip()
     return f"{said}; goes on" if is_cut else said
@@ -96,12 +98,12 @@ def _within(inner: Location, outer: Location) -> bool:
     return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
 
 
-def listed(exhibits: Sequence[Exhibit]) -> str:
+def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
     """Write the exhibits one below the other."""
     return "\n\n".join(f"{one.heading}\n{one.text}" for one in exhibits)
 
 
-def flags_of(exhibits: Sequence[Exhibit]) -> Mapping[str, Sequence[str]]:
+def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[str]]:
     """Return the flags of the exhibits that have any, by their places."""
     places = {f"{one.location.path}:{one.location.start_line}-{one.location.end_line}": one.flags for one in exhibits}
     return {place: flags for place, flags in places.items() if flags}

@@ -11,9 +11,9 @@ _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 _PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!-]){1,300}")
 
 
-def code_span(text: str, *, longest: int = 120) -> str:
+def format_code_span(text: str, *, longest: int = 120) -> str:
     """Quote text as inline code, cut to a length; backticks in it only lengthen the delimiter."""
-    line = one_line(text, longest=longest)
+    line = to_one_line(text, longest=longest)
     if not line:
         return "` `"
     ticks = "`" * (max((len(run) for run in _TICKS.findall(line)), default=0) + 1)
@@ -21,7 +21,7 @@ def code_span(text: str, *, longest: int = 120) -> str:
     return f"{ticks}{padding}{line}{padding}{ticks}"
 
 
-def fenced(lines: list[str], language: str) -> str:
+def format_code_block(lines: list[str], language: str) -> str:
     """Quote lines as a code block whose fence is longer than any run of backticks in it."""
     body = "\n".join(lines)
     ticks = "`" * max(3, max((len(run) for run in _TICKS.findall(body)), default=0) + 1)
@@ -29,21 +29,21 @@ def fenced(lines: list[str], language: str) -> str:
     return f"{ticks}{name}\n{body}\n{ticks}"
 
 
-def quoted_prose(text: str, *, longest: int = 240) -> str:
+def format_quote(text: str, *, longest: int = 240) -> str:
     """Quote a sentence in italics when it is plain prose, as inline code when it is anything more."""
-    line = one_line(text, longest=longest)
+    line = to_one_line(text, longest=longest)
     if not line:
         return ""
-    return f"*{line}*" if _PLAIN_PROSE.fullmatch(line) else code_span(line, longest=longest)
+    return f"*{line}*" if _PLAIN_PROSE.fullmatch(line) else format_code_span(line, longest=longest)
 
 
-def one_line(text: str, *, longest: int) -> str:
+def to_one_line(text: str, *, longest: int) -> str:
     """Put text on one line, without control and format characters, cut with an ellipsis."""
-    line = " ".join(printable(text).split())
+    line = " ".join(replace_control_characters(text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
-def printable(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Replace characters that steer a terminal or hide what is written; tabs and line breaks stay."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text

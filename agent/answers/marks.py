@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mark:
+class CitationMarker:
     """One mark where it stands: its number, the claim that it supports, and which claim of the answer that is."""
 
     number: int
@@ -36,7 +36,7 @@ class _Claim:
     says_something: bool
 
 
-class Fences:
+class CodeBlockScanner:
     """Tells line by line whether it is part of a code block."""
 
     def __init__(self) -> None:
@@ -53,12 +53,12 @@ class Fences:
         return opening is not None
 
 
-def marks(text: str) -> list[Mark]:
+def find_markers(text: str) -> list[CitationMarker]:
     """Return every mark of an answer, in order."""
-    return list(_marks(text))
+    return list(_parse_markers(text))
 
 
-def replace(text: str, new: Sequence[str]) -> str:
+def replace_markers(text: str, new: Sequence[str]) -> str:
     """Put a text in the place of each mark, in order; an empty one also takes the space before the mark."""
     following = iter(new)
 
@@ -70,7 +70,7 @@ def replace(text: str, new: Sequence[str]) -> str:
 
 
 def _rewrite(text: str, put: Callable[[re.Match[str]], str]) -> str:
-    fences = Fences()
+    fences = CodeBlockScanner()
     return "\n".join(line if fences.take(line) or "[" not in line else _put_all(line, put) for line in text.split("\n"))
 
 
@@ -83,8 +83,8 @@ def _put_all(line: str, put: Callable[[re.Match[str]], str]) -> str:
     return "".join([*pieces, line[end:]])
 
 
-def _marks(text: str) -> Iterator[Mark]:
-    fences = Fences()
+def _parse_markers(text: str) -> Iterator[CitationMarker]:
+    fences = CodeBlockScanner()
     before = ""
     for number, line in enumerate(text.split("\n")):
         if fences.take(line):
@@ -95,8 +95,8 @@ def _marks(text: str) -> Iterator[Mark]:
         for match in found:
             claim = claims[min(bisect_right(ends, match.start("mark")), len(claims) - 1)]
             said = claim.text if claim.says_something else before
-            yield Mark(number=int(match["mark"]), claim=said, claim_id=(number, claim.start))
-        if line and _says_something(line):
+            yield CitationMarker(number=int(match["mark"]), claim=said, claim_id=(number, claim.start))
+        if line and _has_words(line):
             before = line
 
 
@@ -109,7 +109,7 @@ def _find_claims(line: str) -> list[_Claim]:
     start = 0
     for end in [*(found.end() for found in find_outside(_SENTENCE_END, line)), len(line)]:
         text = line[start:end]
-        says_something = _says_something(text)
+        says_something = _has_words(text)
         if claims and not says_something:
             claims.append(dataclasses.replace(claims[-1], end=end))
         else:
@@ -118,5 +118,5 @@ def _find_claims(line: str) -> list[_Claim]:
     return claims
 
 
-def _says_something(text: str) -> bool:
+def _has_words(text: str) -> bool:
     return _WORD.search(_MARKS.sub("", text)) is not None

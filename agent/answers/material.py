@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.answers.excerpts import Emphasis
-from agent.evidence.requests import literal_in
+from agent.answers.excerpts import QuestionWeights
+from agent.evidence.requests import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
 from agent.state import EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Material:
+class AnswerContext:
     """Everything that an answer is made of."""
 
     deps: Deps
@@ -41,11 +41,11 @@ class Material:
         return requests[0]["query"] if requests else self.question
 
     @property
-    def emphasis(self) -> Emphasis:
+    def emphasis(self) -> QuestionWeights:
         """The words and the quoted texts that an excerpt should show."""
-        searched = map(literal_in, self.decision["requests"])
+        searched = map(read_literal, self.decision["requests"])
         literals = [*(literal for literal in searched if literal is not None), *find_literals(self.question)]
-        return Emphasis(terms=self.terms, literals=tuple(dict.fromkeys(literals)))
+        return QuestionWeights(terms=self.terms, literals=tuple(dict.fromkeys(literals)))
 
     def definition_of(self, ref: EvidenceRef) -> EvidenceRef | None:
         """Return the definition that a hit is about, if it was fetched."""
@@ -54,7 +54,7 @@ class Material:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Subject:
+class AnswerSubject:
     """What an answer led with, for the next question's "it"."""
 
     symbol: str = ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from agent.answers.exhibits import Exhibit
-from agent.answers.markdown import code_span, printable
-from agent.answers.marks import marks, replace
+from agent.answers.exhibits import PromptEvidence
+from agent.answers.markdown import format_code_span, replace_control_characters
+from agent.answers.marks import find_markers, replace_markers
 from agent.answers.spans import Spans
 from agent.ports import Redactor
 from agent.state import CitationRef
@@ -39,10 +39,10 @@ _BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
 _BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation begins with
 
 
-class MarkMaker:
+class CitationParser:
     """Turns what a model cites into numbered marks; what it makes up gets one too, for the check to take out."""
 
-    def __init__(self, exhibits: Sequence[Exhibit], redact: Redactor) -> None:
+    def __init__(self, exhibits: Sequence[PromptEvidence], redact: Redactor) -> None:
         self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
         self._redact = redact
         self._marks: dict[Location, int] = {}
@@ -57,20 +57,20 @@ class MarkMaker:
 
     def prose(self, text: str) -> str:
         """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
-        return self._cleaned(self._redact(printable(text)))
+        return self._clean_text(self._redact(replace_control_characters(text)))
 
     def code(self, text: str) -> str:
         """Clean a line of a code block."""
-        return self._redact(printable(text))
+        return self._redact(replace_control_characters(text))
 
-    def _cleaned(self, text: str) -> str:
+    def _clean_text(self, text: str) -> str:
         """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
         pieces: list[str] = []
         end = 0
         for start, stop, put in self._find_constructs(text):
             pieces += [text[end:start].replace("`", "'"), put]
             end = stop
-        return _joined([*pieces, text[end:].replace("`", "'")])
+        return _join_pieces([*pieces, text[end:].replace("`", "'")])
 
     def _find_constructs(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Find code spans and all else that is more than text, in order, with what takes the place of each."""
@@ -92,12 +92,12 @@ class MarkMaker:
 
     def _put(self, found: re.Match[str], *, begins_line: bool) -> str:
         if found["label"] is not None:
-            return self._cited(found["label"]) or self._cleaned(found["label"])
+            return self._format_citations(found["label"]) or self._clean_text(found["label"])
         if found["cited"] is not None:
             return self._bracket(found, begins_line=begins_line)
         if found["joint"] is not None:
             return "] "
-        return code_span(found[0], longest=200)
+        return format_code_span(found[0], longest=200)
 
     def _bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
         """Return marks for a citation; a bare number is one only where it stands by itself and was shown."""
@@ -105,16 +105,16 @@ class MarkMaker:
         if inner.isdigit():
             is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
             if is_index or int(inner[:6]) not in self._shown:
-                return code_span(found[0])  # it must not be taken for a mark
+                return format_code_span(found[0])  # it must not be taken for a mark
         colon = ":" if found[0].endswith(":") else ""
-        if cited := self._cited(inner):
+        if cited := self._format_citations(inner):
             # At the beginning of a line `[1]: words` would make a link of every mark.
             return f"{cited} {colon}" if colon and begins_line else cited + colon
         if colon:  # `[name]: address` would make links
-            return code_span(f"[{inner}]") + colon
-        return f"[{self._cleaned(found['cited'])}]"
+            return format_code_span(f"[{inner}]") + colon
+        return f"[{self._clean_text(found['cited'])}]"
 
-    def _cited(self, inner: str) -> str:
+    def _format_citations(self, inner: str) -> str:
         """Return the marks for what stands in brackets; nothing if any of it is no citation."""
         places = [self._place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
         known = [place for place in places if place is not None]
@@ -145,13 +145,13 @@ class MarkMaker:
         return self._marks.setdefault(place, len(self._marks) + 1)
 
 
-def inert(sentence: str, redact: Redactor) -> str:
+def clean_model_sentence(sentence: str, redact: Redactor) -> str:
     """Clean a model's sentence that has nothing to cite."""
-    cleaned = MarkMaker((), redact).prose(sentence)
-    return replace(cleaned, [""] * len(marks(cleaned))).strip()
+    cleaned = CitationParser((), redact).prose(sentence)
+    return replace_markers(cleaned, [""] * len(find_markers(cleaned))).strip()
 
 
-def _joined(pieces: Iterable[str]) -> str:
+def _join_pieces(pieces: Iterable[str]) -> str:
     """Put pieces together so that they stay what they are: no mark becomes a link, no code span loses its delimiter."""
     joined: list[str] = []
     last = ""

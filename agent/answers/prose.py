@@ -19,7 +19,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def plain_sentence(text: str) -> str:
+def strip_doc_markup(text: str) -> str:
     """Take the markup out of a sentence: roles, links, tags and quoting marks; the words stay."""
     text = text[:_LONGEST]
     for pattern, replacement in _RULES:

@@ -6,8 +6,8 @@ import re
 from collections import deque
 from collections.abc import Callable
 
-from agent.answers.marks import Fences
-from agent.answers.model_text import MarkMaker
+from agent.answers.marks import CodeBlockScanner
+from agent.answers.model_text import CitationParser
 from agent.ports import Deps
 
 LONGEST_ANSWER = 16_000
@@ -21,20 +21,20 @@ _LONGEST_WAIT = 400  # characters held back for the end of a construct that may 
 _LONGEST_OPENING = 2_000  # characters of a line that is shown while it is written: all of it is read at each piece
 
 
-class Scribe:
+class StreamSanitizer:
     """Takes pieces of raw text. Where it `holds` them, nothing goes out before `finish` has checked the whole.
 
     `check` raises a `ModelError` for an answer that must not be given.
     """
 
     def __init__(
-        self, deps: Deps, marks: MarkMaker, *, holds: bool = False, check: Callable[[str], None] = lambda _: None
+        self, deps: Deps, marks: CitationParser, *, holds: bool = False, check: Callable[[str], None] = lambda _: None
     ) -> None:
         self._deps = deps
         self._marks = marks
         self._holds = holds
         self._check = check
-        self._fences = Fences()
+        self._fences = CodeBlockScanner()
         self._lines: list[str] = []
         self._line = ""
         self._recent: deque[str] = deque(maxlen=_CONTEXT_LINES)
@@ -68,7 +68,7 @@ class Scribe:
         self._take_rest()
         if self._fences.open:
             self._lines.append(self._fences.open)
-            self._fences = Fences()
+            self._fences = CodeBlockScanner()
         self._lines += ["", remark]
 
     def finish(self) -> str:

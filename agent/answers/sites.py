@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agent.answers.blocks import LABEL, named, outline_line, show_definition, site_line
-from agent.answers.draft import Draft, quote
-from agent.answers.markdown import code_span, fenced
-from agent.answers.material import Material, Subject
-from agent.evidence.order import is_aside
-from agent.state import EvidenceRef, Role, where
+from agent.answers.blocks import LABEL, format_name, format_outline_entry, format_site, quote_definition
+from agent.answers.draft import AnswerBuilder, read_quote
+from agent.answers.markdown import format_code_block, format_code_span
+from agent.answers.material import AnswerContext, AnswerSubject
+from agent.evidence.order import is_test_or_docs
+from agent.state import EvidenceRef, Role, to_location
 
 MAX_LISTED = 8
 MAX_MENTIONED = 5
@@ -18,7 +18,7 @@ MAX_ASIDES = 3  # tests and examples that are listed beside calls from the code 
 _MOST_FILES = 3
 
 
-async def write_calls(draft: Draft, material: Material) -> Subject:
+async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write who calls or uses the name, or what it calls."""
     role: Role = "caller" if material.lookup in {"callers", "usages"} else "callee"
     definitions, sites = material.of("definition"), material.of(role)
@@ -29,7 +29,7 @@ async def write_calls(draft: Draft, material: Material) -> Subject:
         verb = "calls" if role == "caller" else "is called by"
         draft.say(f"{LABEL} as far as the syntax tells, nothing in the repository {verb} {target}.")
         for ref in definitions[:1]:
-            await show_definition(draft, material.deps, ref, material.emphasis)
+            await quote_definition(draft, material.deps, ref, material.emphasis)
         return subject
     if sites:
         await _write_sites(draft, material, sites, role, target)
@@ -40,7 +40,9 @@ async def write_calls(draft: Draft, material: Material) -> Subject:
     return subject
 
 
-async def _write_sites(draft: Draft, material: Material, sites: Sequence[EvidenceRef], role: Role, target: str) -> None:
+async def _write_sites(
+    draft: AnswerBuilder, material: AnswerContext, sites: Sequence[EvidenceRef], role: Role, target: str
+) -> None:
     totals = material.metadata["totals"]
     calls = totals.get(f"{role} sites", len(sites))
     total = totals.get(role, len(sites))
@@ -51,17 +53,17 @@ async def _write_sites(draft: Draft, material: Material, sites: Sequence[Evidenc
         if inside:
             await _list(draft, material, inside[:MAX_LISTED], len(inside))
         if outside:
-            draft.say(f"Names from outside the repository: {', '.join(map(code_span, outside[:MAX_LISTED]))}.")
+            draft.say(f"Names from outside the repository: {', '.join(map(format_code_span, outside[:MAX_LISTED]))}.")
         return
     where_from = f", from {total} places" if total < calls else ""
     draft.say(f"{LABEL} {_count(calls)} of {target}{where_from}:")
-    main = [ref for ref in sites if not is_aside(ref["path"])]
-    asides = [ref for ref in sites if is_aside(ref["path"])]
+    main = [ref for ref in sites if not is_test_or_docs(ref["path"])]
+    asides = [ref for ref in sites if is_test_or_docs(ref["path"])]
     shown = [*main[:MAX_LISTED], *asides[: MAX_ASIDES if main else MAX_LISTED - MAX_ASIDES]][:MAX_LISTED]
     await _list(draft, material, shown, total, left=[ref for ref in sites if ref not in shown])
 
 
-async def write_tests(draft: Draft, material: Material) -> Subject:
+async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write which tests use the name."""
     definitions, tests = material.of("definition"), material.of("test")
     target = _target(draft, material, definitions)
@@ -74,23 +76,23 @@ async def write_tests(draft: Draft, material: Material) -> Subject:
     return _subject(material, definitions)
 
 
-async def write_files(draft: Draft, material: Material) -> Subject:
+async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what the files define, or how they begin."""
     for head in material.of("file"):
-        source = await quote(material.deps, where(head))
+        source = await read_quote(material.deps, to_location(head))
         if not any(source.lines):
-            draft.say(f"{LABEL} {code_span(head['path'])} holds nothing.")
+            draft.say(f"{LABEL} {format_code_span(head['path'])} holds nothing.")
             continue
         symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
         outline = _worth_listing(symbols)
         about = f" defines {_plural(len(symbols), 'name')} at the top level:" if outline else " begins like this:"
-        draft.say(f"{LABEL} {code_span(head['path'])} {draft.cite(where(head))}{about}")
+        draft.say(f"{LABEL} {format_code_span(head['path'])} {draft.cite(to_location(head))}{about}")
         if outline:
-            items = [outline_line(draft, ref) for ref in outline[:MAX_LISTED]]
+            items = [format_outline_entry(draft, ref) for ref in outline[:MAX_LISTED]]
             draft.say("\n".join([*items, *_and_more(len(outline) - len(items))]))
         else:
-            draft.say(fenced(source.lines[:20], source.language))
-    return Subject()
+            draft.say(format_code_block(source.lines[:20], source.language))
+    return AnswerSubject()
 
 
 def _worth_listing(symbols: Sequence[EvidenceRef]) -> list[EvidenceRef]:
@@ -103,9 +105,14 @@ def _worth_listing(symbols: Sequence[EvidenceRef]) -> list[EvidenceRef]:
 
 
 async def _list(
-    draft: Draft, material: Material, refs: Sequence[EvidenceRef], total: int, *, left: Sequence[EvidenceRef] = ()
+    draft: AnswerBuilder,
+    material: AnswerContext,
+    refs: Sequence[EvidenceRef],
+    total: int,
+    *,
+    left: Sequence[EvidenceRef] = (),
 ) -> None:
-    items = [await site_line(draft, material.deps, ref) for ref in refs]
+    items = [await format_site(draft, material.deps, ref) for ref in refs]
     draft.say("\n".join([*items, *_and_more(total - len(items), left)]))
 
 
@@ -114,21 +121,21 @@ def _and_more(count: int, left: Sequence[EvidenceRef] = ()) -> list[str]:
     if count <= 0:
         return []
     files = [path for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
-    within = f", most of them in {', '.join(map(code_span, files))}" if files else ""
+    within = f", most of them in {', '.join(map(format_code_span, files))}" if files else ""
     return [f"- and {count} more{within}"]
 
 
-def _target(draft: Draft, material: Material, definitions: Sequence[EvidenceRef]) -> str:
+def _target(draft: AnswerBuilder, material: AnswerContext, definitions: Sequence[EvidenceRef]) -> str:
     """Name what the question is about, with the mark of its definition."""
     if not definitions:
-        return code_span(material.name)
-    return f"{named(definitions[0])} {draft.cite(where(definitions[0]))}"
+        return format_code_span(material.name)
+    return f"{format_name(definitions[0])} {draft.cite(to_location(definitions[0]))}"
 
 
-def _subject(material: Material, definitions: Sequence[EvidenceRef]) -> Subject:
+def _subject(material: AnswerContext, definitions: Sequence[EvidenceRef]) -> AnswerSubject:
     if not definitions:
-        return Subject(symbol=material.name)
-    return Subject(symbol=definitions[0]["symbol"], kind=definitions[0]["kind"])
+        return AnswerSubject(symbol=material.name)
+    return AnswerSubject(symbol=definitions[0]["symbol"], kind=definitions[0]["kind"])
 
 
 def _count(total: int) -> str:

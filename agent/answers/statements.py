@@ -19,7 +19,7 @@ _HEADER = re.compile(r"[:{]\s*(?:(?:#|//).*)?$|\b(?:do|then)\s*(?:\|[^|]*\|)?$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Layout:
+class LineLayout:
     """What is known of each line: whether a statement begins there, whether it is prose, how deep it is indented."""
 
     starts: tuple[bool, ...]
@@ -27,7 +27,7 @@ class Layout:
     indents: tuple[int, ...]
 
 
-def read_layout(lines: Sequence[str], language: str) -> Layout:
+def read_layout(lines: Sequence[str], language: str) -> LineLayout:
     """Read the lines of one passage; what was open before its first line is not known and taken as nothing."""
     scan = _Scan(braces_open_blocks=language.lower() not in _BLOCK_LANGUAGES_WITHOUT_BRACES)
     starts: list[bool] = []
@@ -36,14 +36,16 @@ def read_layout(lines: Sequence[str], language: str) -> Layout:
     for line in lines:
         text = line.strip()
         commented = scan.in_prose or bool(_COMMENT.match(text)) or text.startswith(_TRIPLE)
-        starts.append(bool(text) and not scan.is_open and _begins(text, before, follows_comment=_is_comment(before)))
+        starts.append(
+            bool(text) and not scan.is_open and _is_statement_start(text, before, follows_comment=_is_comment(before))
+        )
         prose.append(commented)
         scan.feed(text)
         before = text
-    return Layout(starts=tuple(starts), prose=tuple(prose), indents=tuple(map(indent, lines)))
+    return LineLayout(starts=tuple(starts), prose=tuple(prose), indents=tuple(map(measure_indent, lines)))
 
 
-def indent(line: str) -> int:
+def measure_indent(line: str) -> int:
     """Return the width of the white space that a line begins with; a tab counts as four."""
     bare = line.expandtabs(4)
     return len(bare) - len(bare.lstrip())
@@ -59,7 +61,7 @@ def is_closing(line: str) -> bool:
     return bool(line.strip()) and re.fullmatch(r"[)\]};,]+|end|fi|done|esac", line.strip()) is not None
 
 
-def dedented(lines: Sequence[str]) -> list[str]:
+def dedent(lines: Sequence[str]) -> list[str]:
     """Take away the white space that all lines begin with; their number stays."""
     filled = [line for line in lines if line.strip()]
     if not filled:
@@ -76,7 +78,7 @@ def _common_start(starts: Sequence[str]) -> str:
     return shortest
 
 
-def _begins(text: str, before: str, *, follows_comment: bool) -> bool:
+def _is_statement_start(text: str, before: str, *, follows_comment: bool) -> bool:
     if _CLOSES.match(text) or _CONTINUES.match(text):
         return False
     if follows_comment:

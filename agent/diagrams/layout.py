@@ -20,16 +20,16 @@ PASSAGE_WIDTH = 12.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Layout:
+class DiagramLayout:
     """The middle of each node, and the points that each line runs through, beginning with the middle of its source."""
 
     nodes: Mapping[str, Point]
     lines: Mapping[Line, tuple[Point, ...]]
 
 
-def laid_out(widths: Mapping[str, float], lines: Sequence[Line]) -> Layout:
+def lay_out(widths: Mapping[str, float], lines: Sequence[Line]) -> DiagramLayout:
     """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards."""
-    ranks = _ranks(list(widths), lines)
+    ranks = _rank_nodes(list(widths), lines)
     chains = {line: _chain(line, ranks) for line in lines}
     neighbours: dict[Place, list[Place]] = defaultdict(list)
     for chain in chains.values():
@@ -40,13 +40,13 @@ def laid_out(widths: Mapping[str, float], lines: Sequence[Line]) -> Layout:
     _uncross(layers, neighbours)
     xs = _spread(layers, neighbours, widths)
     points = {place: (xs[place], rank * LAYER_HEIGHT) for rank, layer in enumerate(layers) for place in layer}
-    return Layout(
+    return DiagramLayout(
         nodes={name: points[name] for name in widths},
         lines={line: tuple(points[place] for place in chain) for line, chain in chains.items()},
     )
 
 
-def _ranks(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
+def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
     """Give each node the layer below the lowest one that leads to it."""
     position = {name: number for number, name in enumerate(names)}
     ranks: dict[str, int] = {}

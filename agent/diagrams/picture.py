@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from PIL import Image, ImageDraw, ImageFont
 
-from agent.diagrams.layout import Point, laid_out
-from agent.diagrams.text import compiled
+from agent.diagrams.layout import Point, lay_out
+from agent.diagrams.text import read_graph
 
 SCALE = 2  # drawn larger and made smaller, because Pillow's lines are jagged
 FONT_SIZE = 18
@@ -22,12 +22,12 @@ ARROW = 11.0
 INK, FILL, PAPER = "#3b3b58", "#f2f0ff", "#ffffff"
 
 
-def png() -> bytes:
+def draw_png() -> bytes:
     """Draw the graph; a dashed line is one of several ways to go on."""
-    graph = compiled()
+    graph = read_graph()
     font = ImageFont.load_default(FONT_SIZE * SCALE)
     widths = {name: font.getlength(name) / SCALE + 2 * PADDING for name in graph.nodes}
-    layout = laid_out(widths, [(edge.source, edge.target) for edge in graph.edges])
+    layout = lay_out(widths, [(edge.source, edge.target) for edge in graph.edges])
     sheet = _Sheet([*layout.nodes.values(), *(point for line in layout.lines.values() for point in line)], widths)
     for edge in graph.edges:
         target = layout.nodes[edge.target]

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 LEGEND = "--> always goes there   ..> goes to one of these"
 
 
-def compiled() -> Graph:
+def read_graph() -> Graph:
     """Return the nodes and edges of the graph as it runs."""
     return build_graph().compile().get_graph()
 
 
-def mermaid() -> str:
+def format_mermaid() -> str:
     """Write the graph in Mermaid."""
-    return compiled().draw_mermaid()
+    return read_graph().draw_mermaid()
 
 
-def boxes() -> str:
+def format_boxes() -> str:
     """Write every node as a box, in the order of the flow, above the arrows that leave it; fits 80 columns."""
-    graph = compiled()
+    graph = read_graph()
     drawn = [line for name in graph.nodes for line in _box(name, [edge for edge in graph.edges if edge.source == name])]
     return "\n".join([*drawn, LEGEND])
 

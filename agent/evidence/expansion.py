@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.evidence.refs import definition_ref
+from agent.evidence.refs import make_definition_ref
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef
 from indexer.models import Location
@@ -12,7 +12,7 @@ from indexer.models import Location
 MAX_SIBLINGS = 3
 
 
-async def expand(code: CodeSearch, refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+async def add_surroundings(code: CodeSearch, refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     """Return what stands beside and around the one definition that was found; nothing where there are several."""
     named = [ref for ref in refs if ref["role"] == "definition"]
     return await _neighbours(code, named[0]) if len(named) == 1 else []
@@ -28,6 +28,6 @@ async def _neighbours(code: CodeSearch, ref: EvidenceRef) -> list[EvidenceRef]:
     siblings = [other for other in await code.siblings(own) if other.symbol.qualified_name != ref["symbol"]]
     near = sorted(siblings, key=lambda other: abs(other.symbol.start_line - own.symbol.start_line))[:MAX_SIBLINGS]
     return [
-        *(definition_ref(parent, "parent") for parent in parents),
-        *(definition_ref(sibling, "sibling") for sibling in near),
+        *(make_definition_ref(parent, "parent") for parent in parents),
+        *(make_definition_ref(sibling, "sibling") for sibling in near),
     ]

@@ -7,15 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.evidence.paths import FileNames
-from agent.evidence.requests import decision, look_up, open_file, open_lines, search_for
+from agent.evidence.paths import FilePathLookup
+from agent.evidence.requests import decide_retrieval, request_lines, request_lookup, request_outline, request_search
 from agent.ports import CodeSearch
-from agent.questions.forms import NamedQuestion, read_form
-from agent.questions.language import InLanguage, in_language
-from agent.questions.literals import Literal, find_literals, query_for
+from agent.questions.forms import NamedQuestion, parse_named_question
+from agent.questions.language import LanguageFilter, parse_language_filter
+from agent.questions.literals import Literal, find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
-from agent.questions.terms import content_terms
-from agent.questions.traceback import Frame, error_message, error_name, read_frames
+from agent.questions.terms import find_content_terms
+from agent.questions.traceback import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.models import FileEntry
 
@@ -42,9 +42,9 @@ _IMPORTERS = re.compile(
 )
 
 
-async def decide(question: str, code: CodeSearch) -> RouterDecision:
+async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
-    asked = in_language(question)
+    asked = parse_language_filter(question)
     if asked is not None:
         return await _in_language(asked, code)
     for attempt in (_from_trace, _from_paths, _from_form, _from_literals, _from_names):
@@ -54,11 +54,11 @@ async def decide(question: str, code: CodeSearch) -> RouterDecision:
     return _broad(question)
 
 
-async def _in_language(asked: InLanguage, code: CodeSearch) -> RouterDecision:
+async def _in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
     """Answer from the files of one language; with nothing where the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
-        return decision([], fast_path=True, reasoning=f"There is no {asked.language} in")
-    chosen = await decide(asked.question, code)
+        return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
+    chosen = await route_by_rules(asked.question, code)
     patterns = [f"*{ending}" for ending in asked.endings]
     for request in chosen["requests"]:
         request["patterns"] = request["patterns"] or patterns
@@ -66,38 +66,38 @@ async def _in_language(asked: InLanguage, code: CodeSearch) -> RouterDecision:
 
 
 async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
-    frames = read_frames(question)
+    frames = parse_frames(question)
     if not frames:
         return None
-    names = FileNames(await code.files(), (frame.path for frame in frames))
+    names = FilePathLookup(await code.files(), (frame.path for frame in frames))
     known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
     requests: dict[tuple[str, int], RetrievalRequest] = {}
     for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
         request = await _frame_request(entry, frame, code)
         requests.setdefault((request["path"], request["start_line"]), request)
     chosen = list(requests.values())[:MAX_FRAMES_SHOWN]
-    if chosen and (error := error_name(question)) and await code.definitions(error):
-        chosen.append(look_up("definition", error, reasoning="the error of the stack trace"))
-    if message := error_message(question):
-        chosen.append(look_up("message", message, reasoning="what the error says"))
-    return decision(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
+    if chosen and (error := parse_error_name(question)) and await code.definitions(error):
+        chosen.append(request_lookup("definition", error, reasoning="the error of the stack trace"))
+    if message := parse_error_message(question):
+        chosen.append(request_lookup("message", message, reasoning="what the error says"))
+    return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
 
 
-async def _frame_request(entry: FileEntry, frame: Frame, code: CodeSearch) -> RetrievalRequest:
+async def _frame_request(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
     """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
     line = max(1, min(frame.line, entry.lines))
     found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
     spans = [(one.symbol.start_line, one.symbol.end_line) for one in found]
     if not spans:
-        return open_lines(entry.path, line, line, reasoning="a frame of the stack trace")
+        return request_lines(entry.path, line, line, reasoning="a frame of the stack trace")
     start, end = min(spans, key=lambda span: (not span[0] <= line <= span[1], abs(span[0] - line)))
     moved = await _line_of(frame.source, entry.path, start, end, code) if frame.source else None
     if moved is not None or start <= line <= end:
         note = "" if moved in {None, frame.line} else f"the trace says line {frame.line}, of another version"
         at = moved or line
-        return open_lines(entry.path, at, at, reasoning=note or "a frame of the stack trace")
+        return request_lines(entry.path, at, at, reasoning=note or "a frame of the stack trace")
     end = min(end, start + FUNCTION_HEAD - 1)
-    return open_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
+    return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
 
 
 async def _line_of(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
@@ -112,20 +112,20 @@ async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | No
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
         return None
-    said = [_quoted(one, reasoning="a text that the question quotes") for one in literals]
+    said = [_request_literal(one, reasoning="a text that the question quotes") for one in literals]
     quoted = " ".join(one.text for one in literals)
     unknown = [one.text for one in literals if not one.is_message and find_mentions(f"`{one.text}`").names]
     outside = _outside(question, literals)
     definitions, _ = await _definitions(find_mentions(outside), code)
-    if content_terms(outside) - content_terms(quoted):
-        said.append(search_for(question, reasoning="what the question says around it"))
-    return decision([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
+    if find_content_terms(outside) - find_content_terms(quoted):
+        said.append(request_search(question, reasoning="what the question says around it"))
+    return decide_retrieval([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
 
 
-def _quoted(literal: Literal, *, reasoning: str) -> RetrievalRequest:
+def _request_literal(literal: Literal, *, reasoning: str) -> RetrievalRequest:
     if literal.is_message:
-        return look_up("message", literal.text, reasoning=reasoning)
-    return search_for(query_for(literal), reasoning=reasoning)
+        return request_lookup("message", literal.text, reasoning=reasoning)
+    return request_search(make_literal_query(literal), reasoning=reasoning)
 
 
 def _outside(question: str, literals: Sequence[Literal]) -> str:
@@ -138,10 +138,10 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     mentioned = find_mentions(question).paths
     if not mentioned:
         return None
-    names = FileNames(await code.files(), (mention.path for mention in mentioned))
+    names = FilePathLookup(await code.files(), (mention.path for mention in mentioned))
     known = [(entry, mention) for mention in mentioned if (entry := names.find(mention.path)) is not None]
     lines = [
-        open_lines(
+        request_lines(
             entry.path,
             min(mention.start_line, entry.lines),
             min(max(mention.end_line, mention.start_line), mention.start_line + MAX_LINES, entry.lines),
@@ -151,7 +151,7 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
         if mention.start_line
     ]
     if lines:
-        return decision(lines, fast_path=True, reasoning="lines by number")
+        return decide_retrieval(lines, fast_path=True, reasoning="lines by number")
     paths = [entry.path for entry, _ in known]
     return await _about_files(question, paths, code) if paths else None
 
@@ -159,30 +159,34 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
 async def _about_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
     if _IMPORTERS.search(question):
-        uses = look_up("usages", paths[0], reasoning="who imports the file")
+        uses = request_lookup("usages", paths[0], reasoning="who imports the file")
         uses["path"] = paths[0]
-        return decision([uses], fast_path=True, reasoning="who uses a file")
-    rest = content_terms(question) - content_terms(" ".join(paths)) - content_terms("contain show outline define open")
+        return decide_retrieval([uses], fast_path=True, reasoning="who uses a file")
+    rest = (
+        find_content_terms(question)
+        - find_content_terms(" ".join(paths))
+        - find_content_terms("contain show outline define open")
+    )
     if not rest:
-        return decision(
-            [open_file(path, reasoning="a file that the question names") for path in paths[:2]],
+        return decide_retrieval(
+            [request_outline(path, reasoning="a file that the question names") for path in paths[:2]],
             fast_path=True,
             reasoning="a file by name",
         )
-    within = [search_for(question, patterns=[f"/{path}" for path in paths], reasoning="within the files named")]
+    within = [request_search(question, patterns=[f"/{path}" for path in paths], reasoning="within the files named")]
     definitions, _ = await _definitions(find_mentions(question), code)
-    return decision([*definitions, *within], fast_path=True, reasoning="a question about a file")
+    return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
 
 
 async def _from_form(question: str, code: CodeSearch) -> RouterDecision | None:
-    asked = read_form(question)
+    asked = parse_named_question(question)
     if asked is None or _OVERVIEW.fullmatch(question):
         return None
-    known = await _known(asked.name, code)
+    known = await _find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _of_unknown(question, asked)
     exact = _request(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
-    return decision([exact], fast_path=True, reasoning="a question about one name")
+    return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
 
 
 async def _is_spelt_so(name: str, code: CodeSearch) -> bool:
@@ -200,25 +204,29 @@ def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
         return None
     requests: list[RetrievalRequest] = []
     if asked.lookup == "usages":
-        requests.append(look_up("usages", asked.name, reasoning="the name may be used without being defined here"))
-    requests.append(search_for(asked.name, reasoning="the name is not defined here"))
-    return decision(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
+        requests.append(
+            request_lookup("usages", asked.name, reasoning="the name may be used without being defined here")
+        )
+    requests.append(request_search(asked.name, reasoning="the name is not defined here"))
+    return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
 
 
 async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
     mentions = find_mentions(question)
-    around = content_terms(question) - content_terms(" ".join((*mentions.names, *mentions.words, *mentions.codes)))
+    around = find_content_terms(question) - find_content_terms(
+        " ".join((*mentions.names, *mentions.words, *mentions.codes))
+    )
     if len(around) > _MOST_WORDS_AROUND:
         mentions = replace(mentions, words=())
     requests, unknown = await _definitions(mentions, code)
-    codes = [search_for(value, reasoning="a code that the question quotes") for value in mentions.codes]
+    codes = [request_search(value, reasoning="a code that the question quotes") for value in mentions.codes]
     if not requests and not codes and not unknown:
         return None
     if around:
-        requests.append(search_for(question, reasoning="what the question says around the names"))
+        requests.append(request_search(question, reasoning="what the question says around the names"))
     elif unknown and not requests:
-        requests.append(search_for(" ".join(unknown), reasoning="the names are not defined here"))
-    return decision(
+        requests.append(request_search(" ".join(unknown), reasoning="the names are not defined here"))
+    return decide_retrieval(
         [*codes, *requests],
         fast_path=len(requests) > len(unknown) or bool(codes),
         unknown=unknown,
@@ -231,7 +239,7 @@ async def _definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[Retri
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
     for written in (*mentions.names, *mentions.words):
-        known = await _known(written, code)
+        known = await _find_known_name(written, code)
         if known is not None and (written in mentions.names or await _is_exact(written, code)):
             requests.setdefault(known.name, _request("definition", known, reasoning="a name in the question"))
         elif written in mentions.names:
@@ -254,7 +262,7 @@ class _Known:
     module: str = ""
 
 
-async def _known(written: str, code: CodeSearch) -> _Known | None:
+async def _find_known_name(written: str, code: CodeSearch) -> _Known | None:
     """Return the name as written, or without its leading modules."""
     if await code.definitions(written):
         return _Known(name=written)
@@ -271,7 +279,7 @@ async def _known(written: str, code: CodeSearch) -> _Known | None:
 
 
 def _request(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
-    request = look_up(lookup, known.name, reasoning=reasoning)
+    request = request_lookup(lookup, known.name, reasoning=reasoning)
     if known.module:
         request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
     return request
@@ -279,10 +287,10 @@ def _request(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalReque
 
 def _broad(question: str) -> RouterDecision:
     if _OVERVIEW.fullmatch(question):
-        readme = search_for(
+        readme = request_search(
             "overview introduction", patterns=["README*"], source_types=["doc"], reasoning="what the project is"
         )
-        return decision([readme], fast_path=False, reasoning="a question about the whole repository")
-    return decision(
-        [search_for(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
+        return decide_retrieval([readme], fast_path=False, reasoning="a question about the whole repository")
+    return decide_retrieval(
+        [request_search(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
     )

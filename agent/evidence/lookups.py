@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import PurePosixPath
 
-from agent.evidence.members import members
-from agent.evidence.messages import spelling
-from agent.evidence.near_names import near_definitions
-from agent.evidence.order import code_first, is_aside, preferred
-from agent.evidence.quoted import holding
-from agent.evidence.refs import call_ref, definition_ref, hit_ref, lines_ref
-from agent.evidence.requests import literal_in
-from agent.evidence.search import search
-from agent.evidence.subjects import subject_of
+from agent.evidence.members import list_members
+from agent.evidence.messages import find_message
+from agent.evidence.near_names import find_similar_names
+from agent.evidence.order import is_test_or_docs, sort_code_first, sort_definitions
+from agent.evidence.quoted import rank_by_literal
+from agent.evidence.refs import make_call_ref, make_definition_ref, make_hit_ref, make_lines_ref
+from agent.evidence.requests import read_literal
+from agent.evidence.search import search_relaxed
+from agent.evidence.subjects import find_hit_definition
 from agent.ports import CodeSearch
-from agent.questions.literals import Literal, find_literals, literal_of
+from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
-from agent.questions.terms import content_terms, terms_in
-from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, where
+from agent.questions.terms import find_content_terms, match_terms
+from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, to_location
 from indexer.models import CallSite, Hit, Location
 
 MAX_DEFINITIONS = 8
@@ -36,7 +36,7 @@ _IMPORTING = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class Retrieved:
     """What one request brought: evidence, what surrounds it, the number there was in all, and notes for the answer."""
 
     refs: Sequence[EvidenceRef]
@@ -46,42 +46,44 @@ class Found:
     failures: tuple[str, ...] = ()
 
 
-async def fetch(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Carry out one retrieval request."""
     return await _LOOKUPS[request["lookup"]](code, request)
 
 
-async def _search(code: CodeSearch, request: RetrievalRequest) -> Found:
-    literal = literal_of(request["query"])
-    result = await search(code, request, limit=_LITERAL_DEPTH if literal else 10)
-    hits, said = await holding(code, result.hits, literal) if literal else (list(result.hits), 0)
-    refs, around = await _described(code, request["query"], hits, literal)
+async def _search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    literal = parse_literal(request["query"])
+    result = await search_relaxed(code, request, limit=_LITERAL_DEPTH if literal else 10)
+    hits, said = await rank_by_literal(code, result.hits, literal) if literal else (list(result.hits), 0)
+    refs, around = await _describe_hits(code, request["query"], hits, literal)
     near = await _near(code, request["query"], hits) if literal and not said else []
     totals = {"said": said, "quoted": 1} if literal else {}
-    return Found(refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+    return Retrieved(
+        refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures
+    )
 
 
-async def _message(code: CodeSearch, request: RetrievalRequest) -> Found:
-    result = await search(code, request, limit=_LITERAL_DEPTH)
-    spelt = await spelling(code, result.hits, request["query"])
-    refs, around = await _described(code, request["query"], spelt.hits, literal_in(request))
+async def _message(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    result = await search_relaxed(code, request, limit=_LITERAL_DEPTH)
+    spelt = await find_message(code, result.hits, request["query"])
+    refs, around = await _describe_hits(code, request["query"], spelt.hits, read_literal(request))
     totals = {"said": spelt.said, "quoted": 1, "filled": int(0 < spelt.share < 1)}
-    return Found(refs=refs, around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
+    return Retrieved(refs=refs, around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
 
 
-async def _described(
+async def _describe_hits(
     code: CodeSearch, query: str, hits: Sequence[Hit], literal: Literal | None
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
     """Refer to the best hits by what they are about, and to the definitions that they lie in."""
     # Hits lie side by side in a class or a file, whose texts would be read again for each.
-    said_in = cache(partial(terms_in, terms=content_terms(query)))
+    said_in = cache(partial(match_terms, terms=find_content_terms(query)))
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
     for hit in hits[:10]:
-        ref = hit_ref(hit)
+        ref = make_hit_ref(hit)
         if len(refs) < MAX_NAMED_HITS:
-            about = (await subject_of(code, hit, said_in, literals)).refs()
+            about = (await find_hit_definition(code, hit, said_in, literals)).refs()
             around += about
             if about:
                 ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]
@@ -94,28 +96,28 @@ async def _near(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[Eviden
     if not find_mentions(f"`{name}`").names or await code.definitions(name):
         return []
     seen = [symbol.qualified_name for hit in hits for symbol in hit.symbols]
-    return [definition_ref(one) for one in await near_definitions(code, name, seen)]
+    return [make_definition_ref(one) for one in await find_similar_names(code, name, seen)]
 
 
-async def _definition(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _definition(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     found = await code.definitions(request["query"])
     if request["lookup"] == "usages" and request["query"].isupper():  # an environment variable is no `lower_case` name
         found = [one for one in found if one.symbol.name == request["query"]]
-    definitions = preferred(found, request["patterns"])
-    refs = [definition_ref(definition) for definition in definitions[:MAX_DEFINITIONS]]
-    asides = sum(is_aside(definition.path) for definition in definitions)
-    return Found(refs=refs, totals={"definition": len(definitions), "aside": asides})
+    definitions = sort_definitions(found, request["patterns"])
+    refs = [make_definition_ref(definition) for definition in definitions[:MAX_DEFINITIONS]]
+    asides = sum(is_test_or_docs(definition.path) for definition in definitions)
+    return Retrieved(refs=refs, totals={"definition": len(definitions), "aside": asides})
 
 
-async def _callers(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     return await _with_definition(code, request, await code.callers(request["query"]), "caller")
 
 
-async def _callees(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     return await _with_definition(code, request, await code.callees(request["query"]), "callee")
 
 
-async def _usages(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     if request["path"]:
         return await _importers(code, request)
     calls = await _callers(code, request)
@@ -123,22 +125,24 @@ async def _usages(code: CodeSearch, request: RetrievalRequest) -> Found:
     own = [ref for ref in calls.refs if ref["role"] == "definition"]
     mentions = [
         ref
-        for ref in await _mentions(code, request, "mention")
-        if (ref["path"], ref["start_line"]) not in taken and not any(_starts_at(ref, other) for other in own)
+        for ref in await _find_mentions(code, request, "mention")
+        if (ref["path"], ref["start_line"]) not in taken and not any(_is_definition_line(ref, other) for other in own)
     ]
     totals = {**calls.totals, "mention": len(mentions)}
-    return Found(refs=[*calls.refs, *code_first(mentions)[:MAX_SITES]], totals=totals)
+    return Retrieved(refs=[*calls.refs, *sort_code_first(mentions)[:MAX_SITES]], totals=totals)
 
 
-async def _importers(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _importers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Find the lines that import the file, by the name that imports know it by."""
     stem = PurePosixPath(request["path"]).stem
     if stem in {"__init__", "index", "mod", "lib", "main"}:
         stem = PurePosixPath(request["path"]).parent.name or stem
-    said = await _mentions(code, {**request, "query": stem, "path": ""}, "mention", sought=_import_of(request["path"]))
+    said = await _find_mentions(
+        code, {**request, "query": stem, "path": ""}, "mention", sought=_import_of(request["path"])
+    )
     lines = [(ref, (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text) for ref in said]
     refs = [ref for ref, text in lines if ref["path"] != request["path"] and _IMPORTING.search(text)]
-    return Found(refs=code_first(refs)[:MAX_SITES], totals={"mention": len(refs)})
+    return Retrieved(refs=sort_code_first(refs)[:MAX_SITES], totals={"mention": len(refs)})
 
 
 def _import_of(path: str) -> str:
@@ -147,30 +151,30 @@ def _import_of(path: str) -> str:
     return f"from {'.'.join(parts)} import"
 
 
-async def _tests(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     definitions = (await _definition(code, request)).refs[:3]
     test_files = {entry.path for entry in await code.files() if entry.source_type == "test"}
     sites = [site for site in await code.callers(request["query"]) if site.path in test_files]
-    refs = [call_ref(site, "caller") for site in sites]
+    refs = [make_call_ref(site, "caller") for site in sites]
     if not refs:
-        said = await _mentions(code, {**request, "source_types": ["test"]}, "test")
+        said = await _find_mentions(code, {**request, "source_types": ["test"]}, "test")
         refs = [ref for ref in said if ref["path"] in test_files]  # the search may have relaxed its filter
     for ref in refs:
         ref["role"] = "test"
     distinct = sorted(_one_per_symbol(refs), key=lambda ref: not ref["symbol"])  # imports last
-    return Found(refs=[*definitions, *distinct[:MAX_SITES]], totals={"test": len(distinct)})
+    return Retrieved(refs=[*definitions, *distinct[:MAX_SITES]], totals={"test": len(distinct)})
 
 
-async def _file(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _file(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     path = request["path"]
     head = await code.read(path, 1, _FILE_HEAD)
-    refs = [definition_ref(one) for one in await members(code, path)]
-    return Found(
-        refs=[lines_ref(head.location, "file", language=head.language), *refs], totals={"definition": len(refs)}
+    refs = [make_definition_ref(one) for one in await list_members(code, path)]
+    return Retrieved(
+        refs=[make_lines_ref(head.location, "file", language=head.language), *refs], totals={"definition": len(refs)}
     )
 
 
-async def _lines(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0  # a range is what was asked for
     start = max(1, request["start_line"] - context)
     passage = await code.read(request["path"], start, request["end_line"] + context)
@@ -180,17 +184,19 @@ async def _lines(code: CodeSearch, request: RetrievalRequest) -> Found:
         end_line=min(request["end_line"], passage.location.end_line),
     )
     around = await code.enclosing(asked)
-    refs = [lines_ref(passage.location, "lines", language=passage.language)]
-    return Found(refs=refs + [definition_ref(definition, "parent") for definition in around[-1:]])
+    refs = [make_lines_ref(passage.location, "lines", language=passage.language)]
+    return Retrieved(refs=refs + [make_definition_ref(definition, "parent") for definition in around[-1:]])
 
 
-async def _with_definition(code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role) -> Found:
+async def _with_definition(
+    code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role
+) -> Retrieved:
     definitions = await _definition(code, request)
     own = {(ref["path"], ref["symbol"]) for ref in definitions.refs} if request["patterns"] else set()
     kept = [site for site in sites if role == "caller" or not own or _is_made_by(site, own)]
-    distinct = _one_per_symbol([call_ref(site, role) for site in kept])
-    ordered = sorted(distinct, key=lambda ref: (is_aside(ref["path"]), ref["ambiguous"]))
-    return Found(
+    distinct = _one_per_symbol([make_call_ref(site, role) for site in kept])
+    ordered = sorted(distinct, key=lambda ref: (is_test_or_docs(ref["path"]), ref["ambiguous"]))
+    return Retrieved(
         refs=[*definitions.refs[:3], *ordered[:MAX_SITES]],
         totals={**definitions.totals, role: len(distinct), f"{role} sites": len(kept)},
     )
@@ -200,23 +206,25 @@ def _is_made_by(site: CallSite, own: set[tuple[str, str]]) -> bool:
     return site.caller is not None and (site.caller.path, site.caller.symbol.qualified_name) in own
 
 
-async def _mentions(code: CodeSearch, request: RetrievalRequest, role: Role, *, sought: str = "") -> list[EvidenceRef]:
+async def _find_mentions(
+    code: CodeSearch, request: RetrievalRequest, role: Role, *, sought: str = ""
+) -> list[EvidenceRef]:
     """Find the lines that say the name, in the files that the ranking puts first."""
     name = request["query"].rpartition(".")[2]
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     refs: list[EvidenceRef] = []
-    for hit in (await search(code, {**request, "query": sought or name, "patterns": []}, limit=30)).hits:
+    for hit in (await search_relaxed(code, {**request, "query": sought or name, "patterns": []}, limit=30)).hits:
         for offset, line in enumerate(hit.text.split("\n")):
             if word.search(line):
                 at = hit.location.start_line + offset
-                ref = lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role)
+                ref = make_lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role)
                 refs.append(ref)
-    named = [await _within_definition(code, ref) for ref in code_first(refs)[:MAX_SITES]]
+    named = [await _within_definition(code, ref) for ref in sort_code_first(refs)[:MAX_SITES]]
     return _one_per_symbol(named) if role == "mention" else named
 
 
 async def _within_definition(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef:
-    around = await code.enclosing(where(ref))
+    around = await code.enclosing(to_location(ref))
     ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return ref
 
@@ -229,12 +237,12 @@ def _one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     return list(first.values())
 
 
-def _starts_at(mention: EvidenceRef, definition: EvidenceRef) -> bool:
+def _is_definition_line(mention: EvidenceRef, definition: EvidenceRef) -> bool:
     """Whether the mention is the line that defines the name."""
     return mention["path"] == definition["path"] and mention["start_line"] == definition["start_line"]
 
 
-_LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Found]]] = {
+_LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Retrieved]]] = {
     "search": _search,
     "message": _message,
     "definition": _definition,

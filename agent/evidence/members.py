@@ -6,7 +6,7 @@ from agent.ports import CodeSearch
 from indexer.models import Definition, Symbol
 
 
-async def members(code: CodeSearch, path: str, parent: str = "") -> list[Definition]:
+async def list_members(code: CodeSearch, path: str, parent: str = "") -> list[Definition]:
     """Return what is defined directly within a definition, or at the top level of the file, in file order."""
     nobody = Symbol(
         name="",

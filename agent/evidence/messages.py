@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from agent.evidence.order import is_aside
+from agent.evidence.order import is_test_or_docs
 from agent.evidence.quoted import ASIDE_SHARE, LINES_AROUND, UNSAID_SHARE
 from agent.ports import CodeSearch
-from agent.questions.messages import RUN, is_surely_spelt, line_patterns, spelt_share
+from agent.questions.messages import RUN, is_confident_match, make_line_patterns, measure_match
 from indexer.models import Hit, Location, Match, SourceType
 
 MAX_PLACES = 5
@@ -21,7 +21,7 @@ _GAP = 3  # lines between two of one message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spelling:
+class MessageMatches:
     """Hits by how much of a message they spell; `said` counts those where it surely is, `share` is the most."""
 
     hits: Sequence[Hit]
@@ -29,26 +29,26 @@ class Spelling:
     share: float = 0.0
 
 
-async def spelling(code: CodeSearch, hits: Sequence[Hit], message: str) -> Spelling:
+async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> MessageMatches:
     """Order what a ranking found for a message by how much of it is spelt, and add the places that it did not find."""
-    weighed = [(spelt_share(message, hit.text), hit) for hit in hits]
-    if not any(share == 1.0 and not is_aside(hit.location.path) for share, hit in weighed):
-        places = await _places(code, message)
+    weighed = [(measure_match(message, hit.text), hit) for hit in hits]
+    if not any(share == 1.0 and not is_test_or_docs(hit.location.path) for share, hit in weighed):
+        places = await _find_places(code, message)
         weighed = places + [(share, hit) for share, hit in weighed if not any(_overlap(hit, at) for _, at in places)]
     top = max((share for share, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
-        return Spelling(hits=hits)
+        return MessageMatches(hits=hits)
     most = max(hit.score for _, hit in weighed)
     scored = [replace(hit, score=_score(hit, share, top, most)) for share, hit in weighed]
     best = sum(share >= _NEARLY_BEST * top for share, _ in weighed)
-    said = best if is_surely_spelt(message, top) else 0
-    return Spelling(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
+    said = best if is_confident_match(message, top) else 0
+    return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
 
 
 def _score(hit: Hit, share: float, top: float, most: float) -> float:
     if share < _NEARLY_BEST * top:
         return hit.score * UNSAID_SHARE
-    return most * share * (ASIDE_SHARE if is_aside(hit.location.path) else 1.0)
+    return most * share * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
 
 
 def _overlap(hit: Hit, place: Hit) -> bool:
@@ -56,7 +56,7 @@ def _overlap(hit: Hit, place: Hit) -> bool:
     return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-async def _places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
+async def _find_places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
     """Find the places in all files that spell most of a message; by shorter runs where longer ones are filled in."""
     found: list[tuple[float, Location]] = []
     for run in (RUN, RUN - 1):
@@ -66,7 +66,7 @@ async def _places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
             break
     top = max((share for share, _ in found), default=0.0)
     best = [(share, place) for share, place in found if share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
-    best = sorted(best, key=lambda one: (is_aside(one[1].path), -one[0]))[:MAX_PLACES]
+    best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0]))[:MAX_PLACES]
     types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
     return [(share, await _hit(code, place, types[place.path])) for share, place in best]
 
@@ -74,7 +74,7 @@ async def _places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
 async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
     """Find the lines that say a part of a message; only of its longest parts, where too many say the others."""
     found: Sequence[Match] = ()
-    for pattern in line_patterns(message, run=run):
+    for pattern in make_line_patterns(message, run=run):
         matches = await code.grep(pattern, limit=_MOST_LINES)
         found = matches.lines
         if matches.complete or len(found) < _MOST_LINES:  # a repository that takes too long takes no less the next time
@@ -92,13 +92,13 @@ def _together(lines: Sequence[Match], message: str, run: int) -> list[Location]:
             places[-1] = (replace(last, end_line=at.end_line), f"{text}\n{line.text}")
         else:
             places.append((at, line.text))
-    weighed = [(is_aside(at.path), -spelt_share(message, text, run=run), at) for at, text in places]
+    weighed = [(is_test_or_docs(at.path), -measure_match(message, text, run=run), at) for at, text in places]
     return [at for *_, at in sorted(weighed, key=itemgetter(1, 0))]
 
 
 async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> float:
     said = await code.read(place.path, place.start_line, place.end_line + _GAP)
-    return spelt_share(message, said.text, run=run)
+    return measure_match(message, said.text, run=run)
 
 
 async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:

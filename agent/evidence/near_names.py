@@ -6,7 +6,7 @@ import difflib
 import string
 from collections.abc import Iterable, Sequence
 
-from agent.evidence.order import preferred
+from agent.evidence.order import sort_definitions
 from agent.ports import CodeSearch
 from indexer.models import Definition
 
@@ -17,7 +17,7 @@ _LONGEST = 24  # a name of this length has some 1,300 neighbours, each of which 
 _ALIKE = 0.8
 
 
-async def near_definitions(code: CodeSearch, name: str, seen: Iterable[str]) -> list[Definition]:
+async def find_similar_names(code: CodeSearch, name: str, seen: Iterable[str]) -> list[Definition]:
     """Return definitions spelt nearly like the name: among the names seen nearby, else one slip of a finger away."""
     last = name.rpartition(".")[2].lower()
     if len(last) < _SHORTEST:
@@ -25,16 +25,16 @@ async def near_definitions(code: CodeSearch, name: str, seen: Iterable[str]) -> 
     known = {one.rpartition(".")[2].lower(): one for one in seen}
     close = difflib.get_close_matches(last, list(known), n=MAX_NEAR, cutoff=_ALIKE)
     for candidates in ([known[one] for one in close], _one_slip(last)):
-        found = await _defined(code, candidates)
+        found = await _find_definitions(code, candidates)
         if found:
             return found
     return []
 
 
-async def _defined(code: CodeSearch, names: Sequence[str]) -> list[Definition]:
+async def _find_definitions(code: CodeSearch, names: Sequence[str]) -> list[Definition]:
     found: list[Definition] = []
     for name in names:
-        found += preferred(await code.definitions(name.rpartition(".")[2]), ())[:2]
+        found += sort_definitions(await code.definitions(name.rpartition(".")[2]), ())[:2]
         if len(found) >= MAX_NEAR:
             break
     return list({(one.path, one.symbol.qualified_name): one for one in found}.values())[:MAX_NEAR]

@@ -18,19 +18,19 @@ _SIDE_FILE = re.compile(
 )
 
 
-def is_aside(path: str) -> bool:
+def is_test_or_docs(path: str) -> bool:
     """Whether a file is about the code rather than the code itself: a test, an example, a mock, documentation."""
     return bool(_SIDE_FILE.search(path) or _SIDE_FOLDER.search(path))
 
 
-def code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
+def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
     """Put the code before what is beside it, each in its order."""
-    return sorted(refs, key=lambda ref: is_aside(ref["path"]))
+    return sorted(refs, key=lambda ref: is_test_or_docs(ref["path"]))
 
 
-def preferred(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
+def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
     """Order definitions of one name: where the patterns say, the code first, the outer first; overloads only once."""
-    fitting = [one for one in definitions if _matches(one.path, patterns)]
+    fitting = [one for one in definitions if _is_pattern_match(one.path, patterns)]
     longest: dict[tuple[str, str], Definition] = {}
     for one in fitting or definitions:
         key = (one.path, one.symbol.qualified_name)
@@ -39,11 +39,11 @@ def preferred(definitions: Sequence[Definition], patterns: Sequence[str]) -> lis
             longest[key] = one
     # A name that is written with its module (`tokio::spawn`) is no method.
     return sorted(
-        longest.values(), key=lambda one: (is_aside(one.path), bool(patterns) and one.symbol.kind == "method")
+        longest.values(), key=lambda one: (is_test_or_docs(one.path), bool(patterns) and one.symbol.kind == "method")
     )
 
 
-def _matches(path: str, patterns: Sequence[str]) -> bool:
+def _is_pattern_match(path: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatch(f"/{path}".lower(), pattern.lower()) for pattern in patterns)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from indexer.models import FileEntry
 
 
-class FileNames:
+class FilePathLookup:
     """The indexed files that any of the written paths may mean, found by any unmistakable end of their path."""
 
     def __init__(self, files: Sequence[FileEntry], written: Iterable[str]) -> None:
@@ -21,7 +21,7 @@ class FileNames:
         if not wanted:
             return None
         alike = [entry for entry in self._files if entry.path.endswith(wanted[-1])]
-        fits = [(_shared_end(wanted, _parts(entry.path)), entry) for entry in alike]
+        fits = [(_count_shared_end(wanted, _parts(entry.path)), entry) for entry in alike]
         good = [(shared, entry) for shared, entry in fits if _is_enough(shared, wanted, _parts(entry.path))]
         if not good:
             return None
@@ -36,7 +36,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in {"", "."}]
 
 
-def _shared_end(left: list[str], right: list[str]) -> int:
+def _count_shared_end(left: list[str], right: list[str]) -> int:
     shared = 0
     for one, other in zip(reversed(left), reversed(right), strict=False):
         if one != other:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.evidence.order import is_aside
+from agent.evidence.order import is_test_or_docs
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from indexer.errors import UnknownPath
@@ -17,25 +17,25 @@ UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when anothe
 ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
 
 
-async def holding(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
+async def rank_by_literal(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
     """Order hits by whether they hold the text, the code before its tests, and say how many of them do.
 
     A ranking shows one or two chunks of a file, so the files of the best hits are read whole when no chunk of code
     that was found holds the text.
     """
     said = [hit for hit in hits if literal.first_line(hit.text) is not None]
-    if all(is_aside(hit.location.path) for hit in said):
+    if all(is_test_or_docs(hit.location.path) for hit in said):
         said = [*await _in_whole_files(code, hits, literal), *said]
     if not said:
         return list(hits), 0
     best = max(hit.score for hit in hits)
-    first = [replace(hit, score=best * (ASIDE_SHARE if is_aside(hit.location.path) else 1.0)) for hit in said]
+    first = [replace(hit, score=best * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)) for hit in said]
     rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in said]
     return sorted([*first, *rest], key=lambda hit: -hit.score), len(said)
 
 
 async def _in_whole_files(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> list[Hit]:
-    paths = dict.fromkeys(hit.location.path for hit in hits if not is_aside(hit.location.path))
+    paths = dict.fromkeys(hit.location.path for hit in hits if not is_test_or_docs(hit.location.path))
     best = {hit.location.path: hit for hit in reversed(hits)}
     found = [await _in_file(code, best[path], literal) for path in list(paths)[:MAX_FILES_READ]]
     return [hit for hit in found if hit is not None]

@@ -6,7 +6,7 @@ from agent.state import EvidenceRef, Role
 from indexer.models import CallSite, Definition, Hit, Location, Symbol
 
 
-def lines_ref(location: Location, role: Role, *, language: str = "", score: float = 1.0) -> EvidenceRef:
+def make_lines_ref(location: Location, role: Role, *, language: str = "", score: float = 1.0) -> EvidenceRef:
     """Refer to lines of a file of which nothing else is known."""
     return {
         "path": location.path,
@@ -24,32 +24,32 @@ def lines_ref(location: Location, role: Role, *, language: str = "", score: floa
     }
 
 
-def definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:
+def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:
     """Refer to the whole of a definition."""
-    return _described(lines_ref(definition.location, role, score=score), definition.symbol)
+    return _add_symbol(make_lines_ref(definition.location, role, score=score), definition.symbol)
 
 
-def hit_ref(hit: Hit) -> EvidenceRef:
+def make_hit_ref(hit: Hit) -> EvidenceRef:
     """Refer to a search hit; its symbol is the innermost definition around its first line."""
-    ref = lines_ref(hit.location, "hit", language=hit.language, score=hit.score)
+    ref = make_lines_ref(hit.location, "hit", language=hit.language, score=hit.score)
     ref["source_type"] = hit.source_type
     ref["symbol"] = hit.scope
     return ref
 
 
-def call_ref(site: CallSite, role: Role) -> EvidenceRef:
+def make_call_ref(site: CallSite, role: Role) -> EvidenceRef:
     """Refer to the line of a call; the symbol is whoever is at its other end."""
     other = site.caller if role == "caller" else site.callee
-    ref = lines_ref(Location(path=site.path, start_line=site.line, end_line=site.line), role)
+    ref = make_lines_ref(Location(path=site.path, start_line=site.line, end_line=site.line), role)
     ref["ambiguous"] = site.ambiguous
     if other is not None:
-        ref = _described(ref, other.symbol)
+        ref = _add_symbol(ref, other.symbol)
     elif role == "callee":
         ref["symbol"] = site.name
     return ref
 
 
-def _described(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
+def _add_symbol(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
     ref["symbol"] = symbol.qualified_name
     ref["kind"] = symbol.kind
     ref["signature"] = symbol.signature

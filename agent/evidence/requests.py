@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.questions.literals import Literal, literal_of
+from agent.questions.literals import Literal, parse_literal
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.models import SourceType
 
 LONGEST_QUERY = 1000
 
 
-def search_for(
+def request_search(
     query: str, *, patterns: Sequence[str] = (), source_types: Sequence[SourceType] = (), reasoning: str
 ) -> RetrievalRequest:
     """Ask for a ranking of the code by a text."""
@@ -28,30 +28,30 @@ def search_for(
     }
 
 
-def look_up(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
+def request_lookup(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
     """Ask for what is known of a name."""
-    return {**search_for(name, reasoning=reasoning), "lookup": lookup}
+    return {**request_search(name, reasoning=reasoning), "lookup": lookup}
 
 
-def literal_in(request: RetrievalRequest) -> Literal | None:
+def read_literal(request: RetrievalRequest) -> Literal | None:
     """Return the text that a request looks for as it stands; None where it is about something else."""
     if request["lookup"] == "message":
         return Literal(text=request["query"], is_message=True)
-    return literal_of(request["query"]) if request["lookup"] == "search" else None
+    return parse_literal(request["query"]) if request["lookup"] == "search" else None
 
 
-def open_file(path: str, *, reasoning: str) -> RetrievalRequest:
+def request_outline(path: str, *, reasoning: str) -> RetrievalRequest:
     """Ask for the outline of a file."""
-    return {**look_up("file", path, reasoning=reasoning), "path": path}
+    return {**request_lookup("file", path, reasoning=reasoning), "path": path}
 
 
-def open_lines(path: str, start_line: int, end_line: int, *, reasoning: str) -> RetrievalRequest:
+def request_lines(path: str, start_line: int, end_line: int, *, reasoning: str) -> RetrievalRequest:
     """Ask for lines of a file."""
-    request = look_up("lines", path, reasoning=reasoning)
+    request = request_lookup("lines", path, reasoning=reasoning)
     return {**request, "path": path, "start_line": start_line, "end_line": end_line}
 
 
-def decision(
+def decide_retrieval(
     requests: Sequence[RetrievalRequest], *, fast_path: bool, reasoning: str, unknown: Sequence[str] = ()
 ) -> RouterDecision:
     """Decide to retrieve."""

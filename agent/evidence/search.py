@@ -25,10 +25,10 @@ class SearchResult:
     failures: tuple[str, ...] = field(default=())
 
 
-async def search(code: CodeSearch, request: RetrievalRequest, *, limit: int = 10) -> SearchResult:
+async def search_relaxed(code: CodeSearch, request: RetrievalRequest, *, limit: int = 10) -> SearchResult:
     """Search with the request's filters; without patterns, without folders, without any when nothing is found."""
     failures: tuple[str, ...] = ()
-    for name, filters in _steps(request):
+    for name, filters in _plan_steps(request):
         hits, failed = await _in_some_mode(code, request["query"], filters, limit)
         failures = tuple(dict.fromkeys(failures + failed))
         if hits:
@@ -36,7 +36,7 @@ async def search(code: CodeSearch, request: RetrievalRequest, *, limit: int = 10
     return SearchResult(hits=(), failures=failures)
 
 
-def _steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
+def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
     types, folders, patterns = (
         tuple(request["source_types"]),
         tuple(request["folders"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.evidence.members import members
-from agent.evidence.refs import definition_ref
+from agent.evidence.members import list_members
+from agent.evidence.refs import make_definition_ref
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.state import EvidenceRef
@@ -25,7 +25,7 @@ _QUOTED = 50.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class About:
+class HitDefinition:
     """The definition that a hit is about, and the definitions around it; empty where no definition fits."""
 
     definition: Definition | None = None
@@ -35,10 +35,15 @@ class About:
         """Refer to the definition, then to what is around it."""
         if self.definition is None:
             return []
-        return [definition_ref(self.definition), *(definition_ref(parent, "parent") for parent in self.parents)]
+        return [
+            make_definition_ref(self.definition),
+            *(make_definition_ref(parent, "parent") for parent in self.parents),
+        ]
 
 
-async def subject_of(code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]) -> About:
+async def find_hit_definition(
+    code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
+) -> HitDefinition:
     """Choose among the definitions in and around the hit the one that says most of the question.
 
     `said_in` tells which of the question's words a text says.
@@ -50,13 +55,13 @@ async def subject_of(code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequ
         return await _of_file(code, hit, said_in)
     own = _own_lines(hit, candidates)
     best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals))
-    if not _holds_what_is_quoted(hit, own.get(best.symbol.qualified_name, ()), literals):
-        return About()
+    if not _has_quoted_text(hit, own.get(best.symbol.qualified_name, ()), literals):
+        return HitDefinition()
     parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
-    return About(definition=best, parents=tuple(parents))
+    return HitDefinition(definition=best, parents=tuple(parents))
 
 
-def _holds_what_is_quoted(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
+def _has_quoted_text(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
     """Whether a text that the hit holds stands in the definition, and not on a line beside it."""
     said = [literal for literal in literals if literal.first_line(hit.text) is not None]
     return not said or any(literal.first_line("\n".join(own)) is not None for literal in said)
@@ -90,13 +95,17 @@ def _fit(
     return value + _SAID_IN_BODY * len(said) + _QUOTED * quoted, len(own)
 
 
-async def _of_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> About:
+async def _of_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> HitDefinition:
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
-        return About()
-    inside = [one for one in await members(code, hit.location.path) if not _is_import(one)]
+        return HitDefinition()
+    inside = [one for one in await list_members(code, hit.location.path) if not _is_import(one)]
     best = max(inside, key=lambda one: _fit(one, hit, (), said_in, ()), default=None)
-    return About(definition=best) if best is not None and _fit(best, hit, (), said_in, ())[0] > 0 else About()
+    return (
+        HitDefinition(definition=best)
+        if best is not None and _fit(best, hit, (), said_in, ())[0] > 0
+        else HitDefinition()
+    )
 
 
 def _is_import(definition: Definition) -> bool:

@@ -68,7 +68,7 @@ class BackgroundClassifier:
             threads.shutdown(wait=False, cancel_futures=True)
             await asyncio.wait({loading})
 
-    async def loaded(self) -> bool:
+    async def wait_until_loaded(self) -> bool:
         """Wait until the model is loaded, which this then says, or cannot be."""
         await self._is_settled.wait()
         return self._model is not None

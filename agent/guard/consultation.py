@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.guard.heuristics import Verdict
+from agent.guard.heuristics import InjectionVerdict
 from agent.ports import Deps
 
 RULE = "classifier"
 
 
-async def consult_classifier(verdict: Verdict, text: str, deps: Deps) -> Verdict:
+async def consult_classifier(verdict: InjectionVerdict, text: str, deps: Deps) -> InjectionVerdict:
     """Raise a verdict of `allow` to `watch` where the classifier finds an attack; any other one stands."""
     if verdict.name != "allow" or deps.classifier is None:
         return verdict

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from agent.guard.families import FamilySet
 from agent.guard.indirect import INDIRECT
-from agent.guard.normalise import hidden_forms, may_hide, visible_line
+from agent.guard.normalise import find_hidden_text, may_hide, visible_line
 
 _BEFORE_WORDS = " \n|.,:;"
 _END = "\n|\n"  # an empty line ends what is said: no pattern reads over this
@@ -35,7 +35,7 @@ def find_orders(lines: Sequence[str]) -> tuple[Flag, ...]:
     flags = list(_find_in(*_read_as_one(cut)))
     if may_hide("\n".join(cut)):
         for number, line in enumerate(cut):
-            found = {one.family.name for form in hidden_forms(line) for one in _families().find(form)}
+            found = {one.family.name for form in find_hidden_text(line) for one in _families().find(form)}
             flags += [Flag(first=number, last=number, rules=tuple(sorted(found)))] * bool(found)
     return _merge(flags)
 

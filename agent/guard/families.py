@@ -45,7 +45,7 @@ _MEMORY = 32 << 20  # bytes that RE2 may keep for a pattern; with less it goes o
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Family:
+class InjectionFamily:
     r"""One way to attack. `pattern` is RE2 and matches case-insensitively; `example` must match, `near_miss` must not.
 
     In a pattern `[^.?!\n]` stands for what does not end a sentence: a full stop within a file's name does not.
@@ -68,10 +68,10 @@ class Family:
 class Recogniser:
     """A family ready for use."""
 
-    family: Family
+    family: InjectionFamily
     pattern: Any
 
-    def finds(self, text: str) -> bool:
+    def is_match(self, text: str) -> bool:
         """Whether the text holds what the family describes."""
         return self.pattern.search(text) is not None
 
@@ -79,7 +79,7 @@ class Recogniser:
 class FamilySet:
     """Families looked for together: words that a pattern cannot do without decide first, in one pass over the text."""
 
-    def __init__(self, families: Sequence[Family]) -> None:
+    def __init__(self, families: Sequence[InjectionFamily]) -> None:
         options = re2.Options()
         options.max_mem = _MEMORY
         options.log_errors = False

@@ -33,9 +33,9 @@ class ReadingTools:
         """Offer what only reads, whatever was approved or could be."""
         return [tool for tool in self._tools.menu(deps) if self.only_reads(str(tool["name"]))]
 
-    def needs_approval(self, name: str) -> bool:
+    def is_approval_required(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
-        return self._tools.needs_approval(name)
+        return self._tools.is_approval_required(name)
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
         """Say what a person would approve with a call; empty where it would do nothing."""

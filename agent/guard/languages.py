@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agent.guard.families import Family, Kind
+from agent.guard.families import InjectionFamily, Kind
 
 
-def _family(name: str, kind: Kind, pattern: str, example: str, near_miss: str) -> Family:
+def _family(name: str, kind: Kind, pattern: str, example: str, near_miss: str) -> InjectionFamily:
     """Make a family; what says "your" addresses the bot, and only overrides without a question are surely attacks."""
     addressed = kind in {"prompt", "secrets"}
-    return Family(
+    return InjectionFamily(
         name=name,
         kind=kind,
         pattern=pattern,
@@ -19,7 +19,7 @@ def _family(name: str, kind: Kind, pattern: str, example: str, near_miss: str) -
     )
 
 
-LANGUAGES: tuple[Family, ...] = (
+LANGUAGES: tuple[InjectionFamily, ...] = (
     _family(
         "override_de",
         "override",

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"[\s\-_.*|,]+")
 
 
-def says_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
+def has_leaked_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
     """Whether an answer repeats what the model was told to do, and did not read it in the code as well."""
     told = set(_find_runs(instructions))
     words = frozenset(chain.from_iterable(told))
@@ -31,7 +31,7 @@ def says_instructions(answer: str, instructions: str, evidence: Iterable[str]) -
     return bool(said)
 
 
-def says_masked(answer: str, masked: MaskedValues) -> bool:
+def has_masked_values(answer: str, masked: MaskedValues) -> bool:
     """Whether an answer holds a masked value turned round, set apart or encoded."""
     values = tuple(masked)
     if not values:
@@ -45,7 +45,7 @@ def says_masked(answer: str, masked: MaskedValues) -> bool:
 def check_said(said: Iterable[str], messages: Sequence[BaseMessage], masked: MaskedValues) -> None:
     """Refuse what a model says to a person before its answer, a question or a plan, where it gives something away."""
     text = " ".join(said)
-    if says_instructions(text, str(messages[0].text), ()) or says_masked(text, masked):
+    if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):
         raise AnswerLeaked("A question or a plan was left out: it held instructions of the model, or a masked value.")
 
 

@@ -66,32 +66,36 @@ _TELLTALE = re2.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Normalised:
+class NormalizedQuestion:
     """A text without what cannot be seen, and each form of it that is worth a look."""
 
     text: str
     forms: tuple[tuple[Disguise, str], ...]
 
 
-def normalise(text: str) -> Normalised:
+def normalize_question(text: str) -> NormalizedQuestion:
     """Strip invisible characters from a text and list the disguises that an order in it could wear."""
     cut = make_storable(text[:SCAN_LIMIT])
     tags = tag_letters(cut)
-    seen = visible(cut)
+    seen = strip_invisible(cut)
     plain = _LONG_RUN.sub(lambda run: run[1] * 4, seen)
     forms: list[tuple[Disguise, str]] = [("plain", plain)]
     if tags:
         forms.append(("tags", tags))
-    forms += _disguised(plain, spaced_out=cut)
-    forms += _decoded(plain)
-    return Normalised(text=seen, forms=tuple(forms))
+    forms += _undo_disguises(plain, spaced_out=cut)
+    forms += _decode_text(plain)
+    return NormalizedQuestion(text=seen, forms=tuple(forms))
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Return the text in compatibility form, without format and control characters, its spaces collapsed."""
     lines = text[:SCAN_LIMIT].replace("\r\n", "\n").replace("\r", "\n")
     folded = lines if lines.isascii() else unicodedata.normalize("NFKC", lines)[:SCAN_LIMIT]
-    kept = folded if folded.isascii() and folded.replace("\n", "").isprintable() else "".join(map(_seen, folded))
+    kept = (
+        folded
+        if folded.isascii() and folded.replace("\n", "").isprintable()
+        else "".join(map(_replace_invisible, folded))
+    )
     return str(_BLANK_LINES.sub("\n\n", _SPACES.sub(" ", kept))).strip()
 
 
@@ -108,13 +112,13 @@ def may_hide(text: str) -> bool:
     return _HIDING.search(text) is not None
 
 
-def hidden_forms(line: str) -> Iterator[str]:
+def find_hidden_text(line: str) -> Iterator[str]:
     """Yield what a line holds that nobody reads as it stands: invisible letters, encoded text, letters set apart."""
     if tags := tag_letters(line):
         yield tags
     if _SPACED.search(line) is not None:
-        yield _closed_up(_WORD_GAPS.sub("\n\n", line))
-    yield from (text for disguise, text in _decoded(line) if disguise != "parts")
+        yield _join_spaced_letters(_WORD_GAPS.sub("\n\n", line))
+    yield from (text for disguise, text in _decode_text(line) if disguise != "parts")
 
 
 def tag_letters(text: str) -> str:
@@ -125,7 +129,7 @@ def tag_letters(text: str) -> str:
     return letters if len(letters) > _FEWEST_TAGS else ""
 
 
-def _seen(char: str) -> str:
+def _replace_invisible(char: str) -> str:
     if char == "\n":
         return char
     category = unicodedata.category(char)
@@ -134,13 +138,13 @@ def _seen(char: str) -> str:
     return " " if category in {"Cc", "Zl", "Zp", "Zs"} else char
 
 
-def _disguised(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
+def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
     folded = _without_accents(plain).translate(_LOOKALIKES)
     # Two spaces end a word that is written "l i k e  t h i s"; they have to be seen before they are collapsed.
     words = _WORD_GAPS.sub("\n\n", spaced_out) if "  " in spaced_out else folded
     candidates: list[tuple[Disguise, str]] = [
         ("homoglyphs", folded),
-        ("spaced", _closed_up(words)),
+        ("spaced", _join_spaced_letters(words)),
         ("spaced", str(_JOINED.sub(lambda run: run[0][::2], folded))),
         ("leet", folded.translate(_LEET)),
     ]
@@ -153,12 +157,12 @@ def _disguised(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
     return different
 
 
-def _closed_up(words: str) -> str:
+def _join_spaced_letters(words: str) -> str:
     """Write words whose letters stand apart as they are read; empty where there is none."""
     if _SPACED.search(words) is None:
         return ""
     closed = _SPACED.sub(lambda run: f" {_GAPS.sub('', run[0])} ", words)
-    return visible(closed).replace("\n", " ")
+    return strip_invisible(closed).replace("\n", " ")
 
 
 def _without_accents(text: str) -> str:
@@ -167,10 +171,10 @@ def _without_accents(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
-def _decoded(plain: str) -> list[tuple[Disguise, str]]:
+def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
     found = [(disguise, text) for disguise, data in decode_spans(plain) for text in _readable(data)]
     if _ESCAPES.search(plain) is not None:
-        found.append(("escaped", visible(unescape(plain))))
+        found.append(("escaped", strip_invisible(unescape(plain))))
     if _TELLTALE.search(plain) is not None:
         found += [("reversed", plain[::-1]), ("rot13", codecs.encode(plain, "rot13"))]
     lines = plain.split("\n")

@@ -9,10 +9,10 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from agent.budget import Usage
-from agent.errors import AnswerCut, AnswerEmpty, AnswerMalformed, KeyRefused, ModelError, ModelSilent
-from agent.llm.failures import ending, is_cut, translate
-from agent.llm.providers import Recipe
+from agent.budget import TokenUsage
+from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, InvalidApiKey, ModelError, ModelTimeout
+from agent.llm.failures import find_bad_ending, is_truncated, map_provider_error
+from agent.llm.providers import ModelSpec
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form", bound="BaseModel")
 T = TypeVar("T")
-Spend = Callable[[Usage], None]
+Spend = Callable[[TokenUsage], None]
 
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Waits:
+class ModelTimeouts:
     """How many seconds an answer may take in all, and how many a stream may be silent before and within it."""
 
     whole: float
@@ -40,40 +40,46 @@ class Waits:
     idle: float
 
 
-class LangChainChat:
+class LangChainChatModel:
     """A model that is built when it is first asked, in a thread, since that takes a second."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: ModelSpec) -> None:
         self.name = recipe.spec
         self._recipe = recipe
         self._building = asyncio.Lock()
         self._built: BaseChatModel | None = None
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
-    async def stream(self, messages: Sequence[BaseMessage], waits: Waits, spend: Spend) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, messages: Sequence[BaseMessage], waits: ModelTimeouts, spend: Spend
+    ) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; raises `ModelError` where the answer does not end well."""
         meter = _Meter(messages)
         try:
-            with self._translated():
+            with self._map_errors():
                 chunks = (await self._model()).astream(list(messages))
             end = asyncio.get_running_loop().time() + waits.whole
             async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
                 wait = waits.first
-                while (chunk := await self._within(anext(chunks, None), min(wait, _left(end)))) is not None:
+                while (
+                    chunk := await self._within(anext(chunks, None), min(wait, _compute_remaining(end)))
+                ) is not None:
                     if meter.written > LONGEST_REPLY:
-                        raise AnswerCut(f"The language model {self.name} writes without end.")
+                        raise AnswerTruncated(f"The language model {self.name} writes without end.")
                     if text := meter.take(chunk):
                         wait = waits.idle
                         yield text
         finally:
             spend(meter.usage)
         self._judge(meter.metadata, is_empty=not meter.said)
-        if is_cut(meter.metadata):
-            raise AnswerCut(f"The language model {self.name} reached its limit of length.")
+        if is_truncated(meter.metadata):
+            raise AnswerTruncated(f"The language model {self.name} reached its limit of length.")
 
-    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], waits: Waits, spend: Spend) -> Form:
+    async def generate_structured(
+        self, messages: Sequence[BaseMessage], form: type[Form], waits: ModelTimeouts, spend: Spend
+    ) -> Form:
         """Fill in a form."""
-        with self._translated():
+        with self._map_errors():
             model = await self._asking_for(form)
         raw = (await self._within(model.ainvoke(list(messages)), waits.whole))["raw"]
         spend(_usage(raw, messages))
@@ -85,10 +91,10 @@ class LangChainChat:
             raise AnswerMalformed(message) from error
 
     async def reply_with_tools(
-        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], waits: Waits, spend: Spend
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], waits: ModelTimeouts, spend: Spend
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
-        with self._translated():
+        with self._map_errors():
             model = await self._model()
             asked = model.bind_tools([dict(tool) for tool in tools]) if tools else model
         reply: AIMessage = await self._within(asked.ainvoke(list(messages)), waits.whole)
@@ -120,28 +126,32 @@ class LangChainChat:
         return self._forms[form]
 
     async def _within(self, call: Awaitable[T], seconds: float) -> T:
-        with self._translated():
+        with self._map_errors():
             async with asyncio.timeout(seconds):
                 return await call
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _map_errors(self) -> Iterator[None]:
         try:
             yield
         except ModelError:
             raise
         except TimeoutError as error:
-            raise ModelSilent(f"The language model {self.name} did not answer in time.") from error
+            raise ModelTimeout(f"The language model {self.name} did not answer in time.") from error
         except Exception as error:  # noqa: BLE001  (the packages share no base class for a call that fails)
-            ours = translate(error, self.name, self._recipe.provider.key_variable)
+            ours = map_provider_error(error, self.name, self._recipe.provider.key_variable)
             # Some services repeat the key in their refusal, so that one is not chained.
-            raise ours from (None if isinstance(ours, KeyRefused) else error)
+            raise ours from (None if isinstance(ours, InvalidApiKey) else error)
 
     def _judge(self, metadata: dict[str, Any], *, is_empty: bool) -> None:
-        if (failure := ending(metadata, self.name)) is not None:
+        if (failure := find_bad_ending(metadata, self.name)) is not None:
             raise failure
         if is_empty:
-            why = "used up its limit of length before it wrote anything" if is_cut(metadata) else "gave an empty answer"
+            why = (
+                "used up its limit of length before it wrote anything"
+                if is_truncated(metadata)
+                else "gave an empty answer"
+            )
             raise AnswerEmpty(f"The language model {self.name} {why}.")
 
 
@@ -153,20 +163,20 @@ class _Meter:
         self.said = False
         self._asked = sum(len(str(message.text)) for message in messages)
         self.written = 0
-        self._told = Usage()
+        self._told = TokenUsage()
 
     def take(self, chunk: AIMessage) -> str:
         """Take note of a chunk, and return its text; blanks before the first word are none."""
         self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
         if told := chunk.usage_metadata:  # what this chunk adds to the ones before
-            self._told += Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+            self._told += TokenUsage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
         text = str(chunk.text)
         self.said = self.said or bool(text.strip())
         self.written += len(text)
         return text if self.said else ""
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """What was told, else an estimate."""
         return self._told if self._told.total else _estimate(self._asked, self.written)
 
@@ -181,15 +191,15 @@ def _read(raw: AIMessage, form: type[Form]) -> Form:
     return form.model_validate_json(text)
 
 
-def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> Usage:
+def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:
     if told := reply.usage_metadata:
-        return Usage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+        return TokenUsage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
     return _estimate(sum(len(str(message.text)) for message in messages), len(str(reply.text)))
 
 
-def _estimate(asked: int, written: int) -> Usage:
-    return Usage(input_tokens=asked // _CHARS_PER_TOKEN, output_tokens=written // _CHARS_PER_TOKEN)
+def _estimate(asked: int, written: int) -> TokenUsage:
+    return TokenUsage(input_tokens=asked // _CHARS_PER_TOKEN, output_tokens=written // _CHARS_PER_TOKEN)
 
 
-def _left(end: float) -> float:
+def _compute_remaining(end: float) -> float:
     return max(0.0, end - asyncio.get_running_loop().time())

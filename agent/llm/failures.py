@@ -8,13 +8,13 @@ from typing import Any
 from agent.errors import (
     AnswerBlocked,
     AnswerMalformed,
-    KeyRefused,
-    ModelDown,
+    InvalidApiKey,
     ModelError,
-    ModelSilent,
-    ModelUnknown,
-    QuotaSpent,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
     RequestRefused,
+    UnknownModel,
 )
 
 _BLOCKED = frozenset(
@@ -25,44 +25,44 @@ _CUT = frozenset({"MAX_TOKENS", "LENGTH"})
 _UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
 
 
-def translate(error: Exception, model: str, key_variable: str) -> ModelError:
+def map_provider_error(error: Exception, model: str, key_variable: str) -> ModelError:
     """Return our error for one of a provider's; its text quotes nothing, since some services repeat the key."""
     from langchain_core.exceptions import OutputParserException
 
     if isinstance(error, OutputParserException):
         return AnswerMalformed(f"The language model {model} gave an answer that cannot be read.")
     status = _status(error)
-    if _refuses_key(error, status):
+    if _is_key_refused(error, status):
         variable = f"set the variable {key_variable} to a valid one" if key_variable else "check how it is set up"
-        return KeyRefused(f"The provider of the language model {model} refused the API key; {variable}.")
+        return InvalidApiKey(f"The provider of the language model {model} refused the API key; {variable}.")
     if status is None:
-        return _unanswered(error, model)
-    return _answered(status, model)
+        return _map_connection_error(error, model)
+    return _map_status_error(status, model)
 
 
-def _answered(status: int, model: str) -> ModelError:
+def _map_status_error(status: int, model: str) -> ModelError:
     if status == 404:
-        return ModelUnknown(f"The provider knows no language model {model} (status 404); check CITEBOT_MODEL.")
+        return UnknownModel(f"The provider knows no language model {model} (status 404); check CITEBOT_MODEL.")
     if status == 429:
-        return QuotaSpent(f"The quota of the language model {model} is used up (status 429); wait, or use another.")
+        return QuotaExceeded(f"The quota of the language model {model} is used up (status 429); wait, or use another.")
     if status in {408, 504}:
-        return ModelSilent(f"The language model {model} did not answer in time (status {status}).")
+        return ModelTimeout(f"The language model {model} did not answer in time (status {status}).")
     if status >= 500:
-        return ModelDown(f"The provider of the language model {model} failed (status {status}).")
+        return ModelUnavailable(f"The provider of the language model {model} failed (status {status}).")
     return RequestRefused(f"The provider of the language model {model} refused the request (status {status}).")
 
 
-def _unanswered(error: Exception, model: str) -> ModelError:
+def _map_connection_error(error: Exception, model: str) -> ModelError:
     from langchain_core.exceptions import ContextOverflowError, ModelTimeoutError
 
     if isinstance(error, TimeoutError | ModelTimeoutError) or "Timeout" in type(error).__name__:
-        return ModelSilent(f"The language model {model} did not answer in time.")
+        return ModelTimeout(f"The language model {model} did not answer in time.")
     if isinstance(error, ContextOverflowError):
         return RequestRefused(f"The request is too long for the language model {model}.")
-    return ModelDown(f"The language model {model} broke off ({type(_origin(error)).__name__}).")
+    return ModelUnavailable(f"The language model {model} broke off ({type(_origin(error)).__name__}).")
 
 
-def ending(metadata: dict[str, Any], model: str) -> ModelError | None:
+def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
     """Tell whether an answer ended as it should not have; the packages raise nothing for that."""
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").rpartition(".")[2].upper()
     if reason in _BLOCKED or _prompt_is_blocked(metadata):
@@ -72,7 +72,7 @@ def ending(metadata: dict[str, Any], model: str) -> ModelError | None:
     return None
 
 
-def is_cut(metadata: dict[str, Any]) -> bool:
+def is_truncated(metadata: dict[str, Any]) -> bool:
     """Tell whether an answer ended at the model's limit of length."""
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
     return reason.rpartition(".")[2].upper() in _CUT
@@ -107,7 +107,7 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _refuses_key(error: BaseException, status: int | None) -> bool:
+def _is_key_refused(error: BaseException, status: int | None) -> bool:
     """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
     if status == 400:
         return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _chain(error))

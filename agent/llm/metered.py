@@ -10,20 +10,20 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent.budget import Budget, Usage
+from agent.budget import Budget, TokenUsage
 from agent.errors import (
     AnswerEmpty,
     AnswerMalformed,
-    BudgetSpent,
-    KeyRefused,
-    ModelDown,
+    BudgetExceeded,
+    InvalidApiKey,
     ModelError,
     ModelMisconfigured,
-    ModelSilent,
-    ModelUnknown,
-    QuotaSpent,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
+    UnknownModel,
 )
-from agent.llm.chat import LangChainChat, Spend, Waits
+from agent.llm.chat import LangChainChatModel, ModelTimeouts, Spend
 from agent.ports import Emit
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ Form = TypeVar("Form", bound="BaseModel")
 T = TypeVar("T")
 
 # After these the rest of the turn does without the model: it would only wait for the same once more.
-_LASTING = (KeyRefused, ModelMisconfigured, ModelUnknown, QuotaSpent, ModelDown, ModelSilent)
+_LASTING = (InvalidApiKey, ModelMisconfigured, UnknownModel, QuotaExceeded, ModelUnavailable, ModelTimeout)
 _MISREAD = (AnswerEmpty, AnswerMalformed)
 _MISREAD_TRIES = 2  # a model that cannot do it twice will not do it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How many seconds to wait for an answer and within a stream, how often to try, and how long to pause between.
 
     The pause grows twofold with each try. Whatever this says, the turn's own seconds are never exceeded.
@@ -56,7 +56,7 @@ class Patience:
 class MeteredModel:
     """A `ChatModel` over a model and the ones that take its place, in order; remembers for a turn which have failed."""
 
-    def __init__(self, chats: Sequence[LangChainChat], budget: Budget, emit: Emit, patience: Patience) -> None:
+    def __init__(self, chats: Sequence[LangChainChatModel], budget: Budget, emit: Emit, patience: RetryPolicy) -> None:
         self.name = chats[0].name
         self._chats = chats
         self._budget = budget
@@ -71,8 +71,8 @@ class MeteredModel:
             chat = await tries.next()
             said = False
             try:
-                with self._measured(chat, task) as spend:
-                    async with aclosing(chat.stream(messages, self._waits(), spend)) as pieces:
+                with self._measure_try(chat, task) as spend:
+                    async with aclosing(chat.stream(messages, self._compute_timeouts(), spend)) as pieces:
                         async for piece in pieces:
                             said, self.name = True, chat.name
                             yield piece
@@ -83,24 +83,26 @@ class MeteredModel:
             else:
                 return
 
-    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form."""
-        return await self._persist(task, lambda chat, spend: chat.structured(messages, form, self._waits(), spend))
+        return await self._persist(
+            task, lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend)
+        )
 
     async def reply_with_tools(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
         return await self._persist(
-            task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._waits(), spend)
+            task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
         )
 
-    async def _persist(self, task: str, call: Callable[[LangChainChat, Spend], Awaitable[T]]) -> T:
+    async def _persist(self, task: str, call: Callable[[LangChainChatModel, Spend], Awaitable[T]]) -> T:
         tries = _Tries(self._chats, self._failed, self._budget, self._patience)
         while True:
             chat = await tries.next()
             try:
-                with self._measured(chat, task) as spend:
+                with self._measure_try(chat, task) as spend:
                     answer = await call(chat, spend)
             except ModelError as error:
                 tries.note(chat, error)
@@ -109,11 +111,11 @@ class MeteredModel:
                 return answer
 
     @contextmanager
-    def _measured(self, chat: LangChainChat, task: str) -> Iterator[Spend]:
+    def _measure_try(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
         """Tell the listeners what the try has cost, however it ends."""
-        began, cost, failure = time.perf_counter(), Usage(), ""
+        began, cost, failure = time.perf_counter(), TokenUsage(), ""
 
-        def spend(usage: Usage) -> None:
+        def spend(usage: TokenUsage) -> None:
             nonlocal cost
             cost += usage
             self._budget.spend(usage)
@@ -134,17 +136,17 @@ class MeteredModel:
                 error=failure,
             )
 
-    def _waits(self) -> Waits:
+    def _compute_timeouts(self) -> ModelTimeouts:
         left = self._budget.seconds_left
         limits = self._patience
-        return Waits(whole=min(limits.whole, left), first=min(limits.first, left), idle=min(limits.idle, left))
+        return ModelTimeouts(whole=min(limits.whole, left), first=min(limits.first, left), idle=min(limits.idle, left))
 
 
 class _Tries:
     """Which model to ask next for one answer, and when."""
 
     def __init__(
-        self, chats: Sequence[LangChainChat], failed: dict[str, ModelError], budget: Budget, patience: Patience
+        self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, patience: RetryPolicy
     ) -> None:
         self._waiting = [chat for chat in chats if chat.name not in failed]
         self._failed = failed
@@ -153,7 +155,7 @@ class _Tries:
         self._attempts = 0
         self._last: ModelError | None = next(reversed(failed.values()), None)
 
-    async def next(self) -> LangChainChat:
+    async def next(self) -> LangChainChatModel:
         """Return the model to ask, after a pause if it is not for the first time; raises when none is left."""
         if not self._waiting:
             assert self._last is not None  # noqa: S101  (there is at least one model, and each has failed)
@@ -164,7 +166,7 @@ class _Tries:
         self._attempts += 1
         return self._waiting[0]
 
-    def note(self, chat: LangChainChat, error: ModelError) -> None:
+    def note(self, chat: LangChainChatModel, error: ModelError) -> None:
         """Take note of a failure: the same model once more, the next one, or none."""
         self._last = error
         allowed = _MISREAD_TRIES if isinstance(error, _MISREAD) else self._patience.attempts
@@ -178,5 +180,5 @@ class _Tries:
     async def _pause(self) -> None:
         pause = self._patience.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
         if pause >= self._budget.seconds_left:
-            raise self._last or BudgetSpent("The time of this question is up.")
+            raise self._last or BudgetExceeded("The time of this question is up.")
         await asyncio.sleep(pause)

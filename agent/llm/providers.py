@@ -18,7 +18,7 @@ GOOGLE = "google_genai"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Provider:
+class ChatProvider:
     """What a LangChain package calls things. `options` turn its own retries off: who asks tries again by itself."""
 
     package: str
@@ -27,8 +27,8 @@ class Provider:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    GOOGLE: Provider(
+PROVIDERS: Mapping[str, ChatProvider] = {
+    GOOGLE: ChatProvider(
         package="langchain_google_genai",
         class_name="ChatGoogleGenerativeAI",
         key_variable="GOOGLE_API_KEY",
@@ -39,20 +39,20 @@ PROVIDERS: Mapping[str, Provider] = {
             "client_args": {"follow_redirects": False, "allow_redirects": False},
         },
     ),
-    "anthropic": Provider(
+    "anthropic": ChatProvider(
         package="langchain_anthropic",
         class_name="ChatAnthropic",
         key_variable="ANTHROPIC_API_KEY",
         options={"max_retries": 0},
     ),
-    "mistralai": Provider(
+    "mistralai": ChatProvider(
         package="langchain_mistralai",
         class_name="ChatMistralAI",
         key_variable="MISTRAL_API_KEY",
         options={"max_retries": 0},
     ),
-    "ollama": Provider(package="langchain_ollama", class_name="ChatOllama"),
-    "openai": Provider(
+    "ollama": ChatProvider(package="langchain_ollama", class_name="ChatOllama"),
+    "openai": ChatProvider(
         package="langchain_openai",
         class_name="ChatOpenAI",
         key_variable="OPENAI_API_KEY",
@@ -62,11 +62,11 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Recipe:
+class ModelSpec:
     """A model that can be built; nothing heavy is imported before that."""
 
     spec: str
-    provider: Provider
+    provider: ChatProvider
     model: str
     api_key: SecretStr | None
     base_url: str | None
@@ -92,7 +92,9 @@ class Recipe:
         return f"The language model {self.spec} could not be set up ({type(error).__name__}).{needed}"
 
 
-def recipe(spec: str, *, google_api_key: SecretStr | None = None, google_base_url: str | None = None) -> Recipe:
+def parse_model_spec(
+    spec: str, *, google_api_key: SecretStr | None = None, google_base_url: str | None = None
+) -> ModelSpec:
     """Read `provider:model`; `ModelMisconfigured` says what is missing. Google's key goes to Google's class alone."""
     name, _, model = spec.partition(":")
     if name not in PROVIDERS or not model:
@@ -105,7 +107,7 @@ def recipe(spec: str, *, google_api_key: SecretStr | None = None, google_base_ur
     is_google = name == GOOGLE
     if is_google and google_api_key is None:
         raise ModelMisconfigured(f"The language model {spec} needs a key: set the variable {provider.key_variable}.")
-    return Recipe(
+    return ModelSpec(
         spec=spec,
         provider=provider,
         model=model,

@@ -9,7 +9,7 @@ from agent.ports import ChatModel
 _REQUEST = "Answer with the single word: ready"
 
 
-async def try_out(model: ChatModel) -> None:
+async def ping_model(model: ChatModel) -> None:
     """Wait for the beginning of an answer; raises `ModelError` where there is none."""
     from langchain_core.messages import HumanMessage
 

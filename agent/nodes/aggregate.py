@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from agent.nodes.setup_executor import current_step
+from agent.nodes.setup_executor import read_current_step
 from agent.ports import Deps
-from agent.research.prompts import evidence_key
-from agent.state import AgentState, Finding, no_messages
+from agent.research.prompts import read_evidence_key
+from agent.state import AgentState, Finding, clear_messages
 from agent.text.storable import make_storable
 
 LONGEST_SUMMARY = 4000
@@ -23,19 +23,19 @@ async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     Reads messages, plan, current_step, findings. Writes findings, current_step, messages.
     """
     at = state.get("current_step", 0)
-    name = f"step_{len(state.get('findings', {})) + 1}: {current_step(state)}"
+    name = f"step_{len(state.get('findings', {})) + 1}: {read_current_step(state)}"
     finding = await _finding(state.get("messages", []), runtime.context)
     return {
         "findings": {**state.get("findings", {}), name: finding},
         "current_step": at + 1,
-        "messages": [no_messages()],
+        "messages": [clear_messages()],
         "executor_call_count": 0,
     }
 
 
 async def _finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
     results = [message for message in messages if isinstance(message, ToolMessage)]
-    keys = list(dict.fromkeys(filter(None, map(evidence_key, results))))
+    keys = list(dict.fromkeys(filter(None, map(read_evidence_key, results))))
     found = any(int(message.additional_kwargs.get("found", 0)) for message in results)
     said = [str(message.text).strip() for message in messages if isinstance(message, AIMessage)]
     summary = next((text for text in reversed(said) if text), "")

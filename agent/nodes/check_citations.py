@@ -6,7 +6,7 @@ import logging
 
 from langgraph.runtime import Runtime
 
-from agent.answers.citations import check
+from agent.answers.citations import verify_citations
 from agent.ports import Deps
 from agent.state import AgentState
 
@@ -25,7 +25,7 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     # A model has read what it was shown, and no more than that of any evidence.
     evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
     text, citations = state.get("final_answer", ""), state.get("citations", [])
-    checked = await check(text, citations, evidence, deps.code, by_model=by_model)
+    checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
     if checked.dropped:
         log.warning("%d citations did not hold and were dropped", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations, "shown": []}

@@ -7,9 +7,9 @@ import logging
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.answers.model_text import inert
-from agent.guard.heuristics import judge
-from agent.guard.normalise import normalise
+from agent.answers.model_text import clean_model_sentence
+from agent.guard.heuristics import score_injection
+from agent.guard.normalise import normalize_question
 from agent.ports import Deps
 from agent.state import AgentState, VerdictName
 
@@ -28,8 +28,8 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
     redact = runtime.context.redact
-    said = str(interrupt({"kind": "clarify", "question": inert(question[:500], redact) or WHICH}))
-    reply, verdict = _judged(said.strip()[:LONGEST_REPLY])
+    said = str(interrupt({"kind": "clarify", "question": clean_model_sentence(question[:500], redact) or WHICH}))
+    reply, verdict = _screen_reply(said.strip()[:LONGEST_REPLY])
     asked = state.get("cleaned_query", "")
     changes: AgentState = {
         "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,
@@ -39,10 +39,10 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     return changes if verdict == "allow" else {**changes, "gateway_verdict": "watch"}
 
 
-def _judged(reply: str) -> tuple[str, VerdictName]:
+def _screen_reply(reply: str) -> tuple[str, VerdictName]:
     """Judge a reply as the gateway would a question; what would have been refused reaches no model."""
-    normalised = normalise(reply)
-    verdict = judge(normalised)
+    normalised = normalize_question(reply)
+    verdict = score_injection(normalised)
     if verdict.name == "allow":
         return normalised.text, verdict.name
     is_refused = verdict.name == "block"

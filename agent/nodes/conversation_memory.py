@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.state import AgentState, Turn, fresh_research
+from agent.state import AgentState, PastTurn, reset_research
 
 MAX_TURNS = 40
 _LONGEST_QUESTION = 1000
@@ -21,16 +21,16 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     conversation_history. Writes conversation_history, turn_count, and empties user_query, retrieved, expanded and
     all that an investigation has left.
     """
-    changes: AgentState = {**fresh_research(), "user_query": "", "retrieved": [], "expanded": []}
+    changes: AgentState = {**reset_research(), "user_query": "", "retrieved": [], "expanded": []}
     if state.get("is_blocked"):
         return changes
     history = [*state.get("conversation_history", []), _turn(state, runtime.context)]
-    changes["conversation_history"] = _bounded(history)
+    changes["conversation_history"] = _limit_history(history)
     changes["turn_count"] = state.get("turn_count", 0) + 1
     return changes
 
 
-def _turn(state: AgentState, deps: Deps) -> Turn:
+def _turn(state: AgentState, deps: Deps) -> PastTurn:
     citations = state.get("citations", [])
     return {
         "question": deps.redact(state.get("user_query", ""))[:_LONGEST_QUESTION],
@@ -59,5 +59,5 @@ def _cut(answer: str) -> str:
     return "\n\n".join([*kept, "…"])
 
 
-def _bounded(history: Sequence[Turn]) -> list[Turn]:
+def _limit_history(history: Sequence[PastTurn]) -> list[PastTurn]:
     return list(history) if len(history) <= MAX_TURNS else [history[0], *history[-(MAX_TURNS - 1) :]]

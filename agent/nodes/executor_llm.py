@@ -10,9 +10,9 @@ from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
-from agent.nodes.setup_executor import current_step
+from agent.nodes.setup_executor import read_current_step
 from agent.ports import ChatModel, Deps
-from agent.research.prompts import evidence_key, with_results
+from agent.research.prompts import insert_results, read_evidence_key
 from agent.state import AgentState
 from agent.text.storable import is_storable, make_storable
 
@@ -33,8 +33,8 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     reply = await _reply(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
     if reply is None:
         # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
-        is_fresh = not any(evidence_key(message) for message in state.get("messages", []))
-        calls = [_search(current_step(state))] if is_fresh else []
+        is_fresh = not any(read_evidence_key(message) for message in state.get("messages", []))
+        calls = [_search(read_current_step(state))] if is_fresh else []
         return {
             "messages": [AIMessage("", tool_calls=calls)],
             "executor_call_count": MAX_EXECUTOR_STEPS - 1 if is_fresh else MAX_EXECUTOR_STEPS,
@@ -45,18 +45,20 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 async def _reply(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage | None:
     model: ChatModel | None = deps.models.main
     messages = state.get("messages", [])
-    if model is None or (messages and _gave_up(messages)):
+    if model is None or (messages and _has_given_up(messages)):
         return None
-    texts = await deps.evidence.texts(filter(None, map(evidence_key, messages)))
+    texts = await deps.evidence.texts(filter(None, map(read_evidence_key, messages)))
     tools = [] if is_last else deps.tools.menu(deps, approved=state.get("approved", []))
     try:
-        return _bounded(await model.reply_with_tools(with_results(messages, texts, deps), tools, task="executor_llm"))
+        return _limit_reply(
+            await model.reply_with_tools(insert_results(messages, texts, deps), tools, task="executor_llm")
+        )
     except ModelError as error:
         log.warning("a step goes on without the model: %s", error)
         return None
 
 
-def _gave_up(messages: list[BaseMessage]) -> bool:
+def _has_given_up(messages: list[BaseMessage]) -> bool:
     """Whether the model has failed in this step before: the search that took its place has the mark."""
     calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     return any(call["id"] == _FALLBACK for call in calls)
@@ -69,7 +71,7 @@ def _search(step: str) -> dict[str, object]:
     return {"name": "search_codebase", "args": {"query": step}, "id": _FALLBACK, "type": "tool_call"}
 
 
-def _bounded(reply: AIMessage) -> AIMessage:
+def _limit_reply(reply: AIMessage) -> AIMessage:
     """Keep a reply as it is, signatures and all, unless it is far too long to be meant or no store would take it."""
     calls = [*reply.tool_calls, *reply.invalid_tool_calls]
     text = str(reply.text)

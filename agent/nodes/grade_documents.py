@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.exhibits import Exhibit, exhibit, flags_of
+from agent.answers.exhibits import PromptEvidence, collect_flags, load_prompt_evidence
 from agent.errors import ModelError
-from agent.forms import GradeForm
+from agent.forms import GradeOutput
 from agent.guard.hardening import harden, note_flags
 from agent.ports import ChatModel, CodeSearch, Deps
-from agent.prompts import grade_messages
-from agent.questions.terms import content_terms, terms_in
-from agent.state import AgentState, EvidenceRef, Grade, no_metadata
+from agent.prompts import build_grading_prompt
+from agent.questions.terms import find_content_terms, match_terms
+from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata
 from agent.text.storable import make_storable
 from indexer.errors import IndexerError
 
@@ -41,16 +41,16 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     best = max((ref["score"] for ref in hits), default=0.0)
     kept = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best][:MAX_GRADED]
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
-    share = await _best_share(deps.code, kept, content_terms(state.get("cleaned_query", "")))
+    share = await _best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
     flagged = state.get("flagged", [])
     form = None
     if deps.models.small is not None and _is_doubtful(state, share, exact):
-        shown = await exhibit(deps, kept)
-        flagged = note_flags(flagged, flags_of(shown), deps, source="repository")
-        form = await _judged(state, harden(deps) if flagged else deps, deps.models.small, shown)
+        shown = await load_prompt_evidence(deps, kept)
+        flagged = note_flags(flagged, collect_flags(shown), deps, source="repository")
+        form = await _grade_hits(state, harden(deps) if flagged else deps, deps.models.small, shown)
     if form is not None:
-        kept = [kept[number - 1] for number in _known(form, kept)] or kept
-    metadata = state.get("retrieval_metadata", no_metadata())
+        kept = [kept[number - 1] for number in _list_relevant(form, kept)] or kept
+    metadata = state.get("retrieval_metadata", make_empty_metadata())
     grade = _grade(form, share, state)
     weak = not exact and (share < CLEAR_SHARE if form is None else grade != "enough")
     deps.emit("goal_check", passed=grade == "enough", grade=grade)
@@ -69,34 +69,36 @@ def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) 
     return share < SURE_SHARE and not exact and not (decided is not None and decided["unknown"])
 
 
-async def _judged(state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[Exhibit]) -> GradeForm | None:
+async def _grade_hits(
+    state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[PromptEvidence]
+) -> GradeOutput | None:
     """Let the model judge; None where it fails, and the scores decide."""
-    searched = state.get("retrieval_metadata", no_metadata())["searched"]
+    searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     question = deps.redact(state.get("cleaned_query", ""))
-    messages = grade_messages(question, shown, searched, hardened=deps.is_hardened)
+    messages = build_grading_prompt(question, shown, searched, hardened=deps.is_hardened)
     try:
-        return await model.structured(messages, GradeForm, task="grade_documents")
+        return await model.generate_structured(messages, GradeOutput, task="grade_documents")
     except ModelError as error:
         log.warning("the hits were judged by their scores: %s", error)
         return None
 
 
-def _known(form: GradeForm, hits: Sequence[EvidenceRef]) -> list[int]:
+def _list_relevant(form: GradeOutput, hits: Sequence[EvidenceRef]) -> list[int]:
     return sorted({number for number in form.relevant[:100] if 1 <= number <= len(hits)})
 
 
-def _grade(form: GradeForm | None, share: float, state: AgentState) -> Grade:
+def _grade(form: GradeOutput | None, share: float, state: AgentState) -> Grade:
     if form is None:
         return "enough" if share >= CLEAR_SHARE else "give_up"
     if form.verdict != "rewrite":
         return form.verdict
     better = _better(form)
-    searched = state.get("retrieval_metadata", no_metadata())["searched"]
+    searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     is_new = bool(better) and better not in searched
     return "rewrite" if is_new and state.get("iteration_count", 0) < MAX_SEARCHES else "give_up"
 
 
-def _better(form: GradeForm | None) -> str:
+def _better(form: GradeOutput | None) -> str:
     said = form.better_query if form is not None else ""
     line = " ".join(said[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
     return make_storable(line)
@@ -106,7 +108,7 @@ async def _best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: froz
     """Return how much of the question's words one hit says; a question without words cannot be judged."""
     if not terms:
         return 1.0
-    said = [terms_in(f"{ref['path']} {ref['symbol']} {await _text(code, ref)}", terms) for ref in hits]
+    said = [match_terms(f"{ref['path']} {ref['symbol']} {await _text(code, ref)}", terms) for ref in hits]
     return max((len(each) / len(terms) for each in said), default=0.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.nodes.planner import plan_cost
+from agent.nodes.planner import count_plan_calls
 from agent.ports import Deps
 from agent.research.approval import is_approval, unapproved_tools
 from agent.state import AgentState, ToolRequest
@@ -54,4 +54,4 @@ def _request(reason: str, state: AgentState, said: list[str]) -> dict[str, objec
     if _calls(state) is not None:
         return {"kind": reason, "steps": said, "model_calls": 0}
     steps = state.get("plan", [])
-    return {"kind": reason, "steps": [*filter(None, said), *steps], "model_calls": plan_cost(steps)}
+    return {"kind": reason, "steps": [*filter(None, said), *steps], "model_calls": count_plan_calls(steps)}

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import code_span
+from agent.answers.markdown import format_code_span
 from agent.errors import ModelError
-from agent.forms import IntentForm
-from agent.guard.normalise import visible
+from agent.forms import IntentOutput
+from agent.guard.normalise import strip_invisible
 from agent.ports import Deps
-from agent.prompts import preprocess_messages
-from agent.questions.choices import chosen
-from agent.questions.follow_ups import antecedent, points_back, resolve
-from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
-from agent.questions.literals import quoted_messages
+from agent.prompts import build_preprocess_prompt
+from agent.questions.choices import resolve_selection
+from agent.questions.follow_ups import find_antecedent, is_pointing_back, resolve_references
+from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
+from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
-from agent.questions.terms import content_terms
-from agent.questions.traceback import read_frames
-from agent.state import AgentState, Intent, Turn
+from agent.questions.terms import find_content_terms
+from agent.questions.traceback import parse_frames
+from agent.state import AgentState, Intent, PastTurn
 from agent.text.storable import make_storable
 
 MAX_LISTED = 20
@@ -47,14 +47,14 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
     # From here on nobody sees a secret that was pasted into the question.
-    question = clean(visible(runtime.context.redact(state.get("user_query", ""))))
-    picked = chosen(question, history)
+    question = clean_question(strip_invisible(runtime.context.redact(state.get("user_query", ""))))
+    picked = resolve_selection(question, history)
     intent = _intent(question, history) if picked is None else "follow_up_with_retrieval"
-    target = antecedent(history)
+    target = find_antecedent(history)
     if picked is not None:
         question = picked
     elif intent == "follow_up_with_retrieval" and target is not None:
-        question = resolve(question, target)
+        question = resolve_references(question, target)
     elif intent == "new_question" and _may_lean(question, history):
         intent, question = await _read_by_model(question, history, runtime.context)
     changes: AgentState = {
@@ -64,56 +64,56 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         "needs_retrieval": intent in {"new_question", "follow_up_with_retrieval"},
     }
     if intent == "history_request":
-        changes["final_answer"] = _listed(history)
+        changes["final_answer"] = _format_questions(history)
         runtime.context.emit("token", text=changes["final_answer"])
     return changes
 
 
-def _intent(question: str, history: Sequence[Turn]) -> Intent:
-    if asks_for_history(question):
+def _intent(question: str, history: Sequence[PastTurn]) -> Intent:
+    if is_history_request(question):
         return "history_request"
-    if history and asks_to_repeat(question):
+    if history and is_repeat_request(question):
         return "follow_up"
-    if small_talk(question) is not None:
+    if find_small_talk(question) is not None:
         return "out_of_scope"
-    if _names_something(question) or not points_back(question):
+    if _has_subject(question) or not is_pointing_back(question):
         return "new_question"
     # A question that points at something is no question when nothing has been said.
-    return "follow_up_with_retrieval" if antecedent(history) is not None else "out_of_scope"
+    return "follow_up_with_retrieval" if find_antecedent(history) is not None else "out_of_scope"
 
 
-def _may_lean(question: str, history: Sequence[Turn]) -> bool:
+def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:
     """Whether a question that looks new may still be about what was said before."""
-    if not history or _names_something(question):
+    if not history or _has_subject(question):
         return False
-    return _LEANING.search(question) is not None or len(content_terms(question)) <= _FEW_TERMS
+    return _LEANING.search(question) is not None or len(find_content_terms(question)) <= _FEW_TERMS
 
 
-def _names_something(question: str) -> bool:
+def _has_subject(question: str) -> bool:
     """Whether a question says itself what it is about: by a name, by a stack trace, or by the message it quotes."""
-    return bool(find_mentions(question).anything or read_frames(question) or quoted_messages(question))
+    return bool(find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question))
 
 
-async def _read_by_model(question: str, history: Sequence[Turn], deps: Deps) -> tuple[Intent, str]:
+async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps) -> tuple[Intent, str]:
     """Ask the small model; without one, or where it fails, the question is new."""
     if deps.models.small is None:
         return "new_question", question
     try:
-        messages = preprocess_messages(deps.redact(question), history, hardened=deps.is_hardened)
-        form = await deps.models.small.structured(messages, IntentForm, task="input_preprocessor")
+        messages = build_preprocess_prompt(deps.redact(question), history, hardened=deps.is_hardened)
+        form = await deps.models.small.generate_structured(messages, IntentOutput, task="input_preprocessor")
     except ModelError as error:
         log.warning("the question is taken as a new one: %s", error)
         return "new_question", question
-    alone = make_storable(clean(visible(form.standalone[:_LONGEST_STANDALONE])))
+    alone = make_storable(clean_question(strip_invisible(form.standalone[:_LONGEST_STANDALONE])))
     if form.intent == "follow_up_with_retrieval":
         return (form.intent, alone) if alone else ("new_question", question)
     return form.intent, question
 
 
-def _listed(history: Sequence[Turn]) -> str:
+def _format_questions(history: Sequence[PastTurn]) -> str:
     if not history:
         return NOTHING_ASKED
     shown = history[-MAX_LISTED:]
     first = len(history) - len(shown) + 1
-    items = [f"{number}. {code_span(turn['question'], longest=200)}" for number, turn in enumerate(shown, first)]
+    items = [f"{number}. {format_code_span(turn['question'], longest=200)}" for number, turn in enumerate(shown, first)]
     return "\n".join(["You asked:", "", *items])

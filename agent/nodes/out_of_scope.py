@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import code_span
+from agent.answers.markdown import format_code_span
 from agent.ports import Deps
-from agent.questions.intent import SmallTalk, small_talk
+from agent.questions.intent import SmallTalk, find_small_talk
 from agent.state import AgentState
 
 _LINES: dict[SmallTalk, str] = {
@@ -30,8 +30,8 @@ UNCLEAR = (
 async def out_of_scope(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Write the line. Reads cleaned_query. Writes final_answer."""
     runtime.context.emit("step_start", node="out_of_scope", stage="Replying")
-    kind = small_talk(state.get("cleaned_query", ""))
+    kind = find_small_talk(state.get("cleaned_query", ""))
     line = UNCLEAR if kind is None else _LINES[kind]
-    text = line.format(repository=code_span(runtime.context.code.repository))
+    text = line.format(repository=format_code_span(runtime.context.code.repository))
     runtime.context.emit("token", text=text)
     return {"final_answer": text}

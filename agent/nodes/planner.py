@@ -11,8 +11,8 @@ from agent.guard.leaks import check_said
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN
 from agent.ports import Deps
 from agent.research.approval import unapproved_tools
-from agent.research.forms import PlanForm, clean_steps
-from agent.research.prompts import planner_messages
+from agent.research.forms import PlanOutput, clean_steps
+from agent.research.prompts import build_planner_prompt
 from agent.state import AgentState
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     deps = runtime.context
     deps.emit("step_start", node="planner", stage="Planning the research")
-    form = await _planned(state, deps)
+    form = await _make_plan(state, deps)
     known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
     steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
     steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
@@ -39,12 +39,12 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-async def _planned(state: AgentState, deps: Deps) -> PlanForm | None:
+async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
     if deps.models.main is None:
         return None
-    messages = planner_messages(state, deps)
+    messages = build_planner_prompt(state, deps)
     try:
-        form = await deps.models.main.structured(messages, PlanForm, task="planner")
+        form = await deps.models.main.generate_structured(messages, PlanOutput, task="planner")
         check_said(form.steps, messages, deps.masked)
     except ModelError as error:
         log.warning("no plan was made: %s", error)
@@ -56,9 +56,9 @@ def _pause(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) ->
     """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
     if unapproved := unapproved_tools(tools, state, deps):
         return unapproved
-    return "plan" if plan_cost(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
+    return "plan" if count_plan_calls(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
 
 
-def plan_cost(steps: list[str]) -> int:
+def count_plan_calls(steps: list[str]) -> int:
     """The most model calls that a plan may take: its rounds, and a judgement for each step."""
     return len(steps) * (MAX_EXECUTOR_STEPS + 1)

@@ -6,11 +6,11 @@ import logging
 
 from langgraph.runtime import Runtime
 
-from agent.errors import BudgetSpent, ModelError
+from agent.errors import BudgetExceeded, ModelError
 from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps
-from agent.research.forms import LONGEST_REASON, RefineryForm
-from agent.research.prompts import refinery_messages
+from agent.research.forms import LONGEST_REASON, RefineryOutput
+from agent.research.prompts import build_refinery_prompt
 from agent.state import AgentState, LoopDecision
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     iteration_count.
     """
     deps = runtime.context
-    decision, applies, reason = await _decided(state, deps)
+    decision, applies, reason = await _decide_loop(state, deps)
     iteration = state.get("iteration_count", 0)
     deps.emit("iteration_complete", iteration=iteration, decision=decision, reason=deps.redact(reason)[:LONGEST_REASON])
     steps_on = decision == "CONTINUE" and applies
@@ -34,7 +34,7 @@ async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-async def _decided(state: AgentState, deps: Deps) -> tuple[LoopDecision, bool, str]:
+async def _decide_loop(state: AgentState, deps: Deps) -> tuple[LoopDecision, bool, str]:
     remain = state.get("current_step", 0) < len(state.get("plan", []))
     if state.get("iteration_count", 0) >= MAX_ITERATIONS:
         return "FINISH", False, f"{MAX_ITERATIONS} rounds are the most"
@@ -45,8 +45,8 @@ async def _decided(state: AgentState, deps: Deps) -> tuple[LoopDecision, bool, s
     if model is None:
         return ("CONTINUE" if remain else "FINISH"), remain, "there is no model to judge"
     try:
-        form = await model.structured(refinery_messages(state, deps), RefineryForm, task="refinery")
-    except BudgetSpent as error:
+        form = await model.generate_structured(build_refinery_prompt(state, deps), RefineryOutput, task="refinery")
+    except BudgetExceeded as error:
         return "FINISH", False, str(error)
     except ModelError as error:
         log.warning("the findings were not judged: %s", error)

@@ -8,13 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import code_span
-from agent.evidence.expansion import expand
-from agent.evidence.lookups import Found, fetch
+from agent.answers.markdown import format_code_span
+from agent.evidence.expansion import add_surroundings
+from agent.evidence.lookups import Retrieved, fetch_evidence
 from agent.guard.evidence import find_orders, rules_of
 from agent.guard.hardening import note_flags
 from agent.ports import CodeSearch, Deps
-from agent.state import AgentState, EvidenceRef, Lookup, RetrievalMetadata, RetrievalRequest, no_metadata, where
+from agent.state import (
+    AgentState,
+    EvidenceRef,
+    Lookup,
+    RetrievalMetadata,
+    RetrievalRequest,
+    make_empty_metadata,
+    to_location,
+)
 from indexer.errors import IndexerError
 
 _STAGES: dict[Lookup, str] = {
@@ -46,11 +54,11 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     founds = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
     # What earlier rounds have found stays, after what was found now.
     retrieved = _distinct([*(ref for found in founds for ref in found.refs), *state.get("retrieved", [])])
-    metadata = _summary(requests, founds, state.get("retrieval_metadata", no_metadata()))
+    metadata = _summary(requests, founds, state.get("retrieval_metadata", make_empty_metadata()))
     around = [ref for found in founds for ref in found.around]
-    beside = await _expanded(deps.code, retrieved, metadata)
+    beside = await _expand_evidence(deps.code, retrieved, metadata)
     expanded = _distinct([*around, *beside, *state.get("expanded", [])])
-    deps.emit("evidence", locations=[where(ref) for ref in retrieved])
+    deps.emit("evidence", locations=[to_location(ref) for ref in retrieved])
     flagged = note_flags(state.get("flagged", []), _ordering_names(deps, retrieved), deps, source="names")
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
 
@@ -63,20 +71,20 @@ def _ordering_names(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[str, Seq
     return {path: rules_of(find_orders(both)) for path, both in names.items()}
 
 
-async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Found:
+async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Fetch one request; one that fails leaves the others standing."""
     try:
-        return await fetch(code, request)
+        return await fetch_evidence(code, request)
     except IndexerError as error:
         log.warning("the %s request failed: %s", request["lookup"], error)
-        return Found(refs=(), failures=(str(error),))
+        return Retrieved(refs=(), failures=(str(error),))
 
 
-async def _expanded(
+async def _expand_evidence(
     code: CodeSearch, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
     try:
-        return await expand(code, retrieved)
+        return await add_surroundings(code, retrieved)
     except IndexerError as error:
         log.warning("the surroundings of the evidence could not be read: %s", error)
         metadata["failures"].append(str(error))
@@ -84,12 +92,12 @@ async def _expanded(
 
 
 def _stage(request: RetrievalRequest) -> str:
-    target = code_span(request["query"], longest=60)
+    target = format_code_span(request["query"], longest=60)
     return _STAGES[request["lookup"]].format(target=target)
 
 
 def _summary(
-    requests: Sequence[RetrievalRequest], founds: Sequence[Found], before: RetrievalMetadata
+    requests: Sequence[RetrievalRequest], founds: Sequence[Retrieved], before: RetrievalMetadata
 ) -> RetrievalMetadata:
     totals = dict(before["totals"])
     for found in founds:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
-from agent.evidence.fast_path import decide
-from agent.evidence.requests import decision, search_for
-from agent.forms import CallForm, RouterForm, SearchForm
+from agent.evidence.fast_path import route_by_rules
+from agent.evidence.requests import decide_retrieval, request_search
+from agent.forms import CallOutput, RouterOutput, SearchOutput
 from agent.guard.leaks import check_said
 from agent.limits import MAX_ITERATIONS
-from agent.nodes.synthesis import tool_results
+from agent.nodes.synthesis import format_tool_results
 from agent.ports import Deps
-from agent.prompts import router_messages
+from agent.prompts import build_router_prompt
 from agent.research.approval import unapproved_tools
-from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, no_metadata
+from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
 from agent.text.storable import is_storable, make_storable
 
 MAX_REQUESTS = 3
@@ -43,10 +43,10 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     deps.emit("step_start", node="router", stage="Choosing where to look")
     count = state.get("iteration_count", 0)
     tree = state.get("codebase_tree", "")
-    chosen = await decide(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
+    chosen = await route_by_rules(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
     if chosen is None or not (chosen["fast_path"] or chosen["unknown"]):
         tree = tree or (await _tree(deps) if deps.models.small is not None else "")
-        asked = await _asked(state, deps, tree)
+        asked = await _ask_model(state, deps, tree)
         chosen = _with_messages(asked, chosen) if asked is not None else chosen or _without_model(state)
     return {
         "router_output": chosen,
@@ -66,38 +66,38 @@ def _with_messages(asked: RouterDecision, chosen: RouterDecision | None) -> Rout
 
 def _is_fresh(state: AgentState) -> bool:
     """Whether nothing was looked for yet, or the person has just said more."""
-    has_searched = bool(state.get("retrieval_metadata", no_metadata())["searched"] or state.get("tool_history"))
+    has_searched = bool(state.get("retrieval_metadata", make_empty_metadata())["searched"] or state.get("tool_history"))
     return not has_searched
 
 
-async def _asked(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
+async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
     """Let the model decide; None where there is none, it fails, or what it wrote leads nowhere."""
     if deps.models.small is None:
         return None
     # What needs approval is listed before it is given: to choose it is to ask the person.
     tools = deps.tools.menu(deps, asking=True)
-    messages = router_messages(
+    messages = build_router_prompt(
         deps.redact(state.get("cleaned_query", "")),
         tools=tools,
         tree=tree,
-        searched=state.get("retrieval_metadata", no_metadata())["searched"],
+        searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
         found=state.get("retrieved", []),
-        results=await tool_results(state, deps),
+        results=await format_tool_results(state, deps),
         better_query=state.get("better_query", ""),
         hardened=deps.is_hardened,
     )
     try:
-        form = await deps.models.small.structured(messages, RouterForm, task="router")
+        form = await deps.models.small.generate_structured(messages, RouterOutput, task="router")
         check_said([form.clarification, form.reasoning], messages, deps.masked)
     except ModelError as error:
         log.warning("the way was chosen without the model: %s", error)
         return None
-    return _decided(form, state, {str(tool["name"]) for tool in tools})
+    return _make_decision(form, state, {str(tool["name"]) for tool in tools})
 
 
-def _decided(form: RouterForm, state: AgentState, tools: set[str]) -> RouterDecision | None:
+def _make_decision(form: RouterOutput, state: AgentState, tools: set[str]) -> RouterDecision | None:
     """Believe the model as far as what it wrote can be carried out."""
-    requests = _requests(form.requests, state)
+    requests = _make_requests(form.requests, state)
     calls = [call for call in map(_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
     possible = {
         "retrieve": bool(requests),
@@ -108,7 +108,7 @@ def _decided(form: RouterForm, state: AgentState, tools: set[str]) -> RouterDeci
     }
     if not possible[form.route]:
         return None
-    made = decision(
+    made = decide_retrieval(
         requests if form.route == "retrieve" else [],
         fast_path=False,
         reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
@@ -121,29 +121,29 @@ def _decided(form: RouterForm, state: AgentState, tools: set[str]) -> RouterDeci
     }
 
 
-def _requests(forms: Sequence[SearchForm], state: AgentState) -> list[RetrievalRequest]:
+def _make_requests(forms: Sequence[SearchOutput], state: AgentState) -> list[RetrievalRequest]:
     """Return the searches worth making: not empty, and not made before."""
-    done = set(state.get("retrieval_metadata", no_metadata())["searched"])
+    done = set(state.get("retrieval_metadata", make_empty_metadata())["searched"])
     requests: dict[str, RetrievalRequest] = {}
     for form in forms[:MAX_REQUESTS]:
         query = _line(form.query, _LONGEST_QUERY)
         if not query or query in done:
             continue
-        request = search_for(
+        request = request_search(
             query,
-            patterns=_filters(form.patterns),
+            patterns=_clean_filters(form.patterns),
             source_types=list(dict.fromkeys(form.source_types))[:MAX_FILTERS],
             reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
         )
-        requests.setdefault(query, {**request, "folders": [one.strip("/") for one in _filters(form.folders)]})
+        requests.setdefault(query, {**request, "folders": [one.strip("/") for one in _clean_filters(form.folders)]})
     return list(requests.values())
 
 
-def _filters(values: Sequence[str]) -> list[str]:
+def _clean_filters(values: Sequence[str]) -> list[str]:
     return [value for value in (_line(value, 200) for value in values[:MAX_FILTERS]) if value.strip("/")]
 
 
-def _call(form: CallForm) -> ToolRequest | None:
+def _call(form: CallOutput) -> ToolRequest | None:
     if len(form.arguments) > _LONGEST_ARGUMENTS:
         return None
     try:
@@ -156,9 +156,11 @@ def _call(form: CallForm) -> ToolRequest | None:
 def _without_model(state: AgentState) -> RouterDecision:
     """Search once more where a better query is known, else write with what there is."""
     better = _line(state.get("better_query", ""), _LONGEST_QUERY)
-    if better and better not in state.get("retrieval_metadata", no_metadata())["searched"]:
-        return decision([search_for(better, reasoning="a better query")], fast_path=False, reasoning="a better query")
-    return {**decision([], fast_path=False, reasoning="nothing is left to look for"), "route": "generate"}
+    if better and better not in state.get("retrieval_metadata", make_empty_metadata())["searched"]:
+        return decide_retrieval(
+            [request_search(better, reasoning="a better query")], fast_path=False, reasoning="a better query"
+        )
+    return {**decide_retrieval([], fast_path=False, reasoning="nothing is left to look for"), "route": "generate"}
 
 
 async def _tree(deps: Deps) -> str:

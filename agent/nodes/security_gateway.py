@@ -13,11 +13,11 @@ from agent.guard import evidence
 from agent.guard.background import FLAG, name_orders, split_background
 from agent.guard.consultation import consult_classifier
 from agent.guard.families import KINDS
-from agent.guard.heuristics import EARLIER_MESSAGES, Verdict, judge_conversation
-from agent.guard.normalise import visible
+from agent.guard.heuristics import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
+from agent.guard.normalise import strip_invisible
 from agent.guard.size import TOO_LONG, fit
 from agent.ports import Deps
-from agent.state import AgentState, fresh_turn
+from agent.state import AgentState, reset_turn
 
 THREAD = "orders_in_thread"  # the rule that others, in the thread around the question, have made count
 
@@ -41,24 +41,24 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     question = fitting.strip()
     if not question:
         return _refuse("empty", EMPTY)
-    if not visible(question):
+    if not strip_invisible(question):
         return _refuse("empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
     # Beside the loop: the first one compiles the families, and others may take 50 ms.
     judged = await asyncio.to_thread(judge_question, question, earlier)
     if runtime.context.models.main is not None:
         await asyncio.to_thread(evidence.prepare)
-    verdict = await consult_classifier(judged, visible(question), runtime.context)
+    verdict = await consult_classifier(judged, strip_invisible(question), runtime.context)
     reason = ",".join(verdict.rules)
     if verdict.name == "block":
         log.warning("a question was refused: %s", reason)
         return _refuse(reason, refusal(verdict))
     if verdict.name == "watch":
         log.warning("a question is watched: %s", reason)
-    return {**fresh_turn(), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
+    return {**reset_turn(), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
 
 
-def judge_question(question: str, earlier: Sequence[str] = ()) -> Verdict:
+def judge_question(question: str, earlier: Sequence[str] = ()) -> InjectionVerdict:
     """Judge what the person wrote now and before; what others wrote around it can have it watched, never refused."""
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
@@ -68,7 +68,7 @@ def judge_question(question: str, earlier: Sequence[str] = ()) -> Verdict:
     return verdict
 
 
-def refusal(verdict: Verdict) -> str:
+def refusal(verdict: InjectionVerdict) -> str:
     """Say what a refused message was taken for, and how to go on."""
     what = KINDS[verdict.kind] if verdict.kind is not None else "an order to me"
     return (
@@ -78,4 +78,4 @@ def refusal(verdict: Verdict) -> str:
 
 
 def _refuse(reason: str, sentence: str) -> AgentState:
-    return {**fresh_turn(), "gateway_reason": reason, "is_blocked": True, "final_answer": sentence}
+    return {**reset_turn(), "gateway_reason": reason, "is_blocked": True, "final_answer": sentence}

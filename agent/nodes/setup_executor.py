@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import code_span
+from agent.answers.markdown import format_code_span
 from agent.ports import Deps
-from agent.research.prompts import executor_messages
-from agent.state import AgentState, no_messages
+from agent.research.prompts import build_executor_prompt
+from agent.state import AgentState, clear_messages
 
 NOTHING_LEFT = "No step is left: summarise what was found."
 
@@ -17,20 +17,20 @@ async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentStat
 
     Reads plan, current_step, findings, cleaned_query. Writes messages, executor_call_count.
     """
-    step = current_step(state)
+    step = read_current_step(state)
     number = state.get("current_step", 0) + 1
     runtime.context.emit(
         "step_start",
         node="setup_executor",
-        stage=f"Step {number} of {len(state.get('plan', []))}: {code_span(runtime.context.redact(step))}",
+        stage=f"Step {number} of {len(state.get('plan', []))}: {format_code_span(runtime.context.redact(step))}",
     )
     return {
-        "messages": [no_messages(), *executor_messages(step, state, runtime.context)],
+        "messages": [clear_messages(), *build_executor_prompt(step, state, runtime.context)],
         "executor_call_count": 0,
     }
 
 
-def current_step(state: AgentState) -> str:
+def read_current_step(state: AgentState) -> str:
     """Return the step of the plan that is on, or a sentence where there is none."""
     plan, at = state.get("plan", []), state.get("current_step", 0)
     return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT

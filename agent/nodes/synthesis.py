@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
-from agent.answers.draft import Draft
-from agent.answers.exhibits import Exhibit, exhibit, flags_of
-from agent.answers.extract import Material, Subject, write
-from agent.answers.model_text import MarkMaker
-from agent.answers.scribe import Scribe
-from agent.errors import AnswerCut, AnswerEmpty, AnswerLeaked, ModelError
-from agent.evidence.refs import lines_ref
-from agent.evidence.requests import decision
+from agent.answers.draft import AnswerBuilder
+from agent.answers.exhibits import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.answers.extract import AnswerContext, AnswerSubject, write_extractive_answer
+from agent.answers.model_text import CitationParser
+from agent.answers.scribe import StreamSanitizer
+from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.requests import decide_retrieval
 from agent.guard.hardening import harden, note_flags
-from agent.guard.leaks import says_instructions, says_masked
+from agent.guard.leaks import has_leaked_instructions, has_masked_values
 from agent.ports import ChatModel, Deps
-from agent.prompts import synthesis_messages
-from agent.questions.intent import asks_to_repeat
-from agent.questions.terms import content_terms
-from agent.research.prompts import findings_text
-from agent.state import AgentState, EvidenceRef, no_metadata, where
+from agent.prompts import build_synthesis_prompt
+from agent.questions.intent import is_repeat_request
+from agent.questions.terms import find_content_terms
+from agent.research.prompts import format_findings
+from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -46,21 +46,21 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
     is_follow_up = state.get("intent") == "follow_up"
-    if is_follow_up and (deps.models.main is None or asks_to_repeat(state.get("cleaned_query", ""))):
-        return _repeated(state, deps)
+    if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
+        return _repeat_answer(state, deps)
     material = _material(state, deps)
     if deps.models.main is None:
-        return await _extracted(material, deps, note="", said=False)
-    return await _written(state, material, deps, deps.models.main)
+        return await _extract_answer(material, deps, note="", said=False)
+    return await _write_answer(state, material, deps, deps.models.main)
 
 
-async def _written(state: AgentState, material: Material, deps: Deps, model: ChatModel) -> AgentState:
-    shown = await exhibit(deps, _ranked(state, deps))
-    flagged = note_flags(state.get("flagged", []), flags_of(shown), deps, source="repository")
+async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
+    shown = await load_prompt_evidence(deps, _rank_evidence(state, deps))
+    flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _messages(state, deps, shown)
-    marks = MarkMaker(shown, deps.redact)
-    scribe = Scribe(deps, marks, holds=deps.is_hardened, check=partial(_check, deps, messages, shown))
+    marks = CitationParser(shown, deps.redact)
+    scribe = StreamSanitizer(deps, marks, holds=deps.is_hardened, check=partial(_check, deps, messages, shown))
     try:
         await _stream(model, messages, scribe)
         text = scribe.finish()
@@ -69,8 +69,8 @@ async def _written(state: AgentState, material: Material, deps: Deps, model: Cha
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
         if state.get("intent") == "follow_up":
-            return _repeated(state, deps, note=_note(error), said=scribe.has_said)
-        return await _extracted(material, deps, note=_note(error), said=scribe.has_said)
+            return _repeat_answer(state, deps, note=_note(error), said=scribe.has_said)
+        return await _extract_answer(material, deps, note=_note(error), said=scribe.has_said)
     subject = _subject(material)
     return {
         "final_answer": text,
@@ -83,14 +83,14 @@ async def _written(state: AgentState, material: Material, deps: Deps, model: Cha
     }
 
 
-def _check(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[Exhibit], text: str) -> None:
+def _check(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[PromptEvidence], text: str) -> None:
     """Refuse an answer that gives away what the model was told, or what was masked; code that says so may be quoted."""
     instructions = str(messages[0].text)
-    if says_instructions(text, instructions, [one.text for one in shown]) or says_masked(text, deps.masked):
+    if has_leaked_instructions(text, instructions, [one.text for one in shown]) or has_masked_values(text, deps.masked):
         raise AnswerLeaked("An answer was left out: it held instructions of the model, or a masked value.")
 
 
-async def _stream(model: ChatModel, messages: Sequence[BaseMessage], scribe: Scribe) -> None:
+async def _stream(model: ChatModel, messages: Sequence[BaseMessage], scribe: StreamSanitizer) -> None:
     """Let the model write; an answer that is cut is kept, and says so."""
     is_cut = False
     try:
@@ -100,27 +100,27 @@ async def _stream(model: ChatModel, messages: Sequence[BaseMessage], scribe: Scr
                 if scribe.is_full:
                     is_cut = True
                     break
-    except AnswerCut:
+    except AnswerTruncated:
         is_cut = True
     if is_cut:
         scribe.close(CUT)
 
 
-async def _messages(state: AgentState, deps: Deps, shown: Sequence[Exhibit]) -> list[BaseMessage]:
+async def _messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[BaseMessage]:
     is_about_talk = state.get("is_follow_up", False)
     history = state.get("conversation_history", []) if is_about_talk else []
-    return synthesis_messages(
+    return build_synthesis_prompt(
         deps.redact(state.get("cleaned_query", "")),
         shown,
         history=history,
-        findings=findings_text(state.get("findings", {}), deps),
-        results=await tool_results(state, deps),
-        searched=state.get("retrieval_metadata", no_metadata())["searched"],
+        findings=format_findings(state.get("findings", {}), deps),
+        results=await format_tool_results(state, deps),
+        searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
         hardened=deps.is_hardened,
     )
 
 
-async def tool_results(state: AgentState, deps: Deps) -> str:
+async def format_tool_results(state: AgentState, deps: Deps) -> str:
     """Return what the tools that the router chose have said, the newest first where there is no room for all."""
     records = [record for record in state.get("tool_history", []) if record["ok"]]
     if not records or state.get("findings"):
@@ -130,43 +130,43 @@ async def tool_results(state: AgentState, deps: Deps) -> str:
     return deps.redact("\n\n".join(said))[:MAX_RESULTS]
 
 
-def _ranked(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the evidence of the turn, what the findings speak of first; of a follow-up what was cited before."""
     refs = [*state.get("retrieved", []), *state.get("expanded", [])]
     if state.get("intent") == "follow_up":
-        refs += _cited_before(state, deps)
-    told = findings_text(state.get("findings", {}), deps)
+        refs += _list_previous_citations(state, deps)
+    told = format_findings(state.get("findings", {}), deps)
     return sorted(refs, key=lambda ref: not (told and ref["path"] in told))
 
 
-def _cited_before(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return what the last answer cited, where the code is still the same."""
     last = state["conversation_history"][-1]
     same_code = last["commit"] == deps.code.commit.sha
-    return [lines_ref(where(citation), "lines") for citation in last["citations"]] if same_code else []
+    return [make_lines_ref(to_location(citation), "lines") for citation in last["citations"]] if same_code else []
 
 
-def _material(state: AgentState, deps: Deps) -> Material:
+def _material(state: AgentState, deps: Deps) -> AnswerContext:
     question = state.get("cleaned_query", "")
-    return Material(
+    return AnswerContext(
         deps=deps,
         question=question,
-        terms=content_terms(question),
-        decision=state.get("router_output") or decision([], fast_path=False, reasoning="nothing was routed"),
+        terms=find_content_terms(question),
+        decision=state.get("router_output") or decide_retrieval([], fast_path=False, reasoning="nothing was routed"),
         retrieved=state.get("retrieved", []),
         expanded=state.get("expanded", []),
-        metadata=state.get("retrieval_metadata", no_metadata()),
+        metadata=state.get("retrieval_metadata", make_empty_metadata()),
     )
 
 
-async def _extracted(material: Material, deps: Deps, *, note: str, said: bool) -> AgentState:
+async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, said: bool) -> AgentState:
     """Quote the best places; text of a model that broke off is taken back."""
     if said:
         deps.emit("reset", text="")
-    draft = Draft(deps)
+    draft = AnswerBuilder(deps)
     if note:
         draft.say(note)
-    subject = await write(draft, material)
+    subject = await write_extractive_answer(draft, material)
     return {
         "final_answer": draft.text,
         "answer_model": "",
@@ -181,20 +181,20 @@ def _note(error: ModelError) -> str:
     return f"*Without the language model, because {error.reason}.*"
 
 
-def _subject(material: Material) -> Subject:
+def _subject(material: AnswerContext) -> AnswerSubject:
     """Return what the question was about, for the next one's "it": a name looked up, else the best hit's."""
     ref = next(iter([*material.of("definition"), *material.retrieved]), None)
-    return Subject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else Subject()
+    return AnswerSubject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else AnswerSubject()
 
 
-def _repeated(state: AgentState, deps: Deps, *, note: str = "", said: bool = False) -> AgentState:
+def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "", said: bool = False) -> AgentState:
     """Give the last answer again; its citations are checked anew, the code may have moved on."""
     last = state["conversation_history"][-1]
     if said:
         deps.emit("reset", text="")
     text = f"{note}\n\n{last['answer']}" if note else last["answer"]
     deps.emit("token", text=text)
-    refs = _cited_before(state, deps)
+    refs = _list_previous_citations(state, deps)
     return {
         "final_answer": text,
         "answer_model": "",

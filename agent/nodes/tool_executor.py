@@ -5,8 +5,8 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.research.calls import Called, call_all, with_flags, with_records, with_refs
-from agent.state import AgentState, RetrievalMetadata, no_metadata
+from agent.research.calls import ToolCallResult, append_tool_records, merge_refs, run_tool_calls, with_flags
+from agent.state import AgentState, RetrievalMetadata, make_empty_metadata
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -19,11 +19,11 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
     decision = state.get("router_output")
     wanted = [(call["tool"], call["args"]) for call in decision["calls"]] if decision is not None else []
     deps.emit("step_start", node="tool_executor", stage=_stage([name for name, _ in wanted]))
-    called = await call_all(deps, wanted, approved=state.get("approved", []))
+    called = await run_tool_calls(deps, wanted, approved=state.get("approved", []))
     return {
-        "retrieved": with_refs(state.get("retrieved", []), called),
-        "tool_history": with_records(state.get("tool_history", []), called),
-        "retrieval_metadata": _noted(state.get("retrieval_metadata", no_metadata()), called),
+        "retrieved": merge_refs(state.get("retrieved", []), called),
+        "tool_history": append_tool_records(state.get("tool_history", []), called),
+        "retrieval_metadata": _add_call_results(state.get("retrieval_metadata", make_empty_metadata()), called),
         "flagged": with_flags(state.get("flagged", []), called, deps),
     }
 
@@ -33,7 +33,7 @@ def _stage(names: list[str]) -> str:
     return f"Using {', '.join(known)}" if known else "Using no tool"
 
 
-def _noted(metadata: RetrievalMetadata, called: list[Called]) -> RetrievalMetadata:
+def _add_call_results(metadata: RetrievalMetadata, called: list[ToolCallResult]) -> RetrievalMetadata:
     """Say what was searched, and what failed."""
     queries = [str(one.args.get("query") or one.args.get("pattern") or "")[:200] for one in called if one.outcome.ok]
     failures = [one.outcome.text for one in called if not one.outcome.ok]

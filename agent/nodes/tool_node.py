@@ -9,7 +9,14 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps, ToolOutcome
-from agent.research.calls import Called, call_all, call_key, with_flags, with_records, with_refs
+from agent.research.calls import (
+    ToolCallResult,
+    append_tool_records,
+    make_call_key,
+    merge_refs,
+    run_tool_calls,
+    with_flags,
+)
 from agent.state import AgentState
 
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
@@ -25,25 +32,25 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     if not isinstance(last, AIMessage):
         return {}
     wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in last.tool_calls]
-    called = await call_all(deps, wanted, approved=state.get("approved", []))
+    called = await run_tool_calls(deps, wanted, approved=state.get("approved", []))
     unreadable = [await _unreadable(deps, str(call.get("name") or "")) for call in last.invalid_tool_calls]
     ids = [call.get("id") or "" for call in (*last.tool_calls, *last.invalid_tool_calls)]
     answered = [*called, *unreadable]
     return {
         "messages": [_message(one, call_id) for one, call_id in zip(answered, ids, strict=True)],
-        "retrieved": with_refs(state.get("retrieved", []), called),
-        "tool_history": with_records(state.get("tool_history", []), answered),
+        "retrieved": merge_refs(state.get("retrieved", []), called),
+        "tool_history": append_tool_records(state.get("tool_history", []), answered),
         "flagged": with_flags(state.get("flagged", []), called, deps),
     }
 
 
-async def _unreadable(deps: Deps, name: str) -> Called:
-    key = call_key(name, {}, "unreadable")
+async def _unreadable(deps: Deps, name: str) -> ToolCallResult:
+    key = make_call_key(name, {}, "unreadable")
     await deps.evidence.keep(key, UNREADABLE)
-    return Called(key=key, tool=name, args={}, outcome=ToolOutcome(text=UNREADABLE, ok=False))
+    return ToolCallResult(key=key, tool=name, args={}, outcome=ToolOutcome(text=UNREADABLE, ok=False))
 
 
-def _message(called: Called, call_id: str) -> ToolMessage:
+def _message(called: ToolCallResult, call_id: str) -> ToolMessage:
     """Stand for a tool result; its text is put in when the model is asked next."""
     return ToolMessage(
         "",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent.questions.language import only_language
+from agent.questions.language import parse_only_language
 from agent.questions.mentions import find_mentions
-from agent.state import CitationRef, Turn
+from agent.state import CitationRef, PastTurn
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_NOUN = (
+_SELECTED_NOUN = (
     r"one|result|place|hit|caller|callee|call|usage|use|mention|match|item|entry|citation|option|definition|file|thing"
     r"|function|method|class|struct|interface|trait|enum|type|constant|test"
 )
@@ -20,8 +20,8 @@ _OPENING = (
     r"|(?:what|how)\s+about\s+|what(?:'s|\s+is|\s+does)\s+)?"
 )
 _PICK = re.compile(
-    rf"{_OPENING}(?:the\s+)?(?:(?P<word>{'|'.join(_ORDINALS)}|last)(?:\s+(?P<noun>{_NOUN}))?"
-    rf"|(?:number|no\.?|nr\.?|\#)\s*(?P<number>\d{{1,2}})|(?P<nth>\d{{1,2}})(?:st|nd|rd|th)(?:\s+(?P<noun2>{_NOUN}))?"
+    rf"{_OPENING}(?:the\s+)?(?:(?P<word>{'|'.join(_ORDINALS)}|last)(?:\s+(?P<noun>{_SELECTED_NOUN}))?"
+    rf"|(?:number|no\.?|nr\.?|\#)\s*(?P<number>\d{{1,2}})|(?P<nth>\d{{1,2}})(?:st|nd|rd|th)(?:\s+(?P<noun2>{_SELECTED_NOUN}))?"
     rf"|\[(?P<mark>\d{{1,2}})\])(?:\s+do)?(?:\s+please)?",
     re.IGNORECASE,
 )
@@ -48,13 +48,13 @@ _SITE = {
 }
 
 
-def chosen(question: str, history: Sequence[Turn]) -> str | None:
+def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
     """Return what the question picks of the last answer, as a question; None when it picks nothing.
 
     Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question anew.
     """
     line = " ".join(question.split()).rstrip("?.! ")
-    if history and (language := only_language(line)):
+    if history and (language := parse_only_language(line)):
         last = history[-1]
         again = f"where is `{last['symbol']}` defined" if last["symbol"] else last["question"].rstrip("?.! ")
         return f"{again} in {language}?"
@@ -62,12 +62,12 @@ def chosen(question: str, history: Sequence[Turn]) -> str | None:
     if turn is None or len(line) > 100:
         return None
     if _MORE.fullmatch(line):
-        return _written(turn["citations"][0])
+        return _format_citation(turn["citations"][0])
     found = _PICK.fullmatch(line)
     if found is None or not (found["noun"] or found["noun2"] or found["number"] or found["mark"] or _is_verbal(line)):
         return None
     citation = _citation(found, turn)
-    return _written(citation) if citation is not None else None
+    return _format_citation(citation) if citation is not None else None
 
 
 def _is_verbal(line: str) -> bool:
@@ -75,7 +75,7 @@ def _is_verbal(line: str) -> bool:
     return "the " in line.lower() or line.lower().startswith(("show", "open", "and", "what"))
 
 
-def _citation(found: re.Match[str], turn: Turn) -> CitationRef | None:
+def _citation(found: re.Match[str], turn: PastTurn) -> CitationRef | None:
     by_mark = {citation["mark"]: citation for citation in turn["citations"]}
     if found["mark"]:
         return by_mark.get(int(found["mark"]))
@@ -108,7 +108,7 @@ def _items(answer: str, noun: str) -> list[int]:
     return [mark for mark, _ in items]
 
 
-def _written(citation: CitationRef) -> str | None:
+def _format_citation(citation: CitationRef) -> str | None:
     """Write the lines as a question; None for a path that a question cannot hold."""
     text = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
     paths = find_mentions(text).paths

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.questions.terms import content_terms
-from agent.state import Turn
+from agent.questions.terms import find_content_terms
+from agent.state import PastTurn
 
 _NOUN = (
     r"(?:function|method|class|type|file|module|code|test|tests|one|thing|symbol|error|exception|constant|snippet"
@@ -41,7 +41,7 @@ class Antecedent:
     path: str
 
 
-def antecedent(history: Sequence[Turn]) -> Antecedent | None:
+def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
     """Return what "it" means after these turns: the newest symbol, else the newest file; None for neither."""
     for turn in reversed(history):
         if turn["symbol"] or turn["path"]:
@@ -49,33 +49,33 @@ def antecedent(history: Sequence[Turn]) -> Antecedent | None:
     return None
 
 
-def points_back(question: str) -> bool:
+def is_pointing_back(question: str) -> bool:
     """Whether the question leans on something said before rather than on its own words."""
     pointer = _POINTER.search(question)
     if pointer is not None:
         before = question[: pointer.start()]
-        return len(before.split()) <= _HAS_WORD_AFTER and not content_terms(_without_verbs(before))
-    return _elided(question) is not None
+        return len(before.split()) <= _HAS_WORD_AFTER and not find_content_terms(_without_verbs(before))
+    return _parse_ellipsis(question) is not None
 
 
-def resolve(question: str, target: Antecedent) -> str:
+def resolve_references(question: str, target: Antecedent) -> str:
     """Write the question anew with what it points at in place of the pointer."""
-    rest = _elided(question)
+    rest = _parse_ellipsis(question)
     if rest is not None and _POINTER.search(rest) is None:
-        return _completed(rest, target)
+        return _complete_question(rest, target)
     opening = _ELLIPSIS.match(question)
     bare = question[opening.end() :] if opening else question
-    return _POINTER.sub(lambda found: _named(found, target), bare, count=1).strip()
+    return _POINTER.sub(lambda found: _name_antecedent(found, target), bare, count=1).strip()
 
 
-def _elided(question: str) -> str | None:
+def _parse_ellipsis(question: str) -> str | None:
     """Return what follows "and" or "what about" when it is too short to stand alone."""
     opening = _ELLIPSIS.match(question)
     rest = (question[opening.end() :] if opening else question).strip().rstrip("?.! ")
     return rest if _SUBJECT.fullmatch(rest) else None
 
 
-def _completed(rest: str, target: Antecedent) -> str:
+def _complete_question(rest: str, target: Antecedent) -> str:
     name = f"`{target.symbol or target.path}`"
     found = _SUBJECT.fullmatch(rest)
     if found is not None and found["list"]:
@@ -83,7 +83,7 @@ def _completed(rest: str, target: Antecedent) -> str:
     return f"{rest} {name}" if rest.lower().startswith(("who", "what")) else f"how does {name} work"
 
 
-def _named(found: re.Match[str], target: Antecedent) -> str:
+def _name_antecedent(found: re.Match[str], target: Antecedent) -> str:
     if found["owner"]:
         return f"`{target.symbol or target.path}`'s"
     noun = (found["noun"] or "").lower()

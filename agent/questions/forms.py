@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agent.questions.mentions import as_name
+from agent.questions.mentions import normalize_name
 from agent.state import Lookup
 
 _KIND = (
@@ -109,14 +109,14 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
 )
 
 
-def _numbered(form: str) -> re.Pattern[str]:
+def _compile_form(form: str) -> re.Pattern[str]:
     """Compile a form whose alternatives each have a name, which a pattern may hold only once."""
     alternatives = form.split("(?P<name>")
     named = alternatives[0] + "".join(f"(?P<name{at}>{rest}" for at, rest in enumerate(alternatives[1:]))
     return re.compile(rf"(?:{named})[\s?？.!。]*", re.IGNORECASE)
 
 
-_COMPILED = tuple((lookup, _numbered(form)) for lookup, form in _FORMS)
+_COMPILED = tuple((lookup, _compile_form(form)) for lookup, form in _FORMS)
 _LONGEST = 400
 _NO_NAMES = frozenset(
     "a again all an and any anything are code else everything he here how it me more next none nothing ok one other others something that the them there these they this those us what where who why".split()
@@ -131,7 +131,7 @@ class NamedQuestion:
     name: str
 
 
-def read_form(question: str) -> NamedQuestion | None:
+def parse_named_question(question: str) -> NamedQuestion | None:
     """Recognise a question about one name; None when it is anything else."""
     line = " ".join(question.split())
     if len(line) > _LONGEST:
@@ -144,4 +144,4 @@ def read_form(question: str) -> NamedQuestion | None:
 
 
 def _name_in(found: re.Match[str]) -> str:
-    return as_name(next((name for name in found.groupdict().values() if name), ""))
+    return normalize_name(next((name for name in found.groupdict().values() if name), ""))

@@ -76,7 +76,7 @@ _ANY_WORD = re.compile(r"[^\W_]")
 _LONGEST = 300
 
 
-def clean(question: str) -> str:
+def clean_question(question: str) -> str:
     """Drop what people say before a question, and keep the question."""
     text = question.strip()
     opening = _POLITE.match(text)
@@ -84,17 +84,17 @@ def clean(question: str) -> str:
     return rest if _ANY_WORD.search(rest) else text
 
 
-def asks_for_history(question: str) -> bool:
+def is_history_request(question: str) -> bool:
     """Whether the person wants to see what they asked before."""
     return _whole(_HISTORY, question)
 
 
-def asks_to_repeat(question: str) -> bool:
+def is_repeat_request(question: str) -> bool:
     """Whether the person wants the last answer once more."""
     return _whole(_REPEAT, question)
 
 
-def small_talk(question: str) -> SmallTalk | None:
+def find_small_talk(question: str) -> SmallTalk | None:
     """Recognise a message that is not about code; None for everything else."""
     if not _ANY_WORD.search(question):
         return "wordless"

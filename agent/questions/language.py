@@ -38,7 +38,7 @@ _ONLY_IT = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InLanguage:
+class LanguageFilter:
     """A question without the words that name its language, the language, and how its files end."""
 
     question: str
@@ -46,16 +46,16 @@ class InLanguage:
     endings: tuple[str, ...]
 
 
-def in_language(question: str) -> InLanguage | None:
+def parse_language_filter(question: str) -> LanguageFilter | None:
     """Split a question that ends with "in Go" or the like; None for any other."""
     found = _ENDS_WITH_IT.fullmatch(question)
     if found is None or not found["rest"].strip():
         return None
     name = _NAMES[found["name"].lower()]
-    return InLanguage(question=found["rest"].strip(), language=name, endings=_ENDINGS[name])
+    return LanguageFilter(question=found["rest"].strip(), language=name, endings=_ENDINGS[name])
 
 
-def only_language(question: str) -> str:
+def parse_only_language(question: str) -> str:
     """Return the language of a question that says nothing else ("and in Go?"), or an empty string."""
     found = _ONLY_IT.fullmatch(question.strip())
     return _NAMES[found["name"].lower()] if found else ""

@@ -40,7 +40,7 @@ class Literal:
 
 def find_literals(question: str) -> tuple[Literal, ...]:
     """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
-    messages = quoted_messages(question)
+    messages = find_quoted_messages(question)
     exact = _exact_texts(question)
     if not messages and is_message(question):
         messages = [" ".join(question.split())]
@@ -49,7 +49,7 @@ def find_literals(question: str) -> tuple[Literal, ...]:
     return tuple(dict.fromkeys(found))[:MAX_LITERALS]
 
 
-def quoted_messages(question: str) -> list[str]:
+def find_quoted_messages(question: str) -> list[str]:
     """Find the messages that stand in quotation marks or backticks."""
     spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
     spans += [found["ticked"] for found in _TICKED.finditer(question)]
@@ -61,7 +61,7 @@ def is_message(text: str) -> bool:
     return len(_WORD.findall(text)) >= _SHORTEST_MESSAGE and "\n" not in text.strip() and not _ASKS.search(text)
 
 
-def literal_of(query: str) -> Literal | None:
+def parse_literal(query: str) -> Literal | None:
     """Read a search query as the text that it looks for as it stands; None for a question in words."""
     text = query.strip()
     if " " not in text:
@@ -72,7 +72,7 @@ def literal_of(query: str) -> Literal | None:
     return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not _ASKS.search(text) else None
 
 
-def query_for(literal: Literal) -> str:
+def make_literal_query(literal: Literal) -> str:
     """Return what to search for to find the text: a flag of one letter ranks nothing by itself."""
     short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
     return f"{literal.text} option command line argument parser" if short else literal.text
@@ -91,13 +91,13 @@ def _message_line(code: str, text: str) -> int | None:
     """Find a run of the message's words: all of a short one, three in five of a long one."""
     whole = code.lower()
     # In most files there is none of the runs, which is soon told.
-    likely = [run for run in _runs(text) if all(word in whole for word in run)]
+    likely = [run for run in _find_runs(text) if all(word in whole for word in run)]
     starts = [found.start() for run in likely if (found := _run_of(run).search(whole)) is not None]
     return whole.count("\n", 0, min(starts)) if starts else None
 
 
 @lru_cache(maxsize=64)
-def _runs(text: str) -> tuple[tuple[str, ...], ...]:
+def _find_runs(text: str) -> tuple[tuple[str, ...], ...]:
     wanted = [word.lower() for word in _WORD.findall(text)[:_LONGEST_MESSAGE]]
     size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
     return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))

@@ -54,23 +54,23 @@ def find_mentions(question: str) -> Mentions:
     paths = _paths(text)
     bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
     spans = [span for span in _SPAN.findall(text) if not _PATH.fullmatch(span) or "/" not in span]
-    names = [as_name(span) for span in spans if _NAME.fullmatch(as_name(span))]
-    names += [as_name(found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare)) if looks_like_code(found[0])]
+    names = [normalize_name(span) for span in spans if _NAME.fullmatch(normalize_name(span))]
+    names += [normalize_name(found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare)) if is_code_like(found[0])]
     return Mentions(
         names=_unique(names)[:MAX_NAMES],
-        words=_unique(_capitalised(_SPAN.sub(" ", bare)))[:MAX_NAMES],
+        words=_unique(_find_capitalized(_SPAN.sub(" ", bare)))[:MAX_NAMES],
         paths=paths[:MAX_NAMES],
         codes=_unique(_HEX.findall(text))[:MAX_NAMES],
     )
 
 
-def as_name(text: str) -> str:
+def normalize_name(text: str) -> str:
     """Write a name as the index knows it: dots between its parts, no call brackets, no sentence's end."""
     bare = text.strip("`").strip().rstrip("?.!,;:").removesuffix("()")
     return re.sub(r"::|#|->", ".", bare)
 
 
-def looks_like_code(word: str) -> bool:
+def is_code_like(word: str) -> bool:
     """Whether no prose would be written like this: snake_case, camelCase, dotted, or with call brackets."""
     if word.endswith("()"):
         return True
@@ -101,9 +101,9 @@ def _is_dotted_name(found: re.Match[str]) -> bool:
     return "/" not in found[0] and not found["start"] and _NAME.fullmatch(found[0]) is not None
 
 
-def _capitalised(text: str) -> list[str]:
+def _find_capitalized(text: str) -> list[str]:
     later = [found[0] for found in _NAME.finditer(text) if found.start() > 0]
-    return [word for word in later if word[0].isupper() and len(word) > 2 and not looks_like_code(word)]
+    return [word for word in later if word[0].isupper() and len(word) > 2 and not is_code_like(word)]
 
 
 def _unique(items: Iterable[str]) -> tuple[str, ...]:

@@ -17,24 +17,27 @@ _SENTENCE = 6  # words
 _LETTERS = 3  # of each word of a run, on average
 
 
-def spelt_share(message: str, code: str, *, run: int = RUN) -> float:
+def measure_match(message: str, code: str, *, run: int = RUN) -> float:
     """Return the share of the message's words, 0 to 1, that stand in the code in runs: what is filled in does not."""
     wanted = _words(message)
     said = f" {' '.join(_words_of(code))} "
     covered = {
-        at for first, words in _runs(wanted, run) if f" {' '.join(words)} " in said for at in range(first, first + run)
+        at
+        for first, words in _list_runs(wanted, run)
+        if f" {' '.join(words)} " in said
+        for at in range(first, first + run)
     }
     return min(1.0, len(covered) / len(wanted)) if wanted else 0.0
 
 
-def is_surely_spelt(message: str, share: float) -> bool:
+def is_confident_match(message: str, share: float) -> bool:
     """Whether so much of a message is no chance: most of it, or half of it and a whole sentence."""
     return share >= _SURE or (share >= _HALF and share * len(_words(message)) >= _SENTENCE)
 
 
-def line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
+def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
     """Write patterns in RE2's syntax for lines that say one of a message's runs, each for fewer and longer ones."""
-    runs = dict.fromkeys(words for _, words in _runs(_words(message), run))
+    runs = dict.fromkeys(words for _, words in _list_runs(_words(message), run))
     longest_first = sorted(runs, key=lambda words: -sum(map(len, words)))
     while longest_first:
         yield _any_of(longest_first)
@@ -54,17 +57,17 @@ def _any_of(runs: Sequence[tuple[str, ...]]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
+def _list_runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
     """The runs of so many words with their places, all words together where they are fewer.
 
     One that means nothing by itself, like "of the file", stands everywhere, and tells nothing.
     """
     size = min(size, len(words))
     runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))
-    return tuple((at, run) for at, run in runs if _tells(run))
+    return tuple((at, run) for at, run in runs if _is_distinctive(run))
 
 
-def _tells(run: tuple[str, ...]) -> bool:
+def _is_distinctive(run: tuple[str, ...]) -> bool:
     return sum(map(len, run)) >= _LETTERS * len(run)
 
 

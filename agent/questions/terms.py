@@ -23,12 +23,12 @@ _LONGEST_KNOWN = 40
 _KEPT = 3  # letters of a word that its stem always keeps
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split text into lower-case words; identifiers fall into their parts (`parseDate`, `parse_date`)."""
     return [part.lower() for word in _WORD.findall(text) for part in _HUMPS.split(word)]
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Cut a word to a form that its inflections share (`retries`, `retry`; `parsing`, `parser`)."""
     if len(word) <= 3 or not word.isascii():
         return word
@@ -40,13 +40,13 @@ def stem(word: str) -> str:
     return word
 
 
-def content_terms(question: str) -> frozenset[str]:
+def find_content_terms(question: str) -> frozenset[str]:
     """Return the stems of the words that say what a question is about; empty when it says nothing."""
-    meaningful = [word for word in words(question) if word not in _STOP and (len(word) > 1 or not word.isascii())]
-    return frozenset(stem(word) for word in meaningful[:_MAX_TERMS])
+    meaningful = [word for word in split_words(question) if word not in _STOP and (len(word) > 1 or not word.isascii())]
+    return frozenset(stem_word(word) for word in meaningful[:_MAX_TERMS])
 
 
-def terms_in(text: str, terms: Iterable[str]) -> frozenset[str]:
+def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()
     # A stem begins as its word does, but for a last "y": where no such beginning stands, there is nothing to split.
@@ -61,7 +61,7 @@ def _stems(word: str) -> frozenset[str]:
 
 
 def _stems_of(word: str) -> frozenset[str]:
-    return frozenset(stem(part.lower()) for part in _HUMPS.split(word))
+    return frozenset(stem_word(part.lower()) for part in _HUMPS.split(word))
 
 
 _known_stems = lru_cache(maxsize=1 << 14)(_stems_of)  # code says the same words over and over

@@ -15,7 +15,7 @@ _LONGEST_MESSAGE = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Frame:
+class StackFrame:
     """One line of a stack trace; `path` is as the machine that failed wrote it, with forward slashes.
 
     `function` is the last part of the function's name and `source` the line itself, empty where it does not tell.
@@ -58,13 +58,13 @@ _LAST_LINE = re.compile(
 )
 
 
-def read_frames(text: str) -> tuple[Frame, ...]:
+def parse_frames(text: str) -> tuple[StackFrame, ...]:
     """Return the frames of a stack trace, the one that failed first; empty when there is none."""
     python = [_frame(found) for found in _PYTHON.finditer(text)]
     if python:
         return tuple(reversed(python))[:MAX_FRAMES]
     java = [
-        Frame(path=_java_path(found), line=int(found["line"]), function=_plain(found["function"]))
+        StackFrame(path=_java_path(found), line=int(found["line"]), function=_plain(found["function"]))
         for found in _JAVA.finditer(text)
     ]
     if java:
@@ -76,29 +76,29 @@ def read_frames(text: str) -> tuple[Frame, ...]:
     return ()
 
 
-def error_name(text: str) -> str:
+def parse_error_name(text: str) -> str:
     """Return the class of the error that a stack trace ends with, or an empty string."""
     found = _LAST_LINE.findall(text)
     return str(found[-1]).rpartition(".")[2] if found else ""
 
 
-def error_message(text: str) -> str:
+def parse_error_message(text: str) -> str:
     """Return what the error of a stack trace says, or an empty string."""
     found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
     said = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
     return said[-1] if said else ""
 
 
-def _find_frames(pattern: Pattern, text: str) -> Iterator[Frame]:
+def _find_frames(pattern: Pattern, text: str) -> Iterator[StackFrame]:
     """The first frames only: each may be looked for up to the end of the text."""
     for found in islice(pattern.finditer(text), MAX_FRAMES):
         if len(found["path"]) <= _LONGEST_PATH:
             yield _frame(found)
 
 
-def _frame(found: re.Match[str]) -> Frame:
+def _frame(found: re.Match[str]) -> StackFrame:
     groups = found.groupdict()
-    return Frame(
+    return StackFrame(
         path=_slashes(groups["path"]),
         line=int(groups["line"]),
         function=_plain(groups.get("function") or ""),
@@ -112,7 +112,7 @@ def _plain(function: str) -> str:
     return last if re.fullmatch(r"[^\W\d]\w*", last) else ""
 
 
-def _is_trace(pattern: Pattern, text: str, frames: list[Frame]) -> bool:
+def _is_trace(pattern: Pattern, text: str, frames: list[StackFrame]) -> bool:
     """Whether Go's frames, which look like any `file.go:12`, come from a trace."""
     return pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
 

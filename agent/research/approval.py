@@ -20,16 +20,16 @@ def unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str
     approved = state.get("approved", [])
     wanted = dict.fromkeys(names)
     return " ".join(
-        name for name in wanted if name in offered and name not in approved and deps.tools.needs_approval(name)
+        name for name in wanted if name in offered and name not in approved and deps.tools.is_approval_required(name)
     )
 
 
 def is_approval(reply: object) -> bool:
     """Whether a reply approves: `{"decision": "approve"}`, or words whose first is a yes."""
-    return decision_in(reply) == "approve"
+    return parse_decision(reply) == "approve"
 
 
-def decision_in(reply: object) -> str:
+def parse_decision(reply: object) -> str:
     """Return `approve`, `abort`, or an empty string where the reply is about something else, such as a question."""
     said = str(reply.get("decision", "") if isinstance(reply, dict) else reply).lower()[:200]
     words = _WORD.findall(said)

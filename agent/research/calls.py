@@ -22,7 +22,7 @@ TOO_MANY = f"Too many calls at once; at most {MAX_CALLS} are made. Call it again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Called:
+class ToolCallResult:
     """One call and what came of it; `key` finds its text."""
 
     key: str
@@ -35,20 +35,22 @@ class Called:
         """What the turn remembers of the call."""
         return {
             "tool": make_storable(self.tool[:80]),
-            "args": brief(self.args),
+            "args": shorten_arguments(self.args),
             "ok": self.outcome.ok,
             "found": len(self.outcome.refs),
             "key": self.key,
         }
 
 
-async def call_all(
+async def run_tool_calls(
     deps: Deps, calls: Sequence[tuple[str, Mapping[str, Any]]], *, approved: Collection[str]
-) -> list[Called]:
+) -> list[ToolCallResult]:
     """Make the calls and keep their texts; those beyond the limit are refused."""
     made = await asyncio.gather(*(_call(deps, name, args, approved) for name, args in calls[:MAX_CALLS]))
     refused = [
-        Called(key=call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False))
+        ToolCallResult(
+            key=make_call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False)
+        )
         for name, args in calls[MAX_CALLS:]
     ]
     called = [*made, *refused]
@@ -57,18 +59,18 @@ async def call_all(
     return called
 
 
-async def _call(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> Called:
+async def _call(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> ToolCallResult:
     outcome = await deps.tools.call(name, args, deps, approved=approved)
-    return Called(key=call_key(name, args), tool=name, args=args, outcome=outcome)
+    return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
 
 
-def call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
+def make_call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
     """Name a call: the same call has the same key, so that making it again after a crash changes nothing."""
     said = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
     return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
 
 
-def brief(args: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
     """Cut arguments to what is worth remembering; a model may write megabytes."""
     return {make_storable(str(name)[:40]): _brief(value) for name, value in list(args.items())[:8]}
 
@@ -78,7 +80,7 @@ def _brief(value: object) -> object:
     return value if is_small else make_storable(str(value)[:_LONGEST_ARGUMENT])
 
 
-def with_flags(flagged: Sequence[str], called: Sequence[Called], deps: Deps) -> list[str]:
+def with_flags(flagged: Sequence[str], called: Sequence[ToolCallResult], deps: Deps) -> list[str]:
     """Add the results that give orders to what the turn knows of such places."""
     for source in dict.fromkeys(one.outcome.source for one in called):
         of_source = {one.key: one.outcome.flags for one in called if one.outcome.source == source}
@@ -86,7 +88,7 @@ def with_flags(flagged: Sequence[str], called: Sequence[Called], deps: Deps) -> 
     return list(flagged)
 
 
-def with_refs(evidence: Sequence[EvidenceRef], called: Sequence[Called]) -> list[EvidenceRef]:
+def merge_refs(evidence: Sequence[EvidenceRef], called: Sequence[ToolCallResult]) -> list[EvidenceRef]:
     """Add what calls have read to the evidence of the turn; what is there already stays as it is."""
     known = {_place(ref) for ref in evidence}
     added: list[EvidenceRef] = []
@@ -97,7 +99,7 @@ def with_refs(evidence: Sequence[EvidenceRef], called: Sequence[Called]) -> list
     return [*evidence, *added][:MAX_EVIDENCE]
 
 
-def with_records(history: Sequence[ToolRecord], called: Sequence[Called]) -> list[ToolRecord]:
+def append_tool_records(history: Sequence[ToolRecord], called: Sequence[ToolCallResult]) -> list[ToolRecord]:
     """Add calls to the tool history of the turn; the oldest are forgotten beyond a limit."""
     return [*history, *(one.record for one in called)][-MAX_HISTORY:]
 

@@ -12,7 +12,7 @@ LONGEST_STEP = 300
 LONGEST_REASON = 300
 
 
-class PlanForm(BaseModel):
+class PlanOutput(BaseModel):
     """The steps that are still to be taken."""
 
     steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
@@ -21,7 +21,7 @@ class PlanForm(BaseModel):
     )
 
 
-class RefineryForm(BaseModel):
+class RefineryOutput(BaseModel):
     """Whether what was found is enough."""
 
     decision: Literal["CONTINUE", "FINISH"] = Field(description="FINISH when the question can be answered.")

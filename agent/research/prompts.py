@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agent.ports import Deps
-from agent.prompts import Fence
+from agent.prompts import DataFence
 from agent.state import AgentState, Finding
 
 MAX_CONTEXT = 60_000  # characters of tool results in one request
@@ -35,41 +35,46 @@ _REFINERY = (
 )
 
 
-def planner_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
     question = deps.redact(state.get("cleaned_query", ""))
-    done = findings_text(state.get("findings", {}), deps)
-    parts = [_quoted("The question", question, deps)]
+    done = format_findings(state.get("findings", {}), deps)
+    parts = [_fence_text("The question", question, deps)]
     if done:
-        parts.append(_quoted("What was found so far", done, deps))
-    if asked := [tool for tool in deps.tools.menu(deps, asking=True) if deps.tools.needs_approval(str(tool["name"]))]:
+        parts.append(_fence_text("What was found so far", done, deps))
+    if asked := [
+        tool for tool in deps.tools.menu(deps, asking=True) if deps.tools.is_approval_required(str(tool["name"]))
+    ]:
         listed = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in asked)
         parts.append(f"Tools that a person has to approve before they are used:\n{listed}")
     return [SystemMessage(_PLANNER + _DATA), HumanMessage("\n\n".join(parts))]
 
 
-def executor_messages(step: str, state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Begin the conversation about one step."""
     question = deps.redact(state.get("cleaned_query", ""))
-    parts = [_quoted("The question behind it all", question, deps), _quoted("The step", deps.redact(step), deps)]
-    if done := findings_text(state.get("findings", {}), deps):
-        parts.append(_quoted("What earlier steps found", done, deps))
+    parts = [
+        _fence_text("The question behind it all", question, deps),
+        _fence_text("The step", deps.redact(step), deps),
+    ]
+    if done := format_findings(state.get("findings", {}), deps):
+        parts.append(_fence_text("What earlier steps found", done, deps))
     return [SystemMessage(_EXECUTOR + _DATA), HumanMessage("\n\n".join(parts))]
 
 
-def refinery_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask whether the findings are enough."""
     question = deps.redact(state.get("cleaned_query", ""))
     left = state.get("plan", [])[state.get("current_step", 0) :]
     parts = [
-        _quoted("The question", question, deps),
-        _quoted("The findings", findings_text(state.get("findings", {}), deps) or "none", deps),
-        _quoted("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
+        _fence_text("The question", question, deps),
+        _fence_text("The findings", format_findings(state.get("findings", {}), deps) or "none", deps),
+        _fence_text("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
     ]
     return [SystemMessage(_REFINERY + _DATA), HumanMessage("\n\n".join(parts))]
 
 
-def findings_text(findings: Mapping[str, Finding], deps: Deps) -> str:
+def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
     """Write the findings down, the newest in full before the room is used up."""
     told: list[str] = []
     room = MAX_FINDINGS
@@ -81,25 +86,25 @@ def findings_text(findings: Mapping[str, Finding], deps: Deps) -> str:
     return "\n\n".join(reversed(told))
 
 
-def evidence_key(message: BaseMessage) -> str:
+def read_evidence_key(message: BaseMessage) -> str:
     """Return the key of the tool result that a message stands for, or an empty string."""
     return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, ToolMessage) else ""
 
 
-def with_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps) -> list[BaseMessage]:
+def insert_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps) -> list[BaseMessage]:
     """Put the texts of tool results in the place of their keys, the newest first while there is room."""
     room = MAX_CONTEXT
     told: list[BaseMessage] = []
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
-            text = texts.get(evidence_key(message), GONE)
+            text = texts.get(read_evidence_key(message), GONE)
             text = text if len(text) <= room else GONE
             room -= len(text)
-            told.append(message.model_copy(update={"content": _quoted("The result", text, deps)}))
+            told.append(message.model_copy(update={"content": _fence_text("The result", text, deps)}))
         else:
             told.append(message)
     return told[::-1]
 
 
-def _quoted(what: str, text: str, deps: Deps) -> str:
-    return Fence(twice=deps.is_hardened).data(what, text)
+def _fence_text(what: str, text: str, deps: Deps) -> str:
+    return DataFence(twice=deps.is_hardened).data(what, text)

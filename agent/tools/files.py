@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from agent.answers.draft import LONGEST_RANGE
-from agent.evidence.paths import FileNames
-from agent.evidence.refs import lines_ref
+from agent.evidence.paths import FilePathLookup
+from agent.evidence.refs import make_lines_ref
 from agent.ports import CodeSearch, Deps
-from agent.tools.report import Report
-from agent.tools.tool import Evidence, Tool
+from agent.tools.report import ToolReport
+from agent.tools.tool import Tool, ToolEvidence
 from indexer.errors import UnknownPath
 from indexer.models import FileEntry, Location
 
@@ -38,15 +38,15 @@ class ReadFile(Tool[ReadArguments]):
     argument_shown = "file_path"
     only_reads = True
 
-    async def run(self, args: ReadArguments, deps: Deps) -> Evidence:
+    async def run(self, args: ReadArguments, deps: Deps) -> ToolEvidence:
         """Read the lines as they stand at the indexed commit."""
-        entry = await indexed_file(deps.code, args.file_path)
+        entry = await find_indexed_file(deps.code, args.file_path)
         last = args.start + LONGEST_RANGE - 1
         end = last if args.end is None else min(max(args.end, args.start), last)
         passage = await deps.code.read(entry.path, args.start, end)
-        report = Report(deps)
+        report = ToolReport(deps)
         report.say(f"{entry.path} has {entry.lines} lines.")
-        report.show(lines_ref(passage.location, "lines", language=passage.language), passage.text)
+        report.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
         return report.evidence()
 
 
@@ -66,7 +66,7 @@ class ListDirectory(Tool[ListArguments]):
     argument_shown = "path"
     only_reads = True
 
-    async def run(self, args: ListArguments, deps: Deps) -> Evidence:
+    async def run(self, args: ListArguments, deps: Deps) -> ToolEvidence:
         """List folders with the number of files below them, then files; each file refers to its first line."""
         folder = args.path.strip().strip("/").removeprefix("./").removesuffix("/.")
         prefix = "" if folder in {"", "."} else f"{folder}/"
@@ -76,7 +76,7 @@ class ListDirectory(Tool[ListArguments]):
         return _listing(deps, prefix, below)
 
 
-def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> Evidence:
+def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> ToolEvidence:
     folders: dict[str, int] = {}
     files: list[FileEntry] = []
     for entry in below:
@@ -85,24 +85,24 @@ def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> Evidence:
             folders[name] = folders.get(name, 0) + 1
         else:
             files.append(entry)
-    report = Report(deps)
+    report = ToolReport(deps)
     for name, count in list(folders.items())[:MAX_ENTRIES]:
         report.say(f"{name}/ ({count} files)")
     for entry in files[:MAX_ENTRIES]:
         first = Location(path=entry.path, start_line=1, end_line=1)
-        report.cite(lines_ref(first, "file", language=entry.language), f"{entry.language}, {entry.lines} lines")
+        report.cite(make_lines_ref(first, "file", language=entry.language), f"{entry.language}, {entry.lines} lines")
     if max(len(folders), len(files)) > MAX_ENTRIES:
         report.say(f"Only the first {MAX_ENTRIES} are listed, of {len(folders)} folders and {len(files)} files.")
     return report.evidence()
 
 
-async def indexed_file(code: CodeSearch, written: str) -> FileEntry:
+async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
     """Return the one file that a written path means; `UnknownPath` names similar ones."""
     entries = await code.files()
     path = written.strip().removeprefix("./")
     exact = next((entry for entry in entries if entry.path == path), None)
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
-    found = exact or (None if ".." in path.split("/") else FileNames(entries, [path]).find(path))
+    found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
     if found is None:
         near = await asyncio.to_thread(_similar, path, entries)  # it takes seconds where there are many files
         hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."

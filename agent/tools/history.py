@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
-from agent.evidence.refs import lines_ref
+from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
-from agent.tools.files import indexed_file
-from agent.tools.report import Report
-from agent.tools.tool import Evidence, Tool
+from agent.tools.files import find_indexed_file
+from agent.tools.report import ToolReport
+from agent.tools.tool import Tool, ToolEvidence
 from indexer.models import Location, Revision
 
 MAX_REVISIONS = 20
@@ -23,7 +23,7 @@ class HistoryArguments(BaseModel):
     line: int = Field(default=0, ge=0, description="A line to blame; 0 for the file alone.")
 
 
-class FileHistory(Tool[HistoryArguments]):
+class ReadFileHistory(Tool[HistoryArguments]):
     """Tells who changed a file, when, and why."""
 
     name = "file_history"
@@ -33,26 +33,28 @@ class FileHistory(Tool[HistoryArguments]):
     argument_shown = "path"
     only_reads = True
 
-    async def run(self, args: HistoryArguments, deps: Deps) -> Evidence:
+    async def run(self, args: HistoryArguments, deps: Deps) -> ToolEvidence:
         """List commits up to the indexed one, newest first; people are named, their addresses are not."""
-        entry = await indexed_file(deps.code, args.path)
+        entry = await find_indexed_file(deps.code, args.path)
         history = await deps.code.history(entry.path, line=args.line, limit=MAX_REVISIONS)
         line = max(history.line, 1)
-        ref = lines_ref(Location(path=entry.path, start_line=line, end_line=line), "lines", language=entry.language)
-        report = Report(deps)
+        ref = make_lines_ref(
+            Location(path=entry.path, start_line=line, end_line=line), "lines", language=entry.language
+        )
+        report = ToolReport(deps)
         if history.last_changed is not None:
-            report.cite(ref, f"line {line} was last changed by {_told(history.last_changed)}")
+            report.cite(ref, f"line {line} was last changed by {_format_revision(history.last_changed)}")
         else:
             report.cite(
                 ref, "commits that changed this file, newest first" if history.revisions else "no history is known"
             )
         for revision in history.revisions:
-            report.say(_told(revision))
+            report.say(_format_revision(revision))
         if not history.complete:
             report.say("Older commits are left out.")
         return report.evidence()
 
 
-def _told(revision: Revision) -> str:
+def _format_revision(revision: Revision) -> str:
     day = datetime.fromtimestamp(revision.committed_at, UTC).date().isoformat()
     return f"{revision.sha[:12]} on {day} by {revision.author}: {revision.subject}"

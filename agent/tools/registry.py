@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from agent.errors import AgentError
 from agent.guard.evidence import find_orders, mark_orders, rules_of
 from agent.ports import Deps, ToolOutcome
-from agent.state import where
+from agent.state import to_location
 from agent.tools.tool import Tool
 from indexer.errors import IndexerError
 
@@ -51,7 +51,7 @@ class ToolRegistry:
             self._offers[tool.name] = made
         return self._offers[tool.name]
 
-    def needs_approval(self, name: str) -> bool:
+    def is_approval_required(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
         tool = self._tools.get(name)
         return tool is not None and tool.needs_approval
@@ -72,25 +72,25 @@ class ToolRegistry:
         """Call a tool; whatever is wrong with the call or the tool becomes an outcome that says so."""
         tool = self._tools.get(name)
         if tool is None or not tool.is_available(deps):
-            return _refused(f"There is no tool {name[:80]!r}. The tools are: {', '.join(self._names(deps))}.")
+            return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {', '.join(self._list_names(deps))}.")
         if tool.needs_approval and name not in approved:
-            return _refused(f"{name} needs the approval of the person who asked.")
-        shown = _shown(args, deps)
+            return _make_refusal(f"{name} needs the approval of the person who asked.")
+        shown = _redact_arguments(args, deps)
         deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=shown.get(tool.argument_shown, ""))
         outcome = await self._outcome(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
         if outcome.refs:
-            deps.emit("evidence", locations=[where(ref) for ref in outcome.refs])
+            deps.emit("evidence", locations=[to_location(ref) for ref in outcome.refs])
         return outcome
 
-    def _names(self, deps: Deps) -> list[str]:
+    def _list_names(self, deps: Deps) -> list[str]:
         return [tool.name for tool in self._tools.values() if tool.is_available(deps)]
 
     async def _outcome(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
         try:
-            checked = tool.arguments.model_validate(_sized(args))
+            checked = tool.arguments.model_validate(_check_size(args))
         except (ValidationError, ValueError) as error:
-            return _refused(f"The arguments of {tool.name} are wrong: {_complaint(error)}")
+            return _make_refusal(f"The arguments of {tool.name} are wrong: {_complaint(error)}")
         key = (deps.code.repository, deps.code.commit.sha, tool.name, checked.model_dump_json())
         if (known := self._results.get(key)) is not None:
             return known
@@ -104,12 +104,12 @@ class ToolRegistry:
             async with asyncio.timeout(self._seconds):
                 evidence = await tool.run(args, deps)
         except (IndexerError, AgentError) as error:
-            return _refused(deps.redact(str(error)))
+            return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
-            return _refused(f"{tool.name} took longer than {self._seconds:g} seconds. Ask for less.")
+            return _make_refusal(f"{tool.name} took longer than {self._seconds:g} seconds. Ask for less.")
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
             log.exception("the tool %s failed", tool.name)
-            return _refused(f"{tool.name} failed. Try another tool.")
+            return _make_refusal(f"{tool.name} failed. Try another tool.")
         lines = deps.redact(evidence.text).split("\n")
         flags = find_orders(lines)
         return ToolOutcome(
@@ -127,7 +127,7 @@ def _schema(tool: Tool[Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 
-def _sized(args: Mapping[str, Any]) -> dict[str, Any]:
+def _check_size(args: Mapping[str, Any]) -> dict[str, Any]:
     if len(json.dumps(dict(args), default=str)) > LONGEST_ARGUMENTS:
         raise ValueError("they are too long.")
     return {key: value for key, value in args.items() if value is not None}
@@ -140,10 +140,10 @@ def _complaint(error: ValidationError | ValueError) -> str:
     return "; ".join(parts) + "."
 
 
-def _shown(args: Mapping[str, Any], deps: Deps) -> dict[str, str]:
+def _redact_arguments(args: Mapping[str, Any], deps: Deps) -> dict[str, str]:
     """The arguments as a listener may see them."""
     return {str(key)[:40]: deps.redact(str(value))[:200] for key, value in list(args.items())[:8]}
 
 
-def _refused(sentence: str) -> ToolOutcome:
+def _make_refusal(sentence: str) -> ToolOutcome:
     return ToolOutcome(text=sentence, ok=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from agent.evidence.refs import hit_ref, lines_ref
-from agent.evidence.requests import LONGEST_QUERY, search_for
-from agent.evidence.search import search
+from agent.evidence.refs import make_hit_ref, make_lines_ref
+from agent.evidence.requests import LONGEST_QUERY, request_search
+from agent.evidence.search import search_relaxed
 from agent.ports import Deps
-from agent.tools.report import Report
-from agent.tools.tool import Evidence, Tool
+from agent.tools.report import ToolReport
+from agent.tools.tool import Tool, ToolEvidence
 
 MAX_HITS = 20
 MAX_LINES = 60
@@ -34,15 +34,15 @@ class SearchCodebase(Tool[SearchArguments]):
     argument_shown = "query"
     only_reads = True
 
-    async def run(self, args: SearchArguments, deps: Deps) -> Evidence:
+    async def run(self, args: SearchArguments, deps: Deps) -> ToolEvidence:
         """Search in the mode that works, best hits first."""
-        request = search_for(args.query[:LONGEST_QUERY], reasoning="a tool call")
-        result = await search(deps.code, request, limit=args.n_results)
-        report = Report(deps)
+        request = request_search(args.query[:LONGEST_QUERY], reasoning="a tool call")
+        result = await search_relaxed(deps.code, request, limit=args.n_results)
+        report = ToolReport(deps)
         if not result.hits:
             report.say("Nothing was found. Try other words, or grep for an exact text.")
         for hit in result.hits:
-            report.show(hit_ref(hit), hit.text, about=hit.scope)
+            report.show(make_hit_ref(hit), hit.text, about=hit.scope)
         for failure in result.failures:
             report.say(f"Part of the search failed: {failure}")
         return report.evidence()
@@ -65,14 +65,14 @@ class Grep(Tool[GrepArguments]):
     argument_shown = "pattern"
     only_reads = True
 
-    async def run(self, args: GrepArguments, deps: Deps) -> Evidence:
+    async def run(self, args: GrepArguments, deps: Deps) -> ToolEvidence:
         """List the matching lines by path."""
         matches = await deps.code.grep(args.pattern, path=args.path, limit=MAX_LINES)
-        report = Report(deps)
+        report = ToolReport(deps)
         if not matches.lines:
             report.say(f"No line matches in {matches.files_searched} files.")
         for match in matches.lines:
-            report.cite(lines_ref(match.location, "mention"), match.text)
+            report.cite(make_lines_ref(match.location, "mention"), match.text)
         if not matches.complete:
             report.say("The search stopped at its bounds; there may be more. Narrow the pattern or the path.")
         return report.evidence()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from agent.tools.files import ListDirectory, ReadFile
-from agent.tools.history import FileHistory
+from agent.tools.history import ReadFileHistory
 from agent.tools.registry import ToolRegistry
 from agent.tools.search import Grep, SearchCodebase
 from agent.tools.symbols import FindSymbol, GetCallees, GetCallers
 from agent.tools.web import WebSearchTool
 
 
-def standard_tools() -> ToolRegistry:
+def make_tool_registry() -> ToolRegistry:
     """Return a registry with all of them."""
     return ToolRegistry(
         [
@@ -21,7 +21,7 @@ def standard_tools() -> ToolRegistry:
             GetCallers(),
             GetCallees(),
             Grep(),
-            FileHistory(),
+            ReadFileHistory(),
             WebSearchTool(),
         ]
     )

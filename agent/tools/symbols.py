@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent.evidence.refs import call_ref, definition_ref
+from agent.evidence.refs import make_call_ref, make_definition_ref
 from agent.ports import Deps
-from agent.questions.mentions import as_name
+from agent.questions.mentions import normalize_name
 from agent.state import Role
-from agent.tools.report import Report
-from agent.tools.tool import Evidence, Tool
+from agent.tools.report import ToolReport
+from agent.tools.tool import Tool, ToolEvidence
 from indexer.models import CallSite
 
 MAX_DEFINITIONS = 8
@@ -35,16 +35,16 @@ class FindSymbol(Tool[NameArguments]):
     argument_shown = "name"
     only_reads = True
 
-    async def run(self, args: NameArguments, deps: Deps) -> Evidence:
+    async def run(self, args: NameArguments, deps: Deps) -> ToolEvidence:
         """Show each definition, its first lines where it is long."""
-        definitions = await deps.code.definitions(as_name(args.name))
-        report = Report(deps)
+        definitions = await deps.code.definitions(normalize_name(args.name))
+        report = ToolReport(deps)
         if not definitions:
             report.say("Nothing of that name is defined here. Search or grep for it.")
         for found in definitions[:MAX_DEFINITIONS]:
             at = found.location
             passage = await deps.code.read(at.path, at.start_line, min(at.end_line, at.start_line + _LONGEST_SHOWN - 1))
-            ref = definition_ref(found)
+            ref = make_definition_ref(found)
             ref["end_line"] = passage.location.end_line
             lines = f"{found.symbol.kind} {found.symbol.qualified_name}, lines {at.start_line} to {at.end_line}"
             report.show(ref, passage.text, about=lines)
@@ -71,9 +71,9 @@ class GetCallers(Tool[FunctionArguments]):
     argument_shown = "function_name"
     only_reads = True
 
-    async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:
+    async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines."""
-        return await _sites(deps, await deps.code.callers(as_name(args.function_name)), "caller")
+        return await _sites(deps, await deps.code.callers(normalize_name(args.function_name)), "caller")
 
 
 class GetCallees(Tool[FunctionArguments]):
@@ -86,18 +86,18 @@ class GetCallees(Tool[FunctionArguments]):
     argument_shown = "function_name"
     only_reads = True
 
-    async def run(self, args: FunctionArguments, deps: Deps) -> Evidence:
+    async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines."""
-        return await _sites(deps, await deps.code.callees(as_name(args.function_name)), "callee")
+        return await _sites(deps, await deps.code.callees(normalize_name(args.function_name)), "callee")
 
 
-async def _sites(deps: Deps, sites: Sequence[CallSite], role: Role) -> Evidence:
-    report = Report(deps)
+async def _sites(deps: Deps, sites: Sequence[CallSite], role: Role) -> ToolEvidence:
+    report = ToolReport(deps)
     if not sites:
         report.say("No such call is known. The name may be unknown too; find_symbol tells.")
     for site in sites[:MAX_SITES]:
         line = (await deps.code.read(site.path, site.line, site.line)).text.strip()
-        ref = call_ref(site, role)
+        ref = make_call_ref(site, role)
         maybe = " (one of several of that name)" if site.ambiguous else ""
         report.cite(ref, f"{ref['symbol'] or 'module level'}{maybe}: {line}")
     if len(sites) > MAX_SITES:

@@ -16,7 +16,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
+class ToolEvidence:
     """What a tool brought: the text that a model reads, and references to the lines that stand in it."""
 
     text: str
@@ -36,7 +36,7 @@ class Tool(ABC, Generic[Arguments]):
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 
     @abstractmethod
-    async def run(self, args: Arguments, deps: Deps) -> Evidence:
+    async def run(self, args: Arguments, deps: Deps) -> ToolEvidence:
         """Do it once; the same arguments at the same commit bring the same evidence."""
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:

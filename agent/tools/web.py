@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from agent.ports import Deps
-from agent.tools.report import Report
-from agent.tools.tool import Evidence, Tool
+from agent.tools.report import ToolReport
+from agent.tools.tool import Tool, ToolEvidence
 
 MAX_PAGES = 5
 NOTHING_LEFT = (
@@ -42,13 +42,13 @@ class WebSearchTool(Tool[WebArguments]):
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
         """Show what would leave the house; a search for nothing is none."""
-        query = outgoing(str(args.get("query", "")), deps.redact(deps.asked))
+        query = make_web_query(str(args.get("query", "")), deps.redact(deps.asked))
         return f"Search the web for: {query}" if query else ""
 
-    async def run(self, args: WebArguments, deps: Deps) -> Evidence:
+    async def run(self, args: WebArguments, deps: Deps) -> ToolEvidence:
         """Search with what is left of the query when everything the person did not write is taken out of it."""
-        report = Report(deps)
-        query = outgoing(args.query, deps.redact(deps.asked))
+        report = ToolReport(deps)
+        query = make_web_query(args.query, deps.redact(deps.asked))
         if not query or deps.web is None:
             report.say(NOTHING_LEFT)
             return report.evidence()
@@ -61,7 +61,7 @@ class WebSearchTool(Tool[WebArguments]):
         return report.evidence()
 
 
-def outgoing(query: str, asked: str) -> str:
+def make_web_query(query: str, asked: str) -> str:
     """Keep the words of a query that the person wrote: nothing that was read in the repository can leave with it."""
     said = {word.lower() for word in _WORD.findall(asked)}
     return " ".join(word for word in _WORD.findall(query) if word.lower() in said)[:200]

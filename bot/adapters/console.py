@@ -16,10 +16,10 @@ from agent.errors import AgentError
 from agent.guard.size import MAX_RAW
 from bot import records
 from bot.adapters.terminal import Terminal
-from bot.errors import BotError, unexpected
-from bot.freshness import keep_current, refresh
-from bot.ports import Assistant, Index
-from bot.signals import until_interrupted
+from bot.errors import BotError, describe_unexpected
+from bot.freshness import refresh_if_stale, refresh_index
+from bot.ports import Assistant, RepositoryIndex
+from bot.signals import run_until_interrupt
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ Ask anything about the code; "and who calls it?" goes on from the answer before.
 Ctrl-C stops an answer."""
 
 
-class Lines(Protocol):
+class InputLines(Protocol):
     """Where a person's lines come from."""
 
     async def read(self) -> str | None:
         """Wait for the next line; None when there will be no more."""
 
 
-class PipedLines:
+class PipedInput:
     """Lines of a stream that has a file descriptor; nothing may have been read from it yet."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -94,7 +94,7 @@ def _tidy(history: Path, mask: Callable[[str], str]) -> None:
         history.write_bytes(kept)
 
 
-class PromptedLines:
+class PromptedInput:
     """Lines typed at a prompt, with history kept in a file that only its owner can read, secrets masked."""
 
     def __init__(self, history: Path, say: Callable[[str], None], mask: Callable[[str], str] = str) -> None:
@@ -138,7 +138,7 @@ class ConsoleChat:
     """One conversation with one person. `stoppable` is set where Ctrl-C is to end an answer and not the program."""
 
     def __init__(
-        self, index: Index, assistant: Assistant, *, terminal: Terminal, lines: Lines, stoppable: bool
+        self, index: RepositoryIndex, assistant: Assistant, *, terminal: Terminal, lines: InputLines, stoppable: bool
     ) -> None:
         self._index = index
         self._assistant = assistant
@@ -159,15 +159,15 @@ class ConsoleChat:
         try:
             while (line := await self._lines.read()) is not None and line.strip() != "/quit":
                 if line.strip():
-                    good &= await self._guarded(self._respond(line.strip()))
+                    good &= await self._run_safely(self._respond(line.strip()))
         finally:
             await self._assistant.forget(self._thread)
         return good
 
-    async def _guarded(self, work: Coroutine[None, None, None]) -> bool:
+    async def _run_safely(self, work: Coroutine[None, None, None]) -> bool:
         """Do the work; what goes wrong with one line is said, and the next one is taken."""
         try:
-            if self._stoppable and not await until_interrupted(work):
+            if self._stoppable and not await run_until_interrupt(work):
                 self._terminal.note("Stopped.")
             elif not self._stoppable:
                 await work
@@ -176,7 +176,7 @@ class ConsoleChat:
             return False
         except Exception as error:  # the next line may fare better
             log.debug("A line was not dealt with.", exc_info=True)
-            self._terminal.note(unexpected(error))
+            self._terminal.note(describe_unexpected(error))
             return False
         return True
 
@@ -193,7 +193,7 @@ class ConsoleChat:
         await command(rest.strip())
 
     async def _answer(self, question: str) -> None:
-        await keep_current(self._index, self._terminal)
+        await refresh_if_stale(self._index, self._terminal)
         answer = await self._terminal.follow(self._assistant.ask(question, thread=self._thread))
         self._terminal.show(answer, Path((await self._index.status()).path))
         self._terminal.write("")
@@ -203,11 +203,11 @@ class ConsoleChat:
     async def _reindex(self, rest: str) -> None:
         if rest not in {"", "full"}:
             raise BotError("Write /reindex, or /reindex full to start from scratch.")
-        report = await refresh(self._index, self._terminal, full=rest == "full")
-        self._terminal.write(records.report_line(report, (await self._index.status()).repository))
+        report = await refresh_index(self._index, self._terminal, full=rest == "full")
+        self._terminal.write(records.format_refresh_report(report, (await self._index.status()).repository))
 
     async def _status(self, _: str) -> None:
-        self._terminal.write(records.status_lines(await self._index.status()))
+        self._terminal.write(records.format_status(await self._index.status()))
 
     async def _new(self, _: str) -> None:
         await self._assistant.forget(self._thread)

@@ -23,9 +23,9 @@ from rich.theme import Theme
 
 from agent.events import AgentEvent
 from agent.ports import Answer
-from bot.adapters.trace import Trace
+from bot.adapters.trace import RunTrace
 from bot.errors import AnswerFailed
-from bot.markdown import footnote, link_target, one_line, place, visible
+from bot.markdown import find_link_target, format_footnote, format_location, replace_control_characters, to_one_line
 from indexer.models import Progress
 
 _STAGES = {
@@ -58,23 +58,25 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Say something on standard error."""
-        self.err.print(visible(text), soft_wrap=True)
+        self.err.print(replace_control_characters(text), soft_wrap=True)
 
     def write(self, text: str) -> None:
         """Print plain text on standard output."""
-        self.out.print(visible(text), soft_wrap=True)
+        self.out.print(replace_control_characters(text), soft_wrap=True)
 
     def show(self, answer: Answer, root: Path | None = None) -> None:
         """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
         if not self.out.is_terminal:
-            paragraphs = [answer.text, "\n".join(map(footnote, answer.citations)), _author(answer)]
+            paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), _author(answer)]
             self.write("\n\n".join(filter(None, paragraphs)))
             return
         self.out.print(SafeMarkdown(answer.text))
         self.out.print()
         for cited in answer.citations:
-            target = link_target(cited, root)
-            where = Text(place(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else "")
+            target = find_link_target(cited, root)
+            where = Text(
+                format_location(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else ""
+            )
             line = Text.assemble((f" [{cited.mark}] ", "dim"), where)
             self.out.print(line, soft_wrap=True)
         if author := _author(answer):
@@ -89,11 +91,11 @@ class Terminal:
         finally:
             bar.close()
 
-    async def follow(self, events: AsyncIterator[AgentEvent], trace: Trace | None = None) -> Answer:
+    async def follow(self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None) -> Answer:
         """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
         answer: Answer | None = None
         reason = "The run ended without an answer. Ask again, and use --debug to see why."
-        draft = Draft()
+        draft = LiveAnswer()
         with nullcontext() if trace else self._live(draft):
             async for event in events:
                 (trace or draft).take(event)
@@ -105,7 +107,7 @@ class Terminal:
             raise AnswerFailed(reason)
         return answer
 
-    def _live(self, draft: Draft) -> Live:
+    def _live(self, draft: LiveAnswer) -> Live:
         return Live(
             draft,
             console=self.err,
@@ -117,7 +119,7 @@ class Terminal:
         )
 
 
-class Draft:
+class LiveAnswer:
     """The answer so far: a spinner with the present stage, and the last lines of the text."""
 
     def __init__(self) -> None:
@@ -127,7 +129,7 @@ class Draft:
     def take(self, event: AgentEvent) -> None:
         """Bring in what an event tells."""
         if event.kind == "step_start":
-            self._spinner.update(text=Text(one_line(str(event.payload["stage"]))))
+            self._spinner.update(text=Text(to_one_line(str(event.payload["stage"]))))
         elif event.kind == "token":
             self._text += event.payload["text"]
         elif event.kind == "reset":
@@ -143,7 +145,7 @@ class Draft:
         yield self._spinner
 
 
-class Excerpt(CodeBlock):
+class CodeExcerpt(CodeBlock):
     """Code between two lines of prose, without the wide margins that rich puts around it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -156,8 +158,8 @@ class AnswerMarkdown(Markdown):
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
-        "fence": Excerpt,
-        "code_block": Excerpt,
+        "fence": CodeExcerpt,
+        "code_block": CodeExcerpt,
     }
 
 
@@ -165,12 +167,12 @@ class SafeMarkdown:
     """Markdown in which nothing is a link and nothing steers the terminal, whatever the text holds."""
 
     def __init__(self, text: str) -> None:
-        self._markdown = AnswerMarkdown(visible(text), hyperlinks=False, code_theme="ansi_dark")
+        self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme="ansi_dark")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # Cleaned again after parsing: an entity such as `&#x202e;` becomes its character only there.
         for segment in console.render(self._markdown, options):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+            yield segment if segment.control else Segment(replace_control_characters(segment.text), segment.style)
 
 
 class IndexingBar:
@@ -219,4 +221,4 @@ class IndexingBar:
 
 def _author(answer: Answer) -> str:
     """Name the model that wrote an answer, and how long that took."""
-    return f"{one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""
+    return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agent.budget import Usage
+from agent.budget import TokenUsage
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer
-from bot.markdown import one_line, place
+from bot.markdown import format_location, to_one_line
 from indexer.models import Location
 
 MOST_PLACES = 5
@@ -18,7 +18,7 @@ LONGEST_VALUE = 300
 Payload = Mapping[str, Any]
 
 
-class Trace:
+class RunTrace:
     """Writes a line or more for each event of one run; `verbose` adds what every node changes in the state."""
 
     def __init__(self, write: Callable[[str], None], *, verbose: bool = False) -> None:
@@ -28,7 +28,7 @@ class Trace:
         self._step_began = 0.0
         self._tool_began: dict[str, float] = {}
         self._pieces = 0
-        self._spent = Usage()
+        self._spent = TokenUsage()
         self._state: dict[str, Any] = {}
         self._tellers: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
             "step_start": self._step_start,
@@ -36,7 +36,7 @@ class Trace:
             "tool_start": self._tool_start,
             "tool_end": self._tool_end,
             "evidence": self._evidence,
-            "flagged": self._flagged,
+            "flagged": self._format_flags,
             "model_end": self._model_end,
             "token": self._token,
             "reset": self._reset,
@@ -57,18 +57,18 @@ class Trace:
             self._write(f"{now:>7.0f} ms  {line}")
 
     def _step_start(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"{payload['node']}: {one_line(payload['stage'])}"
+        yield f"{payload['node']}: {to_one_line(payload['stage'])}"
 
     def _step_end(self, payload: Payload, now: float) -> Iterator[str]:
         yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
         if payload["changes"].get("gateway_verdict") == "watch":
-            reason = one_line(payload["changes"].get("gateway_reason", "the reply"))
+            reason = to_one_line(payload["changes"].get("gateway_reason", "the reply"))
             yield f"guard: watched ({reason}), only reading is left"
         self._step_began = now
         if self._verbose:
-            yield from self._changes(payload["changes"])
+            yield from self._format_changes(payload["changes"])
 
-    def _changes(self, changes: Payload) -> Iterator[str]:
+    def _format_changes(self, changes: Payload) -> Iterator[str]:
         """Tell what is other than before; what was empty and stays so is not worth a line."""
         for name, value in changes.items():
             before = self._state.get(name)
@@ -78,30 +78,30 @@ class Trace:
 
     def _tool_start(self, payload: Payload, now: float) -> Iterator[str]:
         self._tool_began[payload["tool"]] = now
-        yield f"tool {one_line(payload['tool'])} {_short(payload['args'])}"
+        yield f"tool {to_one_line(payload['tool'])} {_short(payload['args'])}"
 
     def _tool_end(self, payload: Payload, now: float) -> Iterator[str]:
         tool = payload["tool"]
         what = f"{payload['found']} places" if payload["ok"] else "no result"
-        yield f"tool {one_line(tool)}: {what} in {now - self._tool_began.pop(tool, now):.0f} ms"
+        yield f"tool {to_one_line(tool)}: {what} in {now - self._tool_began.pop(tool, now):.0f} ms"
 
     def _evidence(self, payload: Payload, _: float) -> Iterator[str]:
         found: list[Location] = payload["locations"]
-        shown = [place(each.path, each.start_line, each.end_line) for each in found]
+        shown = [format_location(each.path, each.start_line, each.end_line) for each in found]
         if not self._verbose and len(shown) > MOST_PLACES:
             shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
         yield f"evidence: {', '.join(shown) or 'none'}"
 
-    def _flagged(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_flags(self, payload: Payload, _: float) -> Iterator[str]:
         rules = ", ".join(payload["rules"])
         yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; only reading is left"
 
     def _model_end(self, payload: Payload, _: float) -> Iterator[str]:
-        usage = Usage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
+        usage = TokenUsage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
         self._spent += usage
-        failure = f", failed: {one_line(payload['error'])}" if payload["error"] else ""
+        failure = f", failed: {to_one_line(payload['error'])}" if payload["error"] else ""
         took = f"{payload['seconds'] * 1000:.0f} ms"
-        yield f"model {one_line(payload['model'])} for {payload['task']}: {_cost(usage)}, {took}{failure}"
+        yield f"model {to_one_line(payload['model'])} for {payload['task']}: {_cost(usage)}, {took}{failure}"
 
     def _token(self, payload: Payload, _: float) -> Iterator[str]:
         self._pieces += 1
@@ -116,27 +116,27 @@ class Trace:
         yield f"evidence is graded: {payload['grade']}"
 
     def _iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"iteration is over: {payload['decision']}, {one_line(payload['reason'])}"
+        yield f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}"
 
     def _human_check_required(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"a person is asked: {payload['kind']}"
 
     def _error(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"error {payload['error']}: {one_line(payload['message'])}"
+        yield f"error {payload['error']}: {to_one_line(payload['message'])}"
 
     def _answer(self, payload: Payload, _: float) -> Iterator[str]:
         answer: Answer = payload["answer"]
-        model = one_line(answer.model) if answer.model else "no model"
+        model = to_one_line(answer.model) if answer.model else "no model"
         yield (
             f"answer: {answer.route}, by {model}, {len(answer.citations)} citations, {len(answer.text):,} characters "
             f"in {self._pieces} pieces; {_cost(self._spent)}"
         )
 
 
-def _cost(usage: Usage) -> str:
+def _cost(usage: TokenUsage) -> str:
     return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
 
 def _short(value: object) -> str:
-    text = one_line(json.dumps(value, ensure_ascii=False, default=repr))
+    text = to_one_line(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

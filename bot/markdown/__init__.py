@@ -1,5 +1,11 @@
 """Answers and citations as text that is safe to show, on a terminal and on chat platforms: pure functions."""
 
-from bot.markdown.showing import footnote, link_target, one_line, place, visible
+from bot.markdown.showing import (
+    find_link_target,
+    format_footnote,
+    format_location,
+    replace_control_characters,
+    to_one_line,
+)
 
-__all__ = ["footnote", "link_target", "one_line", "place", "visible"]
+__all__ = ["find_link_target", "format_footnote", "format_location", "replace_control_characters", "to_one_line"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
 from agent.answers.spans import find_spans
-from bot.markdown.blocks import Fence, lines_of
-from bot.markdown.showing import visible
+from bot.markdown.blocks import CodeFence, read_lines
+from bot.markdown.showing import replace_control_characters
 
 _GAP = "\u200b"  # shows nothing, and breaks a ping apart
 _MARKER = "```"
@@ -30,7 +30,7 @@ _OPENERS = re.compile(r"\](?=\()|<(?=[a-z])", re.IGNORECASE)
 _MASK = re.compile("\x00([0-9]+)\x00")
 
 
-def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
+def neutralize(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
     """Neutralise pings, and links to other hosts than those named, everywhere outside code.
 
     A host is named as `github.com`, with its port where that is not the scheme's own. Control characters go. A code
@@ -39,25 +39,25 @@ def safe(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
     """
     masks: list[str] = []
 
-    def masked(code: str) -> str:
+    def mask_code(code: str) -> str:
         masks.append(code)
         return f"\x00{len(masks) - 1}\x00"
 
-    shown = _LONG_RUN.sub(r"\1", visible(text))
-    bare = _outside_code(shown, masked, growing=growing).replace("`", _NO_TICK)
+    shown = _LONG_RUN.sub(r"\1", replace_control_characters(text))
+    bare = _outside_code(shown, mask_code, growing=growing).replace("`", _NO_TICK)
     for pattern in (_TILDES, _DEFINITION):
         bare = pattern.sub(lambda found: found.group() + _GAP, bare)
-    bare = _without_links(bare, hosts, masked)
-    bare = _BARE.sub(lambda found: _address(found, hosts, masked), bare)
-    return _unmasked(unpinged(bare), masks)
+    bare = _without_links(bare, hosts, mask_code)
+    bare = _BARE.sub(lambda found: _address(found, hosts, mask_code), bare)
+    return _unmask_text(break_pings(bare), masks)
 
 
-def unpinged(text: str) -> str:
+def break_pings(text: str) -> str:
     """Break every ping apart, in code as well."""
     return _PING.sub(lambda found: found.group() + _GAP, text)
 
 
-def leads_to(address: str, hosts: Collection[str]) -> bool:
+def is_allowed_link(address: str, hosts: Collection[str]) -> bool:
     """Whether a web address leads to one of the hosts, and is written so that nobody reads it otherwise."""
     if not address.isascii() or _PING.search(address) or re.search(r"[\s\\<>\"`|\x00-\x1f]", address):
         return False
@@ -74,8 +74,8 @@ def _outside_code(text: str, masked: Callable[[str], str], *, growing: bool) -> 
     """Put a mask in the place of every code block and of every code span."""
     kept: list[str] = []
     block: list[str] = []
-    fence: Fence | None = None
-    for line in lines_of(text):
+    fence: CodeFence | None = None
+    for line in read_lines(text):
         fence = line.fence
         if line.in_code:
             block.append(line.text)
@@ -133,7 +133,7 @@ def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], st
     return _OPENERS.sub(lambda found: found.group() + _GAP, text)
 
 
-def _unmasked(text: str, masks: list[str]) -> str:
+def _unmask_text(text: str, masks: list[str]) -> str:
     """Put everything back; the label of a link may hold masks of its own."""
     while "\x00" in text:
         text = _MASK.sub(lambda found: masks[int(found[1])] + _between(found, masks), text)
@@ -150,24 +150,24 @@ def _between(found: re.Match[str], masks: list[str]) -> str:
 
 def _link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     label, target = found["label"], found["target"]
-    if found.group().startswith("!") or not label.strip() or not leads_to(target, hosts):
+    if found.group().startswith("!") or not label.strip() or not is_allowed_link(target, hosts):
         return label
     # A label that is an address itself could say one place and lead to another.
-    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), unpinged(label))
+    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), break_pings(label))
     return masked(f"[{shown}]({target})")
 
 
 def _angle(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     label, target = found["label"], found["target"]
-    if not leads_to(target, hosts):
+    if not is_allowed_link(target, hosts):
         return label or masked(_code(target))
-    return masked(f"[{unpinged(label)}]({target})" if label else found.group())
+    return masked(f"[{break_pings(label)}]({target})" if label else found.group())
 
 
 def _address(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     address = found.group()
     core = address.rstrip(_TRAILING)
-    kept = masked(core if leads_to(core, hosts) else _code(core)) + address[len(core) :]
+    kept = masked(core if is_allowed_link(core, hosts) else _code(core)) + address[len(core) :]
     # What follows without a space would be read as a part of the address.
     return f"{kept} " if found.string[found.end() : found.end() + 1] == "\x00" else kept
 

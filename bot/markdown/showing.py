@@ -14,23 +14,23 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\
 _LINKABLE = re.compile(r"(https?|file)://")
 
 
-def visible(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Replace every character that would steer the terminal instead of showing."""
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """Make text safe to stand inside a line."""
-    return " ".join(visible(text).split())
+    return " ".join(replace_control_characters(text).split())
 
 
-def place(path: str, start_line: int, end_line: int) -> str:
+def format_location(path: str, start_line: int, end_line: int) -> str:
     """Name lines as people and editors do: `path:12-20`."""
     lines = str(start_line) if start_line == end_line else f"{start_line}-{end_line}"
-    return f"{visible(path.replace(chr(10), chr(0)))}:{lines}"  # a newline in a name must not begin a line
+    return f"{replace_control_characters(path.replace(chr(10), chr(0)))}:{lines}"  # a newline in a name must not begin a line
 
 
-def link_target(citation: Citation, root: Path | None) -> str | None:
+def find_link_target(citation: Citation, root: Path | None) -> str | None:
     """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
@@ -38,7 +38,7 @@ def link_target(citation: Citation, root: Path | None) -> str | None:
     return file.as_uri() if file and file.is_absolute() else None
 
 
-def footnote(citation: Citation) -> str:
+def format_footnote(citation: Citation) -> str:
     """One plain line for a citation: its mark, its lines, its address if it has one."""
-    line = f"[{citation.mark}] {place(citation.path, citation.start_line, citation.end_line)}"
-    return f"{line}  {one_line(citation.url)}" if citation.url else line
+    line = f"[{citation.mark}] {format_location(citation.path, citation.start_line, citation.end_line)}"
+    return f"{line}  {to_one_line(citation.url)}" if citation.url else line

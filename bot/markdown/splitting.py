@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.markdown.blocks import Fence, Line, lines_of
+from bot.markdown.blocks import CodeFence, MarkdownLine, read_lines
 
 LEAST = 100  # units; below that there is no room for fences
 
@@ -22,7 +22,7 @@ _JOINER = "\u200d"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
+class MarkdownPiece:
     """What one message shows, and which part of the whole text it is; the parts follow one another without a gap."""
 
     text: str
@@ -30,26 +30,26 @@ class Piece:
     end: int
 
 
-def units(text: str, *, utf16: bool) -> int:
+def count_units(text: str, *, utf16: bool) -> int:
     """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2 if utf16 else len(text)
 
 
-def split(text: str, limit: int, *, utf16: bool = False) -> list[Piece]:
+def split_markdown(text: str, limit: int, *, utf16: bool = False) -> list[MarkdownPiece]:
     """Cut text into pieces of at most `limit` units; blank text gives none. Below 100 units `ValueError`."""
     if limit < LEAST:
         raise ValueError(f"A message of {limit} units is too short to be split into; {LEAST} are needed.")
     packing = _Packing(limit, utf16=utf16)
-    for group in _groups(text):
+    for group in _group_lines(text):
         packing.add(group)
     return packing.pieces()
 
 
-def _groups(text: str) -> Iterator[list[Line]]:
+def _group_lines(text: str) -> Iterator[list[MarkdownLine]]:
     """Give the lines in groups that should stay together: a code block, a table, else a line."""
-    group: list[Line] = []
+    group: list[MarkdownLine] = []
     kind = ""
-    for line in lines_of(text):
+    for line in read_lines(text):
         now = "code" if line.in_code else "table" if line.in_table else ""
         if group and (now != kind or not kind):
             yield group
@@ -69,14 +69,14 @@ class _Packing:
     def __init__(self, limit: int, *, utf16: bool) -> None:
         self._limit = limit
         self._utf16 = utf16
-        self._pieces: list[Piece] = []
+        self._pieces: list[MarkdownPiece] = []
         self._shown = ""  # of the piece under way, with the fence that it begins with
         self._used = 0
         self._taken = 0  # characters of the source in it
         self._start = 0
-        self._fence: Fence | None = None  # that is open at its end
+        self._fence: CodeFence | None = None  # that is open at its end
 
-    def add(self, group: list[Line]) -> None:
+    def add(self, group: list[MarkdownLine]) -> None:
         whole = self._units("".join(line.text for line in group))
         # A group that fits a message of its own is not torn, unless this one would go out nearly empty.
         if self._used + whole + self._closing(group[-1].fence) > self._limit and self._used * 3 >= self._limit:
@@ -84,16 +84,16 @@ class _Packing:
         for line in group:
             self._add_line(line)
 
-    def _add_line(self, line: Line) -> None:
+    def _add_line(self, line: MarkdownLine) -> None:
         rest = line.text
         while rest:
             # Until a line is whole the block before it is open, and after it the one that it opens.
             closing = max(self._closing(self._fence), self._closing(line.fence))
             room = self._limit - self._used - closing
-            if self._fits(rest, room):
+            if self._is_within(rest, room):
                 self._take(rest)
                 break
-            if self._taken and (self._fits(rest, self._limit - self._opening() - closing) or room < LEAST // 2):
+            if self._taken and (self._is_within(rest, self._limit - self._opening() - closing) or room < LEAST // 2):
                 self._flush()
                 continue
             head = _cut(rest, room, utf16=self._utf16, plain=line.in_code)
@@ -111,7 +111,7 @@ class _Packing:
     def _flush(self) -> None:
         end = self._start + self._taken
         if self._taken:
-            self._pieces.append(Piece(text=self._shown + self._closer(), start=self._start, end=end))
+            self._pieces.append(MarkdownPiece(text=self._shown + self._closer(), start=self._start, end=end))
         self._start, self._taken = end, 0
         self._shown = f"{self._opener()}\n" if self._fence else ""
         self._used = self._units(self._shown)
@@ -121,7 +121,7 @@ class _Packing:
             return ""
         return ("" if self._shown.endswith("\n") else "\n") + self._fence.marker
 
-    def _closing(self, fence: Fence | None) -> int:
+    def _closing(self, fence: CodeFence | None) -> int:
         return self._units(fence.marker) + 1 if fence else 0
 
     def _opener(self) -> str:
@@ -133,27 +133,27 @@ class _Packing:
     def _opening(self) -> int:
         return self._units(self._opener()) + 1 if self._fence else 0
 
-    def _fits(self, text: str, room: int) -> bool:
+    def _is_within(self, text: str, room: int) -> bool:
         """Tell whether text takes no more than some units, of which each character takes at least one."""
         return len(text) <= room and self._units(text) <= room
 
     def _units(self, text: str) -> int:
-        return units(text, utf16=self._utf16)
+        return count_units(text, utf16=self._utf16)
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[MarkdownPiece]:
         self._flush()
         return _without_blanks(self._pieces)
 
 
-def _without_blanks(pieces: list[Piece]) -> list[Piece]:
+def _without_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
     """Platforms refuse empty messages: what shows nothing is counted with its neighbour."""
-    kept: list[Piece] = []
+    kept: list[MarkdownPiece] = []
     pending = 0
     for piece in pieces:
         if piece.text.strip():
-            kept.append(Piece(text=piece.text, start=pending if not kept else piece.start, end=piece.end))
+            kept.append(MarkdownPiece(text=piece.text, start=pending if not kept else piece.start, end=piece.end))
         elif kept:
-            kept[-1] = Piece(text=kept[-1].text, start=kept[-1].start, end=piece.end)
+            kept[-1] = MarkdownPiece(text=kept[-1].text, start=kept[-1].start, end=piece.end)
     return kept
 
 
@@ -170,7 +170,7 @@ def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
         token = found.group()
         if after_space or token.isspace() or token[0] in "[!<`":
             good = end
-        used += units(token, utf16=utf16)
+        used += count_units(token, utf16=utf16)
         if used > room:
             return text[:good]
         end = found.end()
@@ -180,16 +180,16 @@ def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
 
 def _characters(text: str, room: int, *, utf16: bool) -> str:
     end = min(len(text), max(0, room))
-    while (over := units(text[:end], utf16=utf16) - room) > 0:
+    while (over := count_units(text[:end], utf16=utf16) - room) > 0:
         end -= (over + 1) // 2  # no character takes more than two
     whole = end
     # An accent, a modifier or the second half of a pair stays with what it belongs to.
-    while whole > max(1, end - 12) and whole < len(text) and _belongs(text[whole - 1], text[whole]):
+    while whole > max(1, end - 12) and whole < len(text) and _is_inseparable(text[whole - 1], text[whole]):
         whole -= 1
     return text[: whole if whole > max(1, end - 12) else max(1, end)]
 
 
-def _belongs(before: str, char: str) -> bool:
+def _is_inseparable(before: str, char: str) -> bool:
     joined = _JOINER in {before, char} or unicodedata.combining(char) != 0
     variant = "\ufe00" <= char <= "\ufe0f" or "\U0001f3fb" <= char <= "\U0001f3ff"
     return joined or variant or "\udc00" <= char <= "\udfff"

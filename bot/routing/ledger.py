@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.database import Database
-from bot.routing.routes import Route
+from bot.routing.routes import RepositoryChoice
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS topics (
@@ -24,7 +24,7 @@ TABLES = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Topic:
+class ConversationTopic:
     """The repository that a conversation is about, and when that was said or used last."""
 
     repository: str
@@ -32,7 +32,7 @@ class Topic:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AskedBack:
+class PendingQuestion:
     """A question whose author was asked which repository it is about, the names that were offered, and when."""
 
     run_id: str
@@ -41,7 +41,7 @@ class AskedBack:
     at: float = 0.0
 
 
-class Ledger:
+class ChoiceStore:
     """The tables `topics`, `routes` and `asked_back`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -53,10 +53,10 @@ class Ledger:
         for statement in TABLES:
             await self._database.write(statement)
 
-    async def topic(self, conversation: str) -> Topic | None:
+    async def topic(self, conversation: str) -> ConversationTopic | None:
         """Return what a conversation is about."""
         row = await self._database.row("SELECT repository, at FROM topics WHERE conversation = ?", (conversation,))
-        return Topic(repository=row[0], at=row[1]) if row else None
+        return ConversationTopic(repository=row[0], at=row[1]) if row else None
 
     async def set_topic(self, conversation: str, repository: str) -> None:
         """Note what a conversation is about from now on."""
@@ -74,14 +74,14 @@ class Ledger:
         )
         return [str(repository) for (repository,) in rows]
 
-    async def decide(self, run_id: str, conversation: str, route: Route) -> None:
+    async def decide(self, run_id: str, conversation: str, route: RepositoryChoice) -> None:
         """Keep the route of a turn, so that it is the same after a restart; of the question nothing is kept."""
         await self._database.write(
             "INSERT OR REPLACE INTO routes (run_id, conversation, route, at) VALUES (?, ?, ?, ?)",
-            (run_id, conversation, _written(route), self._clock.now()),
+            (run_id, conversation, _serialize_route(route), self._clock.now()),
         )
 
-    async def decided(self, run_id: str) -> Route | None:
+    async def find_route(self, run_id: str) -> RepositoryChoice | None:
         """Return the route of a turn that was begun before, without its question."""
         row = await self._database.row("SELECT route FROM routes WHERE run_id = ?", (run_id,))
         return _read(row[0]) if row else None
@@ -92,7 +92,7 @@ class Ledger:
         routes = [_read(text) for (text,) in rows]
         return tuple(dict.fromkeys(name for each in routes if len(each.repositories) > 1 for name in each.repositories))
 
-    async def ask_back(self, conversation: str, author: str, asked: AskedBack) -> None:
+    async def ask_back(self, conversation: str, author: str, asked: PendingQuestion) -> None:
         """Keep a question until its author has said which repository it is about."""
         question = make_storable(asked.question)
         await self._database.write(
@@ -101,19 +101,19 @@ class Ledger:
             (asked.run_id, conversation, author, question, json.dumps(asked.names), self._clock.now()),
         )
 
-    async def asked_back(self, run_id: str) -> AskedBack | None:
+    async def find_pending_question(self, run_id: str) -> PendingQuestion | None:
         """Return a question that waits for its author's choice."""
         row = await self._database.row("SELECT run_id, question, names, at FROM asked_back WHERE run_id = ?", (run_id,))
-        return _asked(*row) if row else None
+        return _make_pending_question(*row) if row else None
 
-    async def last_asked_back(self, conversation: str, author: str) -> AskedBack | None:
+    async def last_asked_back(self, conversation: str, author: str) -> PendingQuestion | None:
         """Return the newest question of a person in a conversation that waits for a choice."""
         row = await self._database.row(
             "SELECT run_id, question, names, at FROM asked_back WHERE conversation = ? AND author = ? "
             "ORDER BY at DESC, rowid DESC LIMIT 1",
             (conversation, author),
         )
-        return _asked(*row) if row else None
+        return _make_pending_question(*row) if row else None
 
     async def close(self, run_id: str) -> None:
         """Drop what is kept of a turn that is over."""
@@ -133,14 +133,14 @@ class Ledger:
         await self._database.write("DELETE FROM asked_back WHERE at < ?", (before,))
 
 
-def _asked(run_id: str, question: str, names: str, at: float) -> AskedBack:
-    return AskedBack(run_id=run_id, question=question, names=tuple(json.loads(names)), at=at)
+def _make_pending_question(run_id: str, question: str, names: str, at: float) -> PendingQuestion:
+    return PendingQuestion(run_id=run_id, question=question, names=tuple(json.loads(names)), at=at)
 
 
-def _written(route: Route) -> str:
+def _serialize_route(route: RepositoryChoice) -> str:
     return json.dumps(dataclasses.asdict(dataclasses.replace(route, question="")))
 
 
-def _read(text: str) -> Route:
+def _read(text: str) -> RepositoryChoice:
     fields = json.loads(text)
-    return Route(**fields | {"repositories": tuple(fields["repositories"])})
+    return RepositoryChoice(**fields | {"repositories": tuple(fields["repositories"])})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent.ports import CodeSearch
 from bot.ports import Repositories
-from bot.routing.clues import Clue, fits, is_defined
+from bot.routing.clues import RepositoryHint, is_defined, is_path_match
 from bot.routing.weighing import Found
 from indexer.errors import IndexerError
 
@@ -20,21 +20,21 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Findings:
+class HintMatches:
     """Which clues each repository has; not `complete` where some could not be looked at in time."""
 
     found: Found
     complete: bool
 
 
-class Lookups:
+class HintLookup:
     """Looks into what is indexed by now; nothing is indexed or fetched for it."""
 
     def __init__(self, repositories: Repositories, *, seconds: float = SECONDS) -> None:
         self._repositories = repositories
         self._seconds = seconds
 
-    async def find(self, clues: Sequence[Clue], names: Sequence[str]) -> Findings:
+    async def find(self, clues: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
         """Look all clues up in all repositories, of which there is one at least; one that cannot be read has none."""
         places = asyncio.Semaphore(AT_ONCE)
         tasks = {name: asyncio.create_task(self._in(name, clues, places)) for name in names}
@@ -47,12 +47,14 @@ class Lookups:
         if late:
             log.info("%d of %d repositories were not looked at in time", len(late), len(tasks))
         found = {name: task.result() if task in done else () for name, task in tasks.items()}
-        return Findings(found=found, complete=not late)
+        return HintMatches(found=found, complete=not late)
 
-    async def _in(self, name: str, clues: Sequence[Clue], places: asyncio.Semaphore) -> Collection[Clue]:
+    async def _in(
+        self, name: str, clues: Sequence[RepositoryHint], places: asyncio.Semaphore
+    ) -> Collection[RepositoryHint]:
         async with places:
             try:
-                code = await self._repositories.peek(name)
+                code = await self._repositories.pin_existing(name)
                 defined = [clue for clue in clues if clue.kind == "name" and await _is_in(clue, code)]
                 return frozenset((*defined, *await _paths(clues, code)))
             except IndexerError as error:
@@ -60,15 +62,15 @@ class Lookups:
                 return frozenset()
 
 
-async def _is_in(clue: Clue, code: CodeSearch) -> bool:
+async def _is_in(clue: RepositoryHint, code: CodeSearch) -> bool:
     return is_defined(clue, await code.definitions(clue.text))
 
 
-async def _paths(clues: Sequence[Clue], code: CodeSearch) -> Sequence[Clue]:
+async def _paths(clues: Sequence[RepositoryHint], code: CodeSearch) -> Sequence[RepositoryHint]:
     wanted = [clue for clue in clues if clue.kind == "path"]
     if not wanted:
         return ()
     files = await code.files()
     return await asyncio.to_thread(
-        lambda: [clue for clue in wanted if any(fits(clue.text, entry.path) for entry in files)]
+        lambda: [clue for clue in wanted if any(is_path_match(clue.text, entry.path) for entry in files)]
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.routing.signs import EVERYDAY, Sign, aliases
+from bot.routing.signs import EVERYDAY, RepositoryProfile, map_aliases
 
 _LONGEST_TEXT = 4_000  # characters that are looked at
 
@@ -29,7 +29,7 @@ _FILLER = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Naming:
+class NamedRepositories:
     """The repositories that a text names, in its order; `question` lacks the words that only do that."""
 
     repositories: tuple[str, ...]
@@ -47,57 +47,57 @@ class _Found:
     end: int
 
 
-def named(text: str, signs: Mapping[str, Sign]) -> Naming:
+def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedRepositories:
     """Find the repositories that a text is expressly about; several where it asks about several.
 
     What is said most clearly counts alone: an address of its page or `team/shop`; `shop: ...` or `in shop, ...` at the
     beginning; `in shop`, `the shop repo`; a name in quotes, or one that is no word, such as `shop-api`.
     """
     if not signs:
-        return Naming(repositories=(), question=text)
+        return NamedRepositories(repositories=(), question=text)
     everywhere = _EVERYWHERE.search(text[:_LONGEST_TEXT])
     if everywhere is not None:
         span = _Found(rank=0, names=tuple(signs), start=everywhere.start(), end=everywhere.end())
-        return Naming(repositories=tuple(signs), question=_without(text, [span]), everywhere=True)
-    found = sorted(_Names(signs).found(text[:_LONGEST_TEXT]), key=lambda each: (each.rank, each.start))
+        return NamedRepositories(repositories=tuple(signs), question=_without(text, [span]), everywhere=True)
+    found = sorted(_Names(signs).find_mentions(text[:_LONGEST_TEXT]), key=lambda each: (each.rank, each.start))
     clearest = [each for each in found if each.rank == found[0].rank]
     names = tuple(dict.fromkeys(name for each in clearest for name in each.names))
-    return Naming(repositories=names, question=_without(text, clearest))
+    return NamedRepositories(repositories=names, question=_without(text, clearest))
 
 
-def only_named(text: str, signs: Mapping[str, Sign]) -> tuple[str, ...]:
+def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[str, ...]:
     """Return the repositories that a text names if it says nothing else: `shop`, `the website one, please`."""
     names = _Names(signs)
-    rest, found = names.taken_out(text[:_LONGEST_TEXT])
+    rest, found = names.remove_names(text[:_LONGEST_TEXT])
     return found if not _FILLER.sub(" ", rest).strip() else ()
 
 
-def hinted(text: str, signs: Mapping[str, Sign]) -> Collection[str]:
+def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection[str]:
     """Return the repositories whose names occur in a text at all, but for everyday words."""
-    _, found = _Names(signs).taken_out(text[:_LONGEST_TEXT])
+    _, found = _Names(signs).remove_names(text[:_LONGEST_TEXT])
     return [name for name in found if name.casefold() not in EVERYDAY]
 
 
 class _Names:
     """What repositories are called: by their names, by the path of their pages, and by the last part of either."""
 
-    def __init__(self, signs: Mapping[str, Sign]) -> None:
+    def __init__(self, signs: Mapping[str, RepositoryProfile]) -> None:
         self._signs = signs
-        self._meant = aliases(signs)
+        self._meant = map_aliases(signs)
         words = "|".join(re.escape(each) for each in sorted(self._meant, key=len, reverse=True)) or r"(?!)"
         self._name = rf"(?<![\w./@-])(?:{words})(?:\.git)?(?![\w@-]|[./]\w)"
         one = rf"{_OPEN}{self._name}{_CLOSE}"
         between = rf"(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*&\s*)(?:in\s+)?{_ARTICLE}"
         self._list = rf"{one}(?:{between}{one}){{0,9}}"
 
-    def found(self, text: str) -> Iterator[_Found]:
+    def find_mentions(self, text: str) -> Iterator[_Found]:
         """Find all mentions that are clear, of whatever rank."""
         yield from self._addresses(text)
         yield from self._beginning(text)
         yield from self._phrases(text)
         yield from self._words(text)
 
-    def taken_out(self, text: str) -> tuple[str, tuple[str, ...]]:
+    def remove_names(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a text without the names in it, and which repositories those are, unless a name has several."""
         pattern = re.compile(self._name, re.IGNORECASE)
         return pattern.sub(" ", text), self._in(text)
@@ -152,11 +152,11 @@ def _without(text: str, found: Collection[_Found]) -> str:
         several = len(each.names) > 1
         rest = text[each.end :]
         if each.rank <= 1 and (each.start == 0 or not text[: each.start].strip()) and not _is_address(text, each):
-            return _kept(rest.lstrip(" \t,:-"), text)
+            return _prefer_shorter(rest.lstrip(" \t,:-"), text)
         if several and not rest.strip(" \t\n?.!"):
-            return _kept(text[: each.start].rstrip(" \t,") + rest.strip(), text)
+            return _prefer_shorter(text[: each.start].rstrip(" \t,") + rest.strip(), text)
         if several and not text[: each.start].strip():
-            return _kept(rest.lstrip(" \t,:-"), text)
+            return _prefer_shorter(rest.lstrip(" \t,:-"), text)
     return text
 
 
@@ -164,5 +164,5 @@ def _is_address(text: str, found: _Found) -> bool:
     return found.rank == 0 and ("/" in text[found.start : found.end])
 
 
-def _kept(shorter: str, text: str) -> str:
+def _prefer_shorter(shorter: str, text: str) -> str:
     return shorter if len(shorter.split()) >= 2 else text

@@ -8,7 +8,7 @@ MOST_TOGETHER = 5  # repositories that one question is answered about, and that 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Route:
+class RepositoryChoice:
     """The repositories that a question is about, in the order of their sections.
 
     `why` tells how they were found, `remark` is a line that the answer has to begin with, or empty. `question` is what
@@ -24,13 +24,13 @@ class Route:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unclear:
+class AmbiguousRepository:
     """Nothing tells which repository is meant: the likeliest, best first, of so many that there are."""
 
     likeliest: tuple[str, ...]
     of: int
 
 
-def aside(conversation: str, repository: str) -> str:
+def label_section(conversation: str, repository: str) -> str:
     """Name what is said of one repository where a question was about several."""
     return f"{conversation}:across:{repository}"

@@ -23,14 +23,14 @@ EVERYDAY = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sign:
+class RepositoryProfile:
     """What stands for a repository beside its name: its page on the web, and the channels that it belongs to."""
 
     page: str = ""
     channels: tuple[str, ...] = ()
 
 
-def aliases(signs: Mapping[str, Sign]) -> Mapping[str, str]:
+def map_aliases(signs: Mapping[str, RepositoryProfile]) -> Mapping[str, str]:
     """Map what repositories may be called, lower case, to their names; what several may be called is none's."""
     meant: defaultdict[str, set[str]] = defaultdict(set)
     for name, sign in signs.items():

@@ -15,7 +15,7 @@ _IDENTITIES = (
 )  # fmt: skip
 
 
-class Deliveries:
+class SeenDeliveries:
     """The last deliveries, by their ids and bodies together.
 
     A body alone says too little: a branch that is pushed back and forth has hosts send the same one again, of a push

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
-from bot.bodies import Bodies
+from bot.bodies import BodyReader
 from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.rare_warnings import RareWarnings
-from bot.webhooks.deliveries import Deliveries
-from bot.webhooks.pushes import FORM, concerned, event_of, is_ping, pushes_in, read_payload
-from bot.webhooks.signatures import is_authentic, may_be_authentic
+from bot.webhooks.deliveries import SeenDeliveries
+from bot.webhooks.pushes import FORM, find_repositories, is_ping, read_event, read_payload, read_pushes
+from bot.webhooks.signatures import has_signature, verify_signature
 from indexer.remotes.configured import RemoteRepository
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ _TYPES = frozenset({"application/json", FORM})
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-class Notify(Protocol):
+class PushListener(Protocol):
     """Whoever wants to know of pushes; takes no time."""
 
     def __call__(self, repository: str, ref: str, commit: str | None = None) -> None:
         """Take note that a ref of a configured repository was pushed."""
 
 
-def push_webhook(
-    remotes: Sequence[RemoteRepository], secrets: Sequence[SecretStr], notify: Notify, clock: Clock
+def make_push_handler(
+    remotes: Sequence[RemoteRepository], secrets: Sequence[SecretStr], notify: PushListener, clock: Clock
 ) -> Handler:
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
@@ -49,16 +49,16 @@ def push_webhook(
     texts = [secret.get_secret_value() for secret in secrets]
     if not texts or not all(texts):
         raise SettingsError("Webhooks need a secret that is not empty. Set one here and the same at the host.")
-    bodies, deliveries = Bodies(largest=LARGEST, seconds=SECONDS, total=TOTAL), Deliveries()
+    bodies, deliveries = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL), SeenDeliveries()
     warnings = RareWarnings(log)
 
     async def answer(request: web.Request) -> web.Response:
-        if not may_be_authentic(request.headers, texts, now=clock.now()):
+        if not has_signature(request.headers, texts, now=clock.now()):
             return _refuse(warnings)
         body = await bodies.read(request)
         if isinstance(body, web.Response):
             return body
-        if not is_authentic(request.headers, body, texts, now=clock.now()):
+        if not verify_signature(request.headers, body, texts, now=clock.now()):
             return _refuse(warnings)
         return web.Response(status=_pass_on(request, body, remotes, notify, deliveries))
 
@@ -74,11 +74,11 @@ def _pass_on(
     request: web.Request,
     body: bytes,
     remotes: Sequence[RemoteRepository],
-    notify: Notify,
-    deliveries: Deliveries,
+    notify: PushListener,
+    deliveries: SeenDeliveries,
 ) -> int:
     """Tell of the pushes in a delivery that is authentic; return the status to answer with."""
-    event = event_of(request.headers)
+    event = read_event(request.headers)
     if is_ping(event):
         return 200
     if request.content_type not in _TYPES:
@@ -86,7 +86,7 @@ def _pass_on(
     payload = read_payload(body, request.content_type)
     if payload is None:
         return 400
-    found = [(remote, push) for push in pushes_in(event, payload) for remote in concerned(push, remotes)]
+    found = [(remote, push) for push in read_pushes(event, payload) for remote in find_repositories(push, remotes)]
     if not found:
         return 204
     if deliveries.is_new(request.headers, body):

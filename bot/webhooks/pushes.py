@@ -64,7 +64,7 @@ def read_payload(body: bytes, content_type: str) -> Payload | None:
     return found if isinstance(found, dict) else None
 
 
-def event_of(headers: Mapping[str, str]) -> str:
+def read_event(headers: Mapping[str, str]) -> str:
     """What a host calls that which happened."""
     return next((headers[name] for name in _EVENT_HEADERS if name in headers), "")
 
@@ -74,7 +74,7 @@ def is_ping(event: str) -> bool:
     return event in _PINGS
 
 
-def pushes_in(event: str, payload: Payload) -> tuple[Push, ...]:
+def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
     """All branches and tags that a delivery says were pushed; none if it is about something else."""
     is_push = event in _PUSHES or (event == _SYSTEM and payload.get("object_kind") == "push")
     if not is_push:
@@ -84,11 +84,11 @@ def pushes_in(event: str, payload: Payload) -> tuple[Push, ...]:
     default = _text(payload, "repository", "default_branch") or _text(payload, "project", "default_branch")
     return tuple(
         Push(keys=keys, project=project.casefold(), ref=ref, commit=commit, default_branch=default or None)
-        for ref, commit in _changes(payload)
+        for ref, commit in _read_changes(payload)
     )
 
 
-def concerned(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
+def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
     """The configured repositories whose branch was pushed to.
 
     A host may know itself by another name than we do, so where no address fits, the project's name does.
@@ -96,10 +96,10 @@ def concerned(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRep
     addresses = [(remote, remote.address) for remote in remotes]
     found = [remote for remote, address in addresses if address.key in push.keys]
     found = found or [remote for remote, address in addresses if push.project and _project(address) == push.project]
-    return [remote for remote in found if push.branch is not None and _follows(remote, push)]
+    return [remote for remote in found if push.branch is not None and _is_followed_branch(remote, push)]
 
 
-def _follows(remote: RemoteRepository, push: Push) -> bool:
+def _is_followed_branch(remote: RemoteRepository, push: Push) -> bool:
     branch = remote.branch or push.default_branch
     return branch is None or branch == push.branch
 
@@ -116,7 +116,7 @@ def _keys(urls: Iterable[str]) -> Iterator[str]:
             continue
 
 
-def _changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
+def _read_changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
     """Refs and their new commits."""
     if _text(payload, "ref"):
         yield _text(payload, "ref"), _commit(_text(payload, "after"))

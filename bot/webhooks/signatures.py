@@ -27,8 +27,8 @@ _TOKEN = "X-Gitlab-Token"  # noqa: S105 - the name of a header
 _ENCODED = "whsec_"  # begins a secret that is a key in base64, and never sent itself
 
 
-def may_be_authentic(headers: Mapping[str, str], secrets: Sequence[str], *, now: float) -> bool:
-    """Tell by the headers alone whether there is a body that `is_authentic` with them: no other is worth reading."""
+def has_signature(headers: Mapping[str, str], secrets: Sequence[str], *, now: float) -> bool:
+    """Tell by the headers alone whether there is a body that `verify_signature` with them: no other is worth reading."""
     if _SIGNED in headers:
         return _is_of_now(headers, now)
     for header, prefix in _HEXADECIMAL:
@@ -38,7 +38,7 @@ def may_be_authentic(headers: Mapping[str, str], secrets: Sequence[str], *, now:
     return _has_token(headers, secrets)
 
 
-def is_authentic(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], *, now: float) -> bool:
+def verify_signature(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], *, now: float) -> bool:
     """Tell whether one of the secrets vouches for a body; the strongest proof that is given has to hold.
 
     `headers` ignore case. Without a secret nothing is authentic.

@@ -11,10 +11,10 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from indexer.calls.inference import Inference
-from indexer.calls.modules import Modules
-from indexer.calls.resolution import SUPER, Resolution, resolve
-from indexer.calls.view import CodeView, open_modules
+from indexer.calls.inference import TypeInference
+from indexer.calls.modules import ImportResolver
+from indexer.calls.resolution import SUPER, Resolution, resolve_name
+from indexer.calls.view import GenerationView, open_import_resolver
 from indexer.catalog import Catalog
 from indexer.models import CallSite, Definition, Reference
 
@@ -32,25 +32,25 @@ class CallGraph:
         self._lock = Lock()
 
     @cached_property
-    def _modules(self) -> Modules:
-        return open_modules(self._catalog, self._generation)
+    def _modules(self) -> ImportResolver:
+        return open_import_resolver(self._catalog, self._generation)
 
-    def remembered(self, name: str) -> Sequence[Definition] | None:
+    def read_remembered(self, name: str) -> Sequence[Definition] | None:
         """The definitions of a name that was asked for lately; takes no time."""
         with self._lock:
             return self._definitions.get(name)
 
     def definitions(self, name: str) -> Sequence[Definition]:
         """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
-        if (known := self.remembered(name)) is not None:
+        if (known := self.read_remembered(name)) is not None:
             return known
-        found = tuple(self._found(name))
+        found = tuple(self._find_definitions(name))
         if len(found) <= _MOST_DEFINITIONS:
             with self._lock:
                 self._definitions[name] = found
         return found
 
-    def _found(self, name: str) -> Sequence[Definition]:
+    def _find_definitions(self, name: str) -> Sequence[Definition]:
         wanted = name.replace("::", ".").replace("#", ".")
         qualifier, _, plain = wanted.rpartition(".")
         found = self._catalog.definitions(self._generation, plain)
@@ -66,12 +66,12 @@ class CallGraph:
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = set(self.definitions(name))
         plain_names = sorted({each.symbol.name for each in wanted})
-        return [site for plain in plain_names for site in question.calls_of(plain, wanted)]
+        return [site for plain in plain_names for site in question.find_calls_to(plain, wanted)]
 
     def callees(self, name: str) -> list[CallSite]:
         """Every call inside the definitions of `name`, by path and line; names from outside have no callee."""
         question = _Question(self._catalog, self._generation, self._modules)
-        return [site for definition in self.definitions(name) for site in question.calls_in(definition)]
+        return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
 
 
 def _is_in_module(definition: Definition, module: str) -> bool:
@@ -83,19 +83,19 @@ def _is_in_module(definition: Definition, module: str) -> bool:
 class _Question:
     """One question to the call graph: what it reads, it reads once."""
 
-    def __init__(self, catalog: Catalog, generation: int, modules: Modules) -> None:
+    def __init__(self, catalog: Catalog, generation: int, modules: ImportResolver) -> None:
         self._catalog = catalog
         self._generation = generation
-        self._view = CodeView(catalog, generation, modules)
-        self._inference = Inference(self._view)
+        self._view = GenerationView(catalog, generation, modules)
+        self._inference = TypeInference(self._view)
 
-    def calls_of(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
+    def find_calls_to(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
         """The calls of a plain name that may mean one of the wanted definitions.
 
         What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
         """
-        overriders = {each: self._inference.overridden(each) for each in wanted}
-        for path, use in self._uses(name):
+        overriders = {each: self._inference.find_overridden(each) for each in wanted}
+        for path, use in self._find_uses(name):
             if use.kind == "call":
                 resolution = self._resolve(path, use)
                 found = [target for target in resolution.targets if target in wanted]
@@ -106,7 +106,7 @@ class _Question:
                         if bases.intersection(resolution.targets):
                             yield self._site(path, use, target, is_ambiguous=True)
 
-    def _uses(self, name: str) -> list[tuple[str, Reference]]:
+    def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, also where a file imports it under another one."""
         uses = self._catalog.references_to(self._generation, name)
         for path, alias in self._catalog.aliases(self._generation, name):
@@ -114,10 +114,10 @@ class _Question:
             uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
         return sorted(uses, key=lambda each: (each[0], each[1].line))
 
-    def calls_in(self, caller: Definition) -> Iterable[CallSite]:
+    def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""
         for use in self._catalog.references_in(self._generation, caller.path):
-            if use.kind == "call" and _lies_in(use, caller):
+            if use.kind == "call" and _is_inside(use, caller):
                 resolution = self._resolve(caller.path, use)
                 for target in resolution.targets or (None,):
                     yield CallSite(
@@ -132,11 +132,11 @@ class _Question:
     def _resolve(self, path: str, use: Reference) -> Resolution:
         """Resolve by names and imports alone where that suffices: to look for the receiver's class takes longer."""
         site = self._inference.site(path, use)
-        candidates = self._view.definitions(site.imported_name, path)
-        resolution = resolve(site, candidates)
+        candidates = self._view.definitions(site.original_name, path)
+        resolution = resolve_name(site, candidates)
         if not candidates or not resolution.is_guess:
             return resolution
-        return resolve(replace(site, lineages=self._inference.receivers(path, use)), candidates)
+        return resolve_name(replace(site, lineages=self._inference.receivers(path, use)), candidates)
 
     def _site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
         around = self._view.spanning(path, use.scope, use.line)
@@ -150,14 +150,14 @@ class _Question:
         )
 
 
-def _lies_in(use: Reference, definition: Definition) -> bool:
+def _is_inside(use: Reference, definition: Definition) -> bool:
     symbol = definition.symbol
     return symbol.start_line <= use.line <= symbol.end_line and (
         use.scope == symbol.qualified_name or use.scope.startswith(f"{symbol.qualified_name}.")
     )
 
 
-def page_rank(nodes: int, edges: Iterable[tuple[int, int]]) -> NDArray[np.float32]:
+def compute_page_rank(nodes: int, edges: Iterable[tuple[int, int]]) -> NDArray[np.float32]:
     """How central each node is, 1 on average; `edges` are distinct pairs (from, to).
 
     Source: Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine", 1998.

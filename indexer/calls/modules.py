@@ -29,7 +29,7 @@ Parts = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Module:
+class ImportTarget:
     """What an import means: the files that it can be, and the folders (`src/api/`) that it may hand names on from.
 
     Both are empty for something from outside of the repository.
@@ -44,12 +44,12 @@ class Module:
         return not self.files and not self.folders
 
 
-def is_manifest(path: str) -> bool:
+def is_package_manifest(path: str) -> bool:
     """Whether a file names the package that its folder is."""
     return PurePosixPath(path).name in _NAMES_IN_MANIFESTS
 
 
-class Modules:
+class ImportResolver:
     """The files of a repository by the modules that they are; `manifests` are texts by path."""
 
     def __init__(self, paths: Iterable[str], manifests: Mapping[str, str]) -> None:
@@ -57,7 +57,7 @@ class Modules:
         self._folders: dict[Parts, list[str]] = defaultdict(list)
         self._by_last: dict[str, set[Parts]] = defaultdict(set)
         self._packages: dict[str, dict[str, Parts]] = {name: {} for name in _NAMES_IN_MANIFESTS}
-        self._known: dict[tuple[str, str], Module] = {}
+        self._known: dict[tuple[str, str], ImportTarget] = {}
         for path in paths:
             self._add(path)
         for path, text in manifests.items():
@@ -72,7 +72,7 @@ class Modules:
         for each in places:
             self._files[each].append(path)
         for each in {*places, folder} - {()}:
-            self._by_last[_folded(each[-1])].add(each)
+            self._by_last[_fold_name(each[-1])].add(each)
 
     def _add_package(self, path: PurePosixPath, text: str) -> None:
         found = _NAMES_IN_MANIFESTS[path.name].search(text)
@@ -80,7 +80,7 @@ class Modules:
             name = found[1].replace("-", "_") if path.name == "Cargo.toml" else found[1]
             self._packages[path.name][name] = path.parent.parts
 
-    def find(self, module: str, importer: str) -> Module:
+    def find(self, module: str, importer: str) -> ImportTarget:
         """The module that a file imports."""
         suffix = importer.rpartition("/")[2].rpartition(".")[2]
         # Only relative imports, and those of Rust, depend on more than the language of the importing file.
@@ -90,7 +90,7 @@ class Modules:
             self._known[key] = self._find(module, PurePosixPath(importer), suffix)
         return self._known[key]
 
-    def _find(self, module: str, importer: PurePosixPath, suffix: str) -> Module:
+    def _find(self, module: str, importer: PurePosixPath, suffix: str) -> ImportTarget:
         if module.startswith("."):
             return self._at(_relative(module, importer, suffix))
         if suffix == "rs" and module.partition("::")[0] in _RUST_ROOTS:
@@ -100,36 +100,36 @@ class Modules:
         if package is not None:
             return self._in_package(packages[package], _split(module[len(package) :]), suffix)
         wanted = tuple(part for part in _split(module) if part not in _HERE)
-        return self._by_tail(wanted, suffix) if wanted and suffix != "go" else Module()
+        return self._by_tail(wanted, suffix) if wanted and suffix != "go" else ImportTarget()
 
-    def _at(self, place: Parts) -> Module:
+    def _at(self, place: Parts) -> ImportTarget:
         return self._module(self._files.get(place, ()))
 
-    def _module(self, files: Iterable[str]) -> Module:
+    def _module(self, files: Iterable[str]) -> ImportTarget:
         names = frozenset(files)
         places = (file.rpartition("/") for file in names)
         # That something is below the root says nothing: everything is.
         folders = {f"{folder}/" for folder, _, name in places if folder and name.partition(".")[0] in _FOLDER_FILES}
-        return Module(files=names, folders=tuple(sorted(folders)))
+        return ImportTarget(files=names, folders=tuple(sorted(folders)))
 
-    def _deepest(self, folder: Parts, rest: Parts) -> Module:
+    def _deepest(self, folder: Parts, rest: Parts) -> ImportTarget:
         """The module at a place, or the nearest around it: the last parts may name what is in the module."""
         for count in range(min(len(rest), _DEEPEST), -1, -1):
             for source in _SOURCE_FOLDERS:
                 found = self._at((*folder, *source, *rest[:count]))
                 if found.files:
                     return found
-        return Module()
+        return ImportTarget()
 
-    def _in_package(self, folder: Parts, rest: Parts, suffix: str) -> Module:
+    def _in_package(self, folder: Parts, rest: Parts, suffix: str) -> ImportTarget:
         if suffix == "go":
-            return Module(files=frozenset(self._folders.get((*folder, *rest), ())))
+            return ImportTarget(files=frozenset(self._folders.get((*folder, *rest), ())))
         found = self._deepest(folder, rest)
-        return found if found.files else Module(folders=("".join(f"{part}/" for part in folder),))
+        return found if found.files else ImportTarget(folders=("".join(f"{part}/" for part in folder),))
 
-    def _by_tail(self, wanted: Parts, suffix: str) -> Module:
+    def _by_tail(self, wanted: Parts, suffix: str) -> ImportTarget:
         """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
-        places = self._by_last.get(_folded(wanted[-1]), ())
+        places = self._by_last.get(_fold_name(wanted[-1]), ())
         if suffix in {"py", "pyi"}:
             matching = [each for each in places if each[-len(wanted) :] == wanted and self._is_top(each, wanted)]
             return self._module(path for each in matching for path in self._files.get(each, ()))
@@ -149,14 +149,14 @@ def _split(module: str) -> Parts:
 
 
 @lru_cache(maxsize=10_000)
-def _folded(part: str) -> str:
+def _fold_name(part: str) -> str:
     return part.replace("_", "").replace("-", "").lower()
 
 
 def _common_tail(place: Parts, wanted: Parts) -> int:
     length = 0
     for one, other in zip(reversed(place), reversed(wanted), strict=False):
-        if _folded(one) != _folded(other):
+        if _fold_name(one) != _fold_name(other):
             break
         length += 1
     return length

@@ -42,7 +42,7 @@ _MEANINGS: dict[str, Kind] = {"loop": "loop", "value": "value", "context": "valu
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Clue:
+class TypeHint:
     """One line on a variable: the `type` it has, the `value` it is given, or a `loop` that says neither."""
 
     line: int
@@ -54,14 +54,14 @@ class Clue:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class ChainStep:
     """One name in a chain such as `app.router.get()`."""
 
     name: str
     is_called: bool
 
 
-def clues(name: str, text: str, suffix: str) -> Iterator[Clue]:
+def find_type_hints(name: str, text: str, suffix: str) -> Iterator[TypeHint]:
     """Everything that a file says of a variable or a field, in its order; lines are numbered from 1."""
     pattern = _pattern(name, suffix)
     plain = name.rpartition(".")[2]
@@ -75,7 +75,7 @@ def clues(name: str, text: str, suffix: str) -> Iterator[Clue]:
             yield from (clue for found in pattern.finditer(line) if (clue := _clue(number, line, found, name)))
 
 
-def _clue(number: int, line: str, found: re.Match[str], name: str) -> Clue | None:
+def _clue(number: int, line: str, found: re.Match[str], name: str) -> TypeHint | None:
     kind = found.lastgroup
     text = found[kind].strip() if kind else ""
     if kind in {"after", "before"} and text.split("<")[0].split(".")[-1].split(" ")[0] in _NOT_A_TYPE:
@@ -84,7 +84,7 @@ def _clue(number: int, line: str, found: re.Match[str], name: str) -> Clue | Non
         return None  # a keyword argument that passes the variable on
     meaning = _MEANINGS.get(kind or "", "type")
     before = line[: found.start()]
-    return Clue(
+    return TypeHint(
         line=number,
         kind=meaning,
         text=text,
@@ -122,18 +122,18 @@ def _pattern(name: str, suffix: str) -> re.Pattern[str]:
     return re.compile("|".join(ways))
 
 
-def steps(expression: str) -> tuple[Step, ...]:
+def split_chain(expression: str) -> tuple[ChainStep, ...]:
     """The names of a chain of accesses and calls, empty for anything else.
 
     Text that ends within brackets is taken to end with them.
     """
     text = _MADE_WITH.sub("", expression.strip())
-    found: list[Step] = []
+    found: list[ChainStep] = []
     at = 0
     while match := _STEP.match(text, at):
         at = match.end()
         at, is_called = _past_brackets(text, at)
-        found.append(Step(name=match["name"].rstrip("?!"), is_called=is_called))
+        found.append(ChainStep(name=match["name"].rstrip("?!"), is_called=is_called))
         joint = _JOINT.match(text, at)
         if joint is None:
             break
@@ -174,7 +174,7 @@ def is_literal(expression: str) -> bool:
     return _LITERAL.match(expression.strip()) is not None
 
 
-def type_names(text: str) -> tuple[str, ...]:
+def parse_type_names(text: str) -> tuple[str, ...]:
     """The names of the types that a type expression allows, none where it does not say.
 
     Optional and shared values count as the values in them; a collection counts as itself.
@@ -182,10 +182,10 @@ def type_names(text: str) -> tuple[str, ...]:
     text = _type_part(text).strip().strip("\"'`")
     if len(text) > _LONGEST_TYPE:
         return ()
-    return tuple(name for part in _split_outside(text, "|") for name in _names_of(part))
+    return tuple(name for part in _split_outside(text, "|") for name in _parse_alternative(part))
 
 
-def _names_of(part: str) -> tuple[str, ...]:
+def _parse_alternative(part: str) -> tuple[str, ...]:
     """What one alternative of a type expression names, or what the value in it is."""
     bare = _MODIFIERS.sub("", part.strip()).strip().strip("\"'")
     name = _TYPE_NAME.match(bare)
@@ -196,11 +196,11 @@ def _names_of(part: str) -> tuple[str, ...]:
         return ()
     inner = _IN_BRACKETS.match(rest) if plain in _TRANSPARENT else None
     if inner:
-        return type_names(next(_split_outside(inner[1], ",")))
+        return parse_type_names(next(_split_outside(inner[1], ",")))
     return (f"{name[0]}[]" if rest.startswith("[]") else name[0],)
 
 
-def says_nothing(name: str) -> bool:
+def is_any_type(name: str) -> bool:
     """Whether a type's name stands for any type: a variable of a generic, or the top type."""
     return name in _UNKNOWN or len(name) == 1 or _ANY_TYPE.match(name) is not None
 
@@ -233,7 +233,7 @@ def _split_outside(text: str, mark: str) -> Iterator[str]:
     yield text[start:]
 
 
-def result_type(name: str, signature: str, suffix: str) -> str:
+def parse_result_type(name: str, signature: str, suffix: str) -> str:
     """The text of the type that a function's signature says it returns, or nothing."""
     signature = signature[:_LONGEST_TYPE]
     if suffix in {"py", "pyi", "rs", "swift"}:

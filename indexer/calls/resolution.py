@@ -53,7 +53,7 @@ Lineage = tuple[Definition, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Source:
+class ImportSource:
     """Where an imported name comes from.
 
     `name` is what it is called there, empty for a whole module; `files` are those that it may be defined in, none for
@@ -71,7 +71,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Site:
+class UseSite:
     """One use of a name, and what is known of its parts.
 
     `named` says where the file imports the name from, `qualified` the same of its qualifier; None if it does not.
@@ -82,8 +82,8 @@ class Site:
 
     path: str
     use: Reference
-    named: tuple[Source, ...] | None = None
-    qualified: tuple[Source, ...] | None = None
+    named: tuple[ImportSource, ...] | None = None
+    qualified: tuple[ImportSource, ...] | None = None
     lineages: tuple[Lineage, ...] | None = None
 
     @property
@@ -92,7 +92,7 @@ class Site:
         return self.use.qualifier.removesuffix("()").removesuffix("?")
 
     @property
-    def imported_name(self) -> str:
+    def original_name(self) -> str:
         """What the name is called where it is defined."""
         names = {source.name for source in self.named or () if source.name}
         return names.pop() if len(names) == 1 else self.use.name
@@ -120,29 +120,29 @@ _NOTHING = Resolution(targets=())
 _NO_GUESS = Resolution(targets=(), is_guess=True)
 
 
-def family(path: str) -> str:
+def find_language_family(path: str) -> str:
     """The languages that a file can share definitions with, by one name."""
     suffix = path.rpartition(".")[2].lower()
     return _FAMILIES.get(suffix, suffix)
 
 
-def leaves_self_out(path: str) -> bool:
+def has_implicit_self(path: str) -> bool:
     """Whether a bare name in a class of this file may mean a member."""
-    return family(path) in _IMPLICIT_SELF
+    return find_language_family(path) in _IMPLICIT_SELF
 
 
-def by_language(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
+def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
     """Definitions of one name by the languages that share them; a class stands for its constructors."""
     found = [each for each in definitions if each.symbol.kind != "module"]
     types = {(each.path, each.symbol.qualified_name) for each in found if each.symbol.kind in TYPE_KINDS}
     grouped: dict[str, list[Definition]] = {}
     for each in found:
         if (each.path, each.symbol.parent) not in types:
-            grouped.setdefault(family(each.path), []).append(each)
+            grouped.setdefault(find_language_family(each.path), []).append(each)
     return grouped
 
 
-def resolve(site: Site, candidates: Sequence[Definition]) -> Resolution:
+def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """Choose among the definitions of a name, in the languages of the file, those that a use of it can mean.
 
     A qualified name is a member of the class that its receiver is known to have, of the class or module that the
@@ -156,7 +156,9 @@ def resolve(site: Site, candidates: Sequence[Definition]) -> Resolution:
     return _NOTHING
 
 
-def _settled(targets: Iterable[Definition], *, is_ambiguous: bool = False, is_guess: bool = False) -> Resolution:
+def _make_resolution(
+    targets: Iterable[Definition], *, is_ambiguous: bool = False, is_guess: bool = False
+) -> Resolution:
     """What was chosen; of overloads, stubs and conditional definitions of one name the longest stands for all."""
     longest: dict[tuple[str, str], Definition] = {}
     for each in targets:
@@ -171,19 +173,19 @@ def _lines(definition: Definition) -> int:
     return definition.symbol.end_line - definition.symbol.start_line
 
 
-def _of_lineage(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _of_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """A member of the class that the receiver is known to have, or of the nearest base class that has it."""
     if site.lineages is None:
         return None
-    found = [member for lineage in site.lineages for member in inherited(lineage, candidates)]
+    found = [member for lineage in site.lineages for member in find_inherited(lineage, candidates)]
     if found:
-        return _settled(found)
+        return _make_resolution(found)
     if site.use.qualifier in SELF or any(each.symbol.kind == "type" for line in site.lineages for each in line):
         return None  # a subclass may have it, or what the other name of a type stands for
     return _NOTHING
 
 
-def inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[Definition]:
+def find_inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[Definition]:
     """Those of the candidates that lookup along a line of classes ends at."""
     for ancestor in lineage:
         members = _members(ancestor, candidates)
@@ -195,7 +197,7 @@ def inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[De
 def _members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[Definition]:
     own = [each for each in candidates if each.symbol.parent == owner.symbol.qualified_name]
     here = [each for each in own if each.path == owner.path]
-    if here or family(owner.path) not in _SPREAD:
+    if here or find_language_family(owner.path) not in _SPREAD:
         return here
     return _beside(owner.path, own) or own
 
@@ -205,7 +207,7 @@ def _beside(path: str, candidates: Sequence[Definition]) -> Sequence[Definition]
     return [each for each in candidates if PurePosixPath(each.path).parent == folder]
 
 
-def _of_self(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _of_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`self.save()` means the member of what is around it, which need not be a class in every language."""
     if site.use.qualifier in SUPER:
         return _NO_GUESS
@@ -213,10 +215,10 @@ def _of_self(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
         return None
     scopes = _enclosing(site.use.scope) - {""}
     own = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
-    return _settled(own[:1]) if own else _of_any_class(site, candidates)
+    return _make_resolution(own[:1]) if own else _of_any_class(site, candidates)
 
 
-def _of_class(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _of_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
     owner = site.owner
     named = [each for each in candidates if each.symbol.parent.rpartition(".")[2] == owner]
@@ -224,90 +226,92 @@ def _of_class(site: Site, candidates: Sequence[Definition]) -> Resolution | None
         return None
     files = {file for source in site.qualified or () for file in source.files}
     here = [each for each in named if each.path == site.path]
-    return _settled(here or [each for each in named if each.path in files] or _beside(site.path, named) or named)
+    return _make_resolution(
+        here or [each for each in named if each.path in files] or _beside(site.path, named) or named
+    )
 
 
-def _of_module(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _of_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`sessions.send()` means what the module of that name defines, or hands on; nothing if it is from outside."""
     if site.qualified is None:
         return None
     free = [each for each in candidates if each.symbol.kind != "method"]
     found = _from_sources(site.qualified, free)
     if found:
-        return _settled(found)
+        return _make_resolution(found)
     is_known_object = any(source.name and not source.is_outside for source in site.qualified)
     return None if is_known_object else _NOTHING
 
 
-def _from_sources(sources: Sequence[Source], candidates: Sequence[Definition]) -> Sequence[Definition]:
+def _from_sources(sources: Sequence[ImportSource], candidates: Sequence[Definition]) -> Sequence[Definition]:
     files = {file for source in sources for file in source.files}
     found = [each for each in candidates if each.path in files]
     below = tuple(folder for source in sources for folder in source.below)
     return found or [each for each in candidates if each.path.startswith(below)]
 
 
-def _of_any_class(site: Site, candidates: Sequence[Definition]) -> Resolution:
+def _of_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """An object of unknown class: a member of any class will do, a free function will not.
 
     It is taken for certain where the object is named after the class, or where the only member of that name has one
     that says more than `add` or `toString`.
     """
-    members = [each for each in candidates if each.symbol.kind == "method" or _extends(each)]
-    owner = _folded(site.owner)
-    namesakes = [each for each in members if owner and _folded(each.symbol.parent.rpartition(".")[2]) == owner]
+    members = [each for each in candidates if each.symbol.kind == "method" or _is_extension(each)]
+    owner = _fold_symbol(site.owner)
+    namesakes = [each for each in members if owner and _fold_symbol(each.symbol.parent.rpartition(".")[2]) == owner]
     if len({(each.path, each.symbol.parent) for each in namesakes}) == 1:
-        return _settled(namesakes, is_guess=True)
+        return _make_resolution(namesakes, is_guess=True)
     if len(members) > _MOST_NAMESAKES:
         return _NO_GUESS
-    return _settled(members, is_ambiguous=not _tells_apart(site.use.name) or site.use.qualifier in SELF)
+    return _make_resolution(members, is_ambiguous=not _is_distinctive(site.use.name) or site.use.qualifier in SELF)
 
 
-def _extends(definition: Definition) -> bool:
+def _is_extension(definition: Definition) -> bool:
     """Whether a function is called on what its signature names before it, as Kotlin and Swift have it."""
     return f".{definition.symbol.name}(" in definition.symbol.signature and definition.symbol.kind == "function"
 
 
-def _folded(name: str) -> str:
+def _fold_symbol(name: str) -> str:
     return name.replace("_", "").lstrip("@$").lower()
 
 
-def _tells_apart(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     return name not in _EVERYDAY and _WORDS_JOINED.search(name) is not None
 
 
-def _in_file(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """The innermost definition of the file that can be seen from the use; an import goes before a mere constant."""
     scopes = _enclosing(site.use.scope)
     here = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
-    if not leaves_self_out(site.path):
+    if not has_implicit_self(site.path):
         here = [each for each in here if each.symbol.kind != "method"]
     if site.named is not None:
         here = [each for each in here if each.symbol.kind != "constant"]
     depth = max((len(each.symbol.parent) for each in here), default=0)
-    return _settled(each for each in here if len(each.symbol.parent) == depth) if here else None
+    return _make_resolution(each for each in here if len(each.symbol.parent) == depth) if here else None
 
 
-def _imported(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """What the file imports under the name; nothing if that comes from outside."""
     if site.named is None:
         return None
     found = _from_sources(site.named, [each for each in candidates if each.symbol.kind != "method"])
     if found or all(source.is_outside for source in site.named):
-        return _settled(found)
+        return _make_resolution(found)
     return None
 
 
-def _of_object_around(site: Site, candidates: Sequence[Definition]) -> Resolution | None:
+def _of_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """A member that the class around the use inherits, where the language leaves `this` out."""
-    if not leaves_self_out(site.path):
+    if not has_implicit_self(site.path):
         return None
-    found = [member for lineage in site.lineages or () for member in inherited(lineage, candidates)]
-    return _settled(found) if found else None
+    found = [member for lineage in site.lineages or () for member in find_inherited(lineage, candidates)]
+    return _make_resolution(found) if found else None
 
 
-def _only_one(site: Site, candidates: Sequence[Definition]) -> Resolution:
+def _only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
-    own = family(site.path)
+    own = find_language_family(site.path)
     free = [each for each in candidates if each.symbol.kind != "method"]
     if own in _STRICT and site.named is None:
         free = [each for each in free if each.symbol.kind == "macro"]
@@ -317,7 +321,7 @@ def _only_one(site: Site, candidates: Sequence[Definition]) -> Resolution:
     chosen = near if near or own == "go" else free
     if len(chosen) > _MOST_NAMESAKES:
         return _NO_GUESS
-    return _settled(chosen, is_guess=own in _IMPLICIT_SELF)
+    return _make_resolution(chosen, is_guess=own in _IMPLICIT_SELF)
 
 
 def _enclosing(scope: str) -> frozenset[str]:
@@ -327,4 +331,4 @@ def _enclosing(scope: str) -> frozenset[str]:
 
 
 _QUALIFIED = (_of_lineage, _of_self, _of_class, _of_module, _of_any_class)
-_BARE = (_in_file, _imported, _of_object_around, _only_one)
+_BARE = (_in_file, _resolve_imported, _of_object_around, _only_one)

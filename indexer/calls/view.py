@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from indexer.calls.modules import Module, Modules, is_manifest
-from indexer.calls.receivers import Clue, clues
-from indexer.calls.resolution import Source, by_language, family
+from indexer.calls.modules import ImportResolver, ImportTarget, is_package_manifest
+from indexer.calls.receivers import TypeHint, find_type_hints
+from indexer.calls.resolution import ImportSource, find_language_family, group_by_language
 from indexer.catalog import Catalog
 from indexer.models import Definition, Import, Reference, Symbol
 
@@ -17,17 +17,17 @@ _SUBMODULE = {"py": ".", "pyi": ".", "rs": "::"}
 _SEPARATOR = re.compile(r"\.|::|->|\\")
 
 
-def open_modules(catalog: Catalog, generation: int) -> Modules:
+def open_import_resolver(catalog: Catalog, generation: int) -> ImportResolver:
     """The modules of a generation, with the packages that its manifests name."""
     rows = catalog.files(generation)
-    manifests = {row.entry.path: catalog.text(row.blob) for row in rows if is_manifest(row.entry.path)}
-    return Modules([row.entry.path for row in rows], manifests)
+    manifests = {row.entry.path: catalog.text(row.blob) for row in rows if is_package_manifest(row.entry.path)}
+    return ImportResolver([row.entry.path for row in rows], manifests)
 
 
-class CodeView:
+class GenerationView:
     """Definitions, uses, imports and text of one generation; nothing is read twice."""
 
-    def __init__(self, catalog: Catalog, generation: int, modules: Modules) -> None:
+    def __init__(self, catalog: Catalog, generation: int, modules: ImportResolver) -> None:
         self._catalog = catalog
         self._generation = generation
         self.modules = modules
@@ -38,15 +38,15 @@ class CodeView:
         self._bases: dict[str, dict[str, list[Reference]]] = {}
         self._texts: dict[str, str] = {}
         self._indents: dict[str, list[int]] = {}
-        self._clues: dict[tuple[str, str], list[Clue]] = {}
-        self._sources: dict[tuple[str, str], tuple[Source, ...] | None] = {}
+        self._clues: dict[tuple[str, str], list[TypeHint]] = {}
+        self._sources: dict[tuple[str, str], tuple[ImportSource, ...] | None] = {}
 
     def definitions(self, name: str, path: str) -> Sequence[Definition]:
         """What a file may mean by a name, in this very case."""
         if name not in self._definitions:
             found = self._catalog.definitions(self._generation, name)
-            self._definitions[name] = by_language([each for each in found if each.symbol.name == name])
-        return self._definitions[name].get(family(path), ())
+            self._definitions[name] = group_by_language([each for each in found if each.symbol.name == name])
+        return self._definitions[name].get(find_language_family(path), ())
 
     def symbols(self, path: str) -> list[Symbol]:
         """The definitions of a file, in its order."""
@@ -81,42 +81,42 @@ class CodeView:
             self._texts[path] = self._catalog.text(row.blob) if row else ""
         return self._texts[path]
 
-    def indents(self, path: str) -> list[int]:
+    def measure_indents(self, path: str) -> list[int]:
         """How far each line of a file is indented."""
         if path not in self._indents:
             lines = self.text(path).split("\n")
             self._indents[path] = [len(each) - len(each.lstrip()) if each.strip() else BLANK for each in lines]
         return self._indents[path]
 
-    def clues(self, path: str, name: str) -> list[Clue]:
+    def clues(self, path: str, name: str) -> list[TypeHint]:
         """What a file says of a variable or a field."""
         key = (path, name)
         if key not in self._clues:
-            self._clues[key] = list(clues(name, self.text(path), path.rpartition(".")[2]))
+            self._clues[key] = list(find_type_hints(name, self.text(path), path.rpartition(".")[2]))
         return self._clues[key]
 
-    def named(self, path: str, name: str) -> tuple[Source, ...] | None:
+    def find_sources(self, path: str, name: str) -> tuple[ImportSource, ...] | None:
         """Where a file imports a name from; None if it does not."""
         key = (path, name)
         if key not in self._sources:
-            by_alias = self._imports_of(path)
+            by_alias = self._read_imports(path)
             found = by_alias.get(name) or by_alias.get("*")
             self._sources[key] = tuple(self._source(path, name, each) for each in found) if found else None
         return self._sources[key]
 
-    def qualified(self, path: str, qualifier: str) -> tuple[Source, ...] | None:
+    def find_qualifier_sources(self, path: str, qualifier: str) -> tuple[ImportSource, ...] | None:
         """Where a file imports a qualifier from, by its longest part that is an imported name; None if none is."""
-        by_alias = self._imports_of(path)
+        by_alias = self._read_imports(path)
         parts = _SEPARATOR.split(qualifier)
         for count in range(len(parts), 0, -1):
             for joint in (".", "::"):
                 alias = joint.join(parts[:count])
                 if alias in by_alias:
                     return self._behind(path, by_alias[alias], parts[count:])
-        module = self.modules.find(qualifier, path) if "::" in qualifier else Module()
+        module = self.modules.find(qualifier, path) if "::" in qualifier else ImportTarget()
         return None if module.is_outside else (_whole(module),)
 
-    def _behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[Source, ...]:
+    def _behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
         """What the rest of a qualifier leads to: a module within what is imported, where there is one."""
         sources = [self._source(path, each.alias, each) for each in imports]
         joint = _SUBMODULE.get(path.rpartition(".")[2])
@@ -125,15 +125,15 @@ class CodeView:
         deeper = [self.modules.find(joint.join(filter(None, (e.module, e.name, *rest))), path) for e in imports]
         return tuple(_whole(each) for each in deeper if not each.is_outside) or tuple(sources)
 
-    def _imports_of(self, path: str) -> dict[str, list[Import]]:
+    def _read_imports(self, path: str) -> dict[str, list[Import]]:
         if path not in self._imports:
             by_alias: dict[str, list[Import]] = {}
-            for each in self._catalog.imports(self._generation, path):
+            for each in self._catalog.list_imports(self._generation, path):
                 by_alias.setdefault(each.alias, []).append(each)
             self._imports[path] = by_alias
         return self._imports[path]
 
-    def _source(self, path: str, name: str, imported: Import) -> Source:
+    def _source(self, path: str, name: str, imported: Import) -> ImportSource:
         """What an import stands for: a module, or a name in one, followed through the modules that hand it on."""
         module = self.modules.find(imported.module, path)
         if not imported.name:
@@ -145,18 +145,18 @@ class CodeView:
             if submodule.files - module.files:
                 return _whole(submodule)
         real = name if imported.name in {"*", "default"} else imported.name
-        return Source(name=real, files=self._handed_on(module.files, real), below=module.folders)
+        return ImportSource(name=real, files=self._follow_reexports(module.files, real), below=module.folders)
 
-    def _handed_on(self, files: frozenset[str], name: str) -> frozenset[str]:
+    def _follow_reexports(self, files: frozenset[str], name: str) -> frozenset[str]:
         """The files and those that they import the name from themselves."""
         seen = fresh = files
         for _ in range(_MOST_HANDED_ON):
-            imports = [(file, each) for file in fresh for each in self._imports_of(file).get(name, ())]
+            imports = [(file, each) for file in fresh for each in self._read_imports(file).get(name, ())]
             found = (self.modules.find(each.module, file).files for file, each in imports)
             fresh = frozenset().union(*found) - seen
             seen |= fresh
         return seen
 
 
-def _whole(module: Module) -> Source:
-    return Source(name="", files=module.files, below=module.folders)
+def _whole(module: ImportTarget) -> ImportSource:
+    return ImportSource(name="", files=module.files, below=module.folders)

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import ormsgpack
 
-from indexer.attributes import UNMARKED, Marks
+from indexer.attributes import UNMARKED, FileAttributes
 from indexer.bags import Bag
 from indexer.models import Chunk, Import, ParsedFile, PlainReason, Reference, Symbol
 
@@ -40,13 +40,13 @@ class Request:
 
     path: str
     data: bytes
-    marks: Marks = UNMARKED
+    marks: FileAttributes = UNMARKED
     known: Mapping[str, PlainReason] = field(default_factory=dict)
     plain: PlainReason | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Contents:
+class ParsedContents:
     """The text of a file, secrets masked and packed, what the parser found in it, and the tokens of its chunks.
 
     Where it was read as plain text although there is a `grammar`, that is named with its version.
@@ -60,7 +60,7 @@ class Contents:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unfit:
+class SkippedFile:
     """Why the contents of a file are not indexed."""
 
     reason: str
@@ -73,7 +73,7 @@ class Failed:
     traceback: str
 
 
-Reply = Contents | Unfit | Failed
+Reply = ParsedContents | SkippedFile | Failed
 
 
 def pack_request(request: Request) -> bytes:
@@ -85,12 +85,14 @@ def pack_request(request: Request) -> bytes:
 def unpack_request(body: bytes) -> Request:
     """Read a request."""
     path, data, (generated, vendored), known, plain = ormsgpack.unpackb(body)
-    return Request(path=path, data=data, marks=Marks(generated=generated, vendored=vendored), known=known, plain=plain)
+    return Request(
+        path=path, data=data, marks=FileAttributes(generated=generated, vendored=vendored), known=known, plain=plain
+    )
 
 
 def pack_reply(reply: Reply) -> bytes:
     """Write a reply as a frame; `MemoryError` for one that is too long."""
-    if isinstance(reply, Unfit):
+    if isinstance(reply, SkippedFile):
         return _pack_frame(("unfit", reply.reason))
     if isinstance(reply, Failed):
         return _pack_frame(("failed", reply.traceback))
@@ -116,7 +118,11 @@ def unpack_reply(body: bytes) -> Reply:
             return _unpack_contents(rest)
         if kind in {"unfit", "failed"}:
             (said,) = rest
-            return Unfit(reason=_check_type(said, str)) if kind == "unfit" else Failed(traceback=_check_type(said, str))
+            return (
+                SkippedFile(reason=_check_type(said, str))
+                if kind == "unfit"
+                else Failed(traceback=_check_type(said, str))
+            )
     except (ValueError, TypeError) as error:
         raise Malformed(str(error)) from error
     raise Malformed(f"a reply of the kind {kind!r}")
@@ -129,7 +135,7 @@ def _pack_frame(value: object) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
-def _unpack_contents(parts: list[Any]) -> Contents:
+def _unpack_contents(parts: list[Any]) -> ParsedContents:
     head, chunks, symbols, references, imports, bags = parts
     packed, lines, grammar, language, plain = head
     if plain is not None and plain not in get_args(PlainReason):
@@ -163,7 +169,7 @@ def _unpack_contents(parts: list[Any]) -> Contents:
     )
     if len(bags) != len(parsed.chunks):
         raise Malformed("as many bags as chunks are expected")
-    return Contents(
+    return ParsedContents(
         packed=_check_type(packed, bytes),
         lines=_check_type(lines, int),
         parsed=parsed,

@@ -12,7 +12,16 @@ from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
 from indexer.models import PlainReason
-from indexer.parsers.frames import Contents, Failed, Malformed, Reply, Request, Unfit, pack_request, unpack_reply
+from indexer.parsers.frames import (
+    Failed,
+    Malformed,
+    ParsedContents,
+    Reply,
+    Request,
+    SkippedFile,
+    pack_request,
+    unpack_reply,
+)
 from indexer.parsers.process import ParserEnded, ParserProcess
 
 log = logging.getLogger(__name__)
@@ -27,7 +36,7 @@ class Job:
     """A file to be parsed, and who waits for it. `ends` counts the parsers that ended over it."""
 
     request: Request
-    future: Future[Contents | Unfit] = field(default_factory=Future)
+    future: Future[ParsedContents | SkippedFile] = field(default_factory=Future)
     ends: int = 0
 
 
@@ -139,7 +148,7 @@ class Lane(threading.Thread):
 
     def _keep_plain(self, job: Job, reason: PlainReason) -> None:
         if job.request.plain is not None:
-            job.future.set_result(Unfit(reason=UNREADABLE))
+            job.future.set_result(SkippedFile(reason=UNREADABLE))
             return
         job.request = replace(job.request, plain=reason)
         self._given.append(job)

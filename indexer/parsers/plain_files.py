@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from indexer.models import PlainReason
-from indexer.storage import storage_errors
+from indexer.storage import map_storage_errors
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class PlainFiles:
 
     def _drop_damaged(self) -> None:
         """Delete the file where it is damaged: nothing is lost that would not be found out again."""
-        with storage_errors(self._path):
+        with map_storage_errors(self._path):
             try:
                 with closing(sqlite3.connect(self._path, timeout=10)) as db:
                     (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -80,6 +80,6 @@ class PlainFiles:
 
     @contextmanager
     def _open_database(self) -> Iterator[sqlite3.Connection]:
-        with storage_errors(self._path), closing(sqlite3.connect(self._path, timeout=10)) as db, db:
+        with map_storage_errors(self._path), closing(sqlite3.connect(self._path, timeout=10)) as db, db:
             db.execute(_LAYOUT)
             yield db

@@ -9,7 +9,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
-from indexer.parsers.frames import Contents, Request, Unfit
+from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsers.lane import AT_HAND, Job, Lane
 from indexer.parsers.limits import Limits
 from indexer.parsers.process import ParserProcess
@@ -36,7 +36,7 @@ class ParserPool:
         """How many files to hand over before waiting for the first of them, so that no parser runs dry."""
         return 2 * self._most * AT_HAND
 
-    def submit(self, request: Request) -> Future[Contents | Unfit]:
+    def submit(self, request: Request) -> Future[ParsedContents | SkippedFile]:
         """Have a file parsed; `ParserUnavailable`, here or from the future, where nothing can be."""
         job = Job(request)
         with self._lock:
@@ -72,7 +72,7 @@ class ParserPool:
             if job is not None:
                 job.future.cancel()
 
-    def _finish(self, _: Future[Contents | Unfit]) -> None:
+    def _finish(self, _: Future[ParsedContents | SkippedFile]) -> None:
         with self._lock:
             self._unfinished -= 1
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from indexer.bags import build_bags
 from indexer.chunker import parse_file
-from indexer.decoding import decode
+from indexer.decoding import decode_file
 from indexer.grammars import GRAMMARS, version
-from indexer.languages import language_of
+from indexer.languages import detect_language
 from indexer.packing import pack
-from indexer.parsers.frames import Contents, Request, Unfit
-from indexer.rules import content_verdict
-from indexer.secrets import redact
+from indexer.parsers.frames import ParsedContents, Request, SkippedFile
+from indexer.rules import judge_content
+from indexer.secrets import redact_secrets
 
 
-def parse_source(request: Request, *, seconds: float) -> Contents | Unfit:
+def parse_source(request: Request, *, seconds: float) -> ParsedContents | SkippedFile:
     """Decide on, decode, mask and parse one file, as a text of no language where that is known to fail."""
-    reason = content_verdict(request.path, request.data, request.marks)
-    text = decode(request.data) if reason is None else None
+    reason = judge_content(request.path, request.data, request.marks)
+    text = decode_file(request.data) if reason is None else None
     if text is None:
-        return Unfit(reason=reason or "binary")
-    text = redact(text)
+        return SkippedFile(reason=reason or "binary")
+    text = redact_secrets(text)
     grammar = _find_grammar(request, text)
     parsed = parse_file(request.path, text, plain=request.plain or request.known.get(grammar), seconds=seconds)
-    return Contents(
+    return ParsedContents(
         packed=pack(text),
         lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
         parsed=parsed,
@@ -33,5 +33,5 @@ def parse_source(request: Request, *, seconds: float) -> Contents | Unfit:
 
 def _find_grammar(request: Request, text: str) -> str:
     """Name the grammar of a file that one has failed over; to find out its version would take too long for all."""
-    grammar = GRAMMARS.get(language_of(request.path, text)) if request.known else None
+    grammar = GRAMMARS.get(detect_language(request.path, text)) if request.known else None
     return "" if grammar is None else version(grammar)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
-from indexer.parsers.frames import HEADER, Contents, Failed, Request, Unfit, pack_reply, unpack_request
+from indexer.parsers.frames import HEADER, Failed, ParsedContents, Request, SkippedFile, pack_reply, unpack_request
 from indexer.parsers.limits import OUT_OF_MEMORY
 from indexer.parsers.source import parse_source
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
 
-Parse = Callable[..., Contents | Unfit]
+Parse = Callable[..., ParsedContents | SkippedFile]
 
 
 def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
@@ -45,7 +45,7 @@ def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
         os._exit(OUT_OF_MEMORY)  # nothing else is sure to work any more
 
 
-def _try_parse(request: Request, seconds: float, parse: Parse) -> Contents | Unfit | Failed:
+def _try_parse(request: Request, seconds: float, parse: Parse) -> ParsedContents | SkippedFile | Failed:
     try:
         return parse(request, seconds=seconds)
     except MemoryError:

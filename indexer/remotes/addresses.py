@@ -49,15 +49,19 @@ class Address:
     def parse(cls, url: str) -> Address:
         """Understand an address; `BadAddress` for what is not fetched from, without repeating a password."""
         if not url or url.startswith("-") or _UNPRINTABLE.search(url):
-            raise BadAddress(f"{redacted(url)!r} is no address of a repository. Write it as https://host/team/project.")
+            raise BadAddress(
+                f"{redact_address(url)!r} is no address of a repository. Write it as https://host/team/project."
+            )
         if url.startswith("/"):
-            return _checked(cls(scheme="file", user=None, host="", port=None, path=url), url)
+            return _check_address(cls(scheme="file", user=None, host="", port=None, path=url), url)
         if "://" in url:
             return _from_url(url)
         match = _SCP_LIKE.fullmatch(url)
         if match is None or "::" in url:
-            raise BadAddress(f"{redacted(url)!r} is no address of a repository. Write it as https://host/team/project.")
-        return _checked(
+            raise BadAddress(
+                f"{redact_address(url)!r} is no address of a repository. Write it as https://host/team/project."
+            )
+        return _check_address(
             cls(scheme="ssh", user=match["user"], host=match["host"].lower(), port=None, path=match["path"]), url
         )
 
@@ -80,24 +84,24 @@ class Address:
         return f"{host if is_usual else f'{host}:{self.port}'}/{self.project}"
 
     @property
-    def hides_credentials(self) -> bool:
+    def is_confidential(self) -> bool:
         """Whether nobody on the way to the host can read what is sent."""
         return self.scheme in {"https", "ssh"} or self.host in _LOOPBACK
 
 
-def redacted(text: str, *secrets: str) -> str:
+def redact_address(text: str, *secrets: str) -> str:
     """A text that may be shown: without secrets and without what stands before the @ of an address."""
     for secret in secrets:
         text = text.replace(secret, "[secret]")
     return _CREDENTIALS.sub(lambda found: found[1] or "", text)
 
 
-def shown(url: str) -> str:
+def format_address(url: str) -> str:
     """An address that somebody else gave, fit to be shown: no credentials, no query, nothing unprintable."""
-    return _UNPRINTABLE.sub("", redacted(url)).partition("?")[0].partition("#")[0][:300]
+    return _UNPRINTABLE.sub("", redact_address(url)).partition("?")[0].partition("#")[0][:300]
 
 
-def same_repository(one: str, other: str) -> bool:
+def is_same_repository(one: str, other: str) -> bool:
     """Whether two addresses lead to one repository; what is no address leads nowhere."""
     try:
         return Address.parse(one).key == Address.parse(other).key
@@ -110,26 +114,28 @@ def _from_url(url: str) -> Address:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BadAddress(f"{redacted(url)!r} is no address of a repository: the host cannot be read.") from error
+        raise BadAddress(f"{redact_address(url)!r} is no address of a repository: the host cannot be read.") from error
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise BadAddress(
-            f"Nothing is fetched over {parts.scheme!r} ({redacted(url)}). Give an address that begins with https://, "
+            f"Nothing is fetched over {parts.scheme!r} ({redact_address(url)}). Give an address that begins with https://, "
             "ssh:// or file://."
         )
     if parts.password is not None:
         raise BadAddress(
-            f"The address {redacted(url)} holds a password. Take it out, put the token into a variable, and name "
+            f"The address {redact_address(url)} holds a password. Take it out, put the token into a variable, and name "
             "the variable instead."
         )
     if parts.query or parts.fragment:
-        raise BadAddress(f"The address {shown(url)} goes on after its path. Give it without ? and #.")
+        raise BadAddress(f"The address {format_address(url)} goes on after its path. Give it without ? and #.")
     host = (parts.hostname or "").lower()
-    return _checked(Address(scheme=scheme, user=parts.username, host=host, port=port, path=parts.path), url)
+    return _check_address(Address(scheme=scheme, user=parts.username, host=host, port=port, path=parts.path), url)
 
 
-def _checked(address: Address, url: str) -> Address:
+def _check_address(address: Address, url: str) -> Address:
     is_local = address.scheme == "file" and not address.host
     if not address.path.strip("/") or not (is_local or _HOST.fullmatch(address.host)):
-        raise BadAddress(f"{redacted(url)!r} names no repository on a host. Write it as https://host/team/project.")
+        raise BadAddress(
+            f"{redact_address(url)!r} names no repository on a host. Write it as https://host/team/project."
+        )
     return address

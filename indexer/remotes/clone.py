@@ -18,13 +18,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.complaints import text
+from indexer.complaints import decode_output
 from indexer.errors import DamagedClone, RepositoryError, StorageLocked
 from indexer.remotes import states
 from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.transport import AnswerTooLong, Completed, Limits, Transport
-from indexer.storage import storage_errors
-from indexer.tips import State, Tip
+from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
+from indexer.storage import map_storage_errors
+from indexer.tips import BranchHead, RemoteState
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class _Advertised:
     moved: str
 
 
-class Clone:
+class RemoteClone:
     """The clone of one remote; its `HEAD` is the branch that is followed, at the commit fetched last.
 
     A fetch that fails changes nothing. Clones that share `slots` fetch that many at a time.
@@ -57,12 +57,12 @@ class Clone:
         home: Path,
         *,
         slots: asyncio.Semaphore | None = None,
-        limits: Limits | None = None,
+        limits: FetchLimits | None = None,
     ) -> None:
         self.remote = remote
         self.name = remote.name
         self.path = home / "repositories" / remote.folder_name
-        self._limits = limits or Limits()
+        self._limits = limits or FetchLimits()
         self._transport = Transport(remote, self.path, self._limits)
         self._slots = slots or asyncio.Semaphore(1)
         self._busy = asyncio.Lock()
@@ -75,22 +75,22 @@ class Clone:
         One that is damaged is emptied; what was indexed before answers until it is fetched again.
         """
         if not await self._is_usable():
-            async with self._busy, self._held() as hold:
+            async with self._busy, self._lock_clone() as hold:
                 await self._begin_anew(hold)
 
     async def renew(self) -> None:
         """Fetch everything again, where what had been fetched turned out damaged."""
-        async with self._busy, self._held() as hold:
+        async with self._busy, self._lock_clone() as hold:
             await self._begin_anew(hold)
             await self._catch_up(hold)
 
-    async def newest(self) -> Tip:
+    async def newest(self) -> BranchHead:
         """Fetch the newest commit of the branch, if it is not here yet.
 
         Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable, unless it is
         damaged, and then everything is fetched again.
         """
-        async with self._busy, self._held() as hold:
+        async with self._busy, self._lock_clone() as hold:
             if not await self._is_usable():
                 await self._begin_anew(hold)
             try:
@@ -101,9 +101,9 @@ class Clone:
                 await self._begin_anew(hold)
                 return await self._catch_up(hold)
 
-    async def _catch_up(self, hold: int) -> Tip:
-        there = await self._advertised()
-        branch, commit = self._followed(there)
+    async def _catch_up(self, hold: int) -> BranchHead:
+        there = await self._list_remote_branches()
+        branch, commit = self._find_followed_branch(there)
         here = await self._here()
         if here != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
             async with self._slots:
@@ -112,23 +112,23 @@ class Clone:
         self._is_anew = False
         return self._tip(branch, commit, there.moved)
 
-    def _tip(self, branch: str, commit: str, moved: str) -> Tip:
+    def _tip(self, branch: str, commit: str, moved: str) -> BranchHead:
         remark = " ".join(each for each in (moved, self._forced) if each)
-        state: State = "moved" if moved else "force-pushed" if self._forced else "ready"
-        return Tip(commit=commit, branch=text(os.fsencode(branch)), state=state, remark=remark)
+        state: RemoteState = "moved" if moved else "force-pushed" if self._forced else "ready"
+        return BranchHead(commit=commit, branch=decode_output(os.fsencode(branch)), state=state, remark=remark)
 
-    def _followed(self, there: _Advertised) -> tuple[str, str]:
+    def _find_followed_branch(self, there: _Advertised) -> tuple[str, str]:
         branch = self.remote.branch or there.default
         if not there.branches:
-            raise states.empty(self.remote)
+            raise states.make_empty_error(self.remote)
         if branch is None or branch not in there.branches:
-            raise states.branch_gone(self.remote, branch, sorted(there.branches))
+            raise states.make_branch_gone_error(self.remote, branch, sorted(there.branches))
         return branch, there.branches[branch]
 
-    async def _advertised(self) -> _Advertised:
+    async def _list_remote_branches(self) -> _Advertised:
         asked = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
         done = await self._ask(*asked, seconds=self._limits.listing)
-        moved = states.moved_remark(self.remote, done.complaint)
+        moved = states.describe_redirect(self.remote, done.complaint)
         lines = [os.fsdecode(line).partition("\t") for line in done.output.split(b"\n") if line]
         heads = {name: value for value, _, name in lines}
         default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
@@ -142,7 +142,7 @@ class Clone:
         commit = await self._local("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         if head.status or commit.status:
             return None
-        return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), text(commit.output.strip())
+        return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), decode_output(commit.output.strip())
 
     async def _fetch(self, branch: str, hold: int) -> str:
         """Fetch into a ref of our own, so that readers see the branch move only when everything is here."""
@@ -168,7 +168,7 @@ class Clone:
         if here is not None and here[0] == branch:
             # Of what lies deeper than a shallow clone git cannot tell whether it was rewritten.
             if not self._is_shallow() and (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
-                self._forced = states.forced_remark(branch, here[1], commit)
+                self._forced = states.describe_forced_update(branch, here[1], commit)
         else:
             await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")
             await self._drop_others(branch)
@@ -196,7 +196,7 @@ class Clone:
 
     def _make_empty(self) -> bool:
         """Delete everything but the lock; return whether there was anything."""
-        with storage_errors(self.path / _LOCK):
+        with map_storage_errors(self.path / _LOCK):
             found = [path for path in self.path.iterdir() if path.name != _LOCK]
             for path in found:
                 if path.is_dir() and not path.is_symlink():
@@ -210,26 +210,26 @@ class Clone:
             "init", "--quiet", "--bare", "--template=", "--initial-branch=main", seconds=_LOCAL_SECONDS, held=(hold,)
         )
         if made.status:
-            raise states.local_error(self.remote, made.complaint, self.path)
+            raise states.make_clone_error(self.remote, made.complaint, self.path)
         await self._output("config", "remote.origin.url", self.remote.url)
 
-    async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> Completed:
+    async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> CompletedCommand:
         """Run what speaks with the host; a failure is a `RemoteError`."""
         try:
             done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
         except TimeoutError as error:
-            raise states.too_slow(self.remote, seconds) from error
+            raise states.make_timeout_error(self.remote, seconds) from error
         except AnswerTooLong as error:
             raise states.too_long(self.remote) from error
         if done.status and _NO_CLONE in done.complaint:
-            raise states.local_error(self.remote, done.complaint, self.path)
+            raise states.make_clone_error(self.remote, done.complaint, self.path)
         if done.status and states.is_local_damage(done.complaint):
-            raise states.local_error(self.remote, done.complaint, self.path)
+            raise states.make_clone_error(self.remote, done.complaint, self.path)
         if done.status:
-            raise states.complaint_error(self.remote, done.complaint)
+            raise states.make_fetch_error(self.remote, done.complaint)
         return done
 
-    async def _local(self, *arguments: str) -> Completed:
+    async def _local(self, *arguments: str) -> CompletedCommand:
         try:
             return await self._transport.run(*arguments, seconds=_LOCAL_SECONDS)
         except TimeoutError as error:
@@ -238,17 +238,17 @@ class Clone:
     async def _output(self, *arguments: str) -> str:
         done = await self._local(*arguments)
         if done.status:
-            raise states.local_error(self.remote, done.complaint, self.path)
+            raise states.make_clone_error(self.remote, done.complaint, self.path)
         return os.fsdecode(done.output).strip()
 
     def _clear(self) -> None:
         """Take away what a git that was killed left; nobody else is at it, as the lock is held."""
-        with storage_errors(self.path / _LOCK):
+        with map_storage_errors(self.path / _LOCK):
             for path in (each for pattern in _LEFTOVERS for each in self.path.glob(pattern)):
                 path.unlink(missing_ok=True)
 
     @asynccontextmanager
-    async def _held(self) -> AsyncIterator[int]:
+    async def _lock_clone(self) -> AsyncIterator[int]:
         """Hold the clone against other processes; git inherits the lock, should this process be killed."""
         hold = await asyncio.to_thread(self._hold)
         try:
@@ -257,13 +257,13 @@ class Clone:
             os.close(hold)
 
     def _hold(self) -> int:
-        with storage_errors(self.path / _LOCK):
+        with map_storage_errors(self.path / _LOCK):
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
                 hold = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 if error.errno in _FULL:
-                    raise states.disk_full(self.path) from error
+                    raise states.make_disk_full_error(self.path) from error
                 raise
         try:
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -275,7 +275,7 @@ class Clone:
         return hold
 
 
-def open_clones(remotes: list[RemoteRepository], home: Path, *, at_once: int = 4) -> list[Clone]:
+def open_clones(remotes: list[RemoteRepository], home: Path, *, at_once: int = 4) -> list[RemoteClone]:
     """The clones of several remotes, of which so many fetch at a time; nothing is read or fetched yet."""
     slots = asyncio.Semaphore(at_once)
-    return [Clone(remote, home, slots=slots) for remote in remotes]
+    return [RemoteClone(remote, home, slots=slots) for remote in remotes]

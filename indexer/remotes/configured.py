@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from indexer.errors import BadAddress
-from indexer.permalinks import web_base
+from indexer.permalinks import find_web_base
 from indexer.remotes.addresses import Address
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class RemoteRepository:
     @property
     def page(self) -> str | None:
         """The project's page on the web, which links to lines begin with."""
-        return self.web_url or web_base(self.url)
+        return self.web_url or find_web_base(self.url)
 
     @property
     def sign_in(self) -> tuple[str, str] | None:
@@ -91,5 +91,5 @@ class RemoteRepository:
             yield f"The user that signs in to {self.name} holds characters that no name has. Correct it."
         if address.scheme in {"ssh", "file"}:
             yield f"{self.name} is not fetched over HTTPS, so its token is never used. Take it out, or use https://."
-        if not address.hides_credentials:
+        if not address.is_confidential:
             yield f"The token of {self.name} would be sent in the clear. Use an address that begins with https://."

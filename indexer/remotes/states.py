@@ -7,19 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from indexer.complaints import is_damage, text
-from indexer.complaints import shown as shown_path
+from indexer.complaints import decode_output, is_damage
+from indexer.complaints import format_path as shown_path
 from indexer.errors import DamagedClone, RemoteError
 from indexer.patterns import Pattern, compile_pattern
-from indexer.remotes.addresses import redacted, same_repository, shown
+from indexer.remotes.addresses import format_address, is_same_repository, redact_address
 from indexer.remotes.configured import RemoteRepository
-from indexer.tips import State
+from indexer.tips import RemoteState
 
 _MOST_NAMED = 10  # branches that a sentence lists
 _LONGEST_COMPLAINT = 20_000  # characters that are looked at: the last ones, where git says what ended it
 
 # Words of git, of curl and of ssh, in the language that git is made to speak; the first that match count.
-_WORDS: dict[State, re.Pattern[str] | Pattern] = {
+_WORDS: dict[RemoteState, re.Pattern[str] | Pattern] = {
     "disk full": re.compile(r"no space left|quota exceeded|file too large|disk full", re.IGNORECASE),
     "host not trusted": re.compile(r"host key verification|certificate|SSL: no alternative", re.IGNORECASE),
     "auth refused": re.compile(
@@ -45,21 +45,21 @@ _WORDS: dict[State, re.Pattern[str] | Pattern] = {
 _REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
 
 
-def complaint_error(remote: RemoteRepository, complaint: str) -> RemoteError:
+def make_fetch_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     """Say why git could not fetch."""
     _, token = remote.sign_in or ("", "")
-    said = (redacted(complaint, token) if token else redacted(complaint))[-_LONGEST_COMPLAINT:]
+    said = (redact_address(complaint, token) if token else redact_address(complaint))[-_LONGEST_COMPLAINT:]
     state = next((state for state, words in _WORDS.items() if words.search(said)), None)
     if state is None:
         return RemoteError("failed", f"{_place(remote)} could not be fetched: {_reason(said)}. It is tried again.")
     if state == "branch gone":
-        return branch_gone(remote, remote.branch, ())
+        return make_branch_gone_error(remote, remote.branch, ())
     return RemoteError(state, _SENTENCES[state].format(place=_place(remote), name=remote.name, reason=_reason(said)))
 
 
-def local_error(remote: RemoteRepository, complaint: str, folder: Path) -> RemoteError:
+def make_clone_error(remote: RemoteRepository, complaint: str, folder: Path) -> RemoteError:
     """Say why the clone itself cannot be read or written."""
-    error = complaint_error(remote, complaint)
+    error = make_fetch_error(remote, complaint)
     if error.state == "disk full":
         return error
     where = shown_path(folder)
@@ -76,7 +76,7 @@ def is_local_damage(complaint: str) -> bool:
     return not any(words.search(complaint) for words in _WORDS.values()) and is_damage("\n".join(local))
 
 
-def too_slow(remote: RemoteRepository, seconds: float) -> RemoteError:
+def make_timeout_error(remote: RemoteRepository, seconds: float) -> RemoteError:
     """Say that a host did not finish in time."""
     return RemoteError(
         "host down", f"{_place(remote)} did not answer within {seconds:g} seconds. It is tried again by itself."
@@ -90,20 +90,20 @@ def too_long(remote: RemoteRepository) -> RemoteError:
     )
 
 
-def disk_full(folder: Path) -> RemoteError:
+def make_disk_full_error(folder: Path) -> RemoteError:
     """Say that there is no room for a clone."""
     where = shown_path(folder)
     return RemoteError("disk full", f"The disk that holds {where} is full. Free some room; it goes on then.")
 
 
-def empty(remote: RemoteRepository) -> RemoteError:
+def make_empty_error(remote: RemoteRepository) -> RemoteError:
     """Say that nothing was pushed yet."""
     return RemoteError("empty", f"{_place(remote)} has no commit yet. Push one; it is noticed by itself.")
 
 
-def branch_gone(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
+def make_branch_gone_error(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
     """Say that the branch that is followed was deleted or renamed, and which ones there are."""
-    there = f" There are: {_listed(others)}." if others else ""
+    there = f" There are: {_format_names(others)}." if others else ""
     if branch is None:
         what = f"{_place(remote)} has no default branch that exists."
     else:
@@ -113,20 +113,20 @@ def branch_gone(remote: RemoteRepository, branch: str | None, others: Sequence[s
     return RemoteError("branch gone", f"{what}{there} Set branch to one that is there.")
 
 
-def forced_remark(branch: str, old: str, new: str) -> str:
+def describe_forced_update(branch: str, old: str, new: str) -> str:
     """Say that history was rewritten."""
     return f"{_printable(branch)} was force-pushed: {old[:7]} is no longer part of it. It went on from {new[:7]}."
 
 
-def moved_remark(remote: RemoteRepository, complaint: str) -> str:
+def describe_redirect(remote: RemoteRepository, complaint: str) -> str:
     """Say where a host redirects to; nothing if that is the same repository, or nowhere."""
-    target = next((shown(url) for url in _REDIRECTED.findall(complaint)), "")
-    if not target or same_repository(target, remote.url):
+    target = next((format_address(url) for url in _REDIRECTED.findall(complaint)), "")
+    if not target or is_same_repository(target, remote.url):
         return ""
     return f"{_place(remote)} has moved to {target}. It is fetched from there; set url to the new address."
 
 
-_SENTENCES: dict[State, str] = {
+_SENTENCES: dict[RemoteState, str] = {
     "disk full": "There is no room on the disk for the clone of {name}. Free some; it goes on then.",
     "host not trusted": "{place} did not prove who it is ({reason}). Add its certificate, or its line in known_hosts.",
     "auth refused": "{place} refused the sign-in. Check that the token or key is valid and may read the repository.",
@@ -137,10 +137,10 @@ _SENTENCES: dict[State, str] = {
 
 
 def _place(remote: RemoteRepository) -> str:
-    return f"{remote.name} ({shown(remote.url)})"
+    return f"{remote.name} ({format_address(remote.url)})"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     listed = [_printable(name) for name in names]
     rest = len(listed) - _MOST_NAMED
     return ", ".join(listed[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
@@ -148,7 +148,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _printable(name: str) -> str:
     """A branch as it can be shown and stored, whatever bytes its host gave it."""
-    return "".join(char if char.isprintable() else "?" for char in text(os.fsencode(name)))[:200]
+    return "".join(char if char.isprintable() else "?" for char in decode_output(os.fsencode(name)))[:200]
 
 
 def _reason(complaint: str) -> str:

@@ -29,7 +29,7 @@ _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "fil
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class FetchLimits:
     """How long a host may take, in seconds: to name its branches, to send, and to send next to nothing.
 
     `saying` is how many bytes of names and complaints are taken from it; a million branches have some 60 MB.
@@ -46,7 +46,7 @@ class AnswerTooLong(RepositoryError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Completed:
+class CompletedCommand:
     """How a command ended."""
 
     status: int
@@ -57,12 +57,12 @@ class Completed:
 class Transport:
     """Git in one bare repository, with the credentials of one remote."""
 
-    def __init__(self, remote: RemoteRepository, git_dir: Path, limits: Limits) -> None:
+    def __init__(self, remote: RemoteRepository, git_dir: Path, limits: FetchLimits) -> None:
         self._remote = remote
         self._git_dir = git_dir.absolute()
         self._limits = limits
 
-    async def run(self, *arguments: str, seconds: float, held: Sequence[int] = ()) -> Completed:
+    async def run(self, *arguments: str, seconds: float, held: Sequence[int] = ()) -> CompletedCommand:
         """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` where it does not stop to write.
 
         Cancelled, late or without end, all its processes are killed.
@@ -76,8 +76,8 @@ class Transport:
                     output, complaint = await asyncio.gather(self._read(process.stdout), self._read(process.stderr))
                     await process.wait()
             finally:
-                await _ended(process)
-        return Completed(
+                await _kill_group(process)
+        return CompletedCommand(
             status=process.returncode or 0, output=output, complaint=complaint.decode("utf-8", "backslashreplace")
         )
 
@@ -130,7 +130,7 @@ class Transport:
         return f"credential.{scope}.helper=!f() {{ {reading}; }}; f"
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _kill_group(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of a command, children included, and wait for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError):

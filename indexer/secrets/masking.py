@@ -33,7 +33,7 @@ class _Steps:
         return data
 
 
-def redact(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Replace every known form of secret by a mark such as `[REDACTED:github]`.
 
     The number of lines stays, and a text that was masked already stays as it is.

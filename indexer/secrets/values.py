@@ -55,7 +55,7 @@ def is_password(value: str) -> bool:
     if is_placeholder(value) or is_reference(value) or _WORDS.fullmatch(value):
         return False
     has_symbol = any(char in "!@#$%^&*+=?~" for char in value)
-    return _count_kinds(value) + has_symbol >= 2 and measure_entropy(value) >= 2.7 and not _looks_like_code(value)
+    return _count_kinds(value) + has_symbol >= 2 and measure_entropy(value) >= 2.7 and not _is_code_like(value)
 
 
 def is_url_password(value: str) -> bool:
@@ -112,5 +112,5 @@ def _count_kinds(value: str) -> int:
     return any(map(str.islower, value)) + any(map(str.isupper, value)) + any(map(str.isdigit, value))
 
 
-def _looks_like_code(value: str) -> bool:
+def _is_code_like(value: str) -> bool:
     return value.startswith(("/", "./", "../", "~/", "#", ".", "@")) or "(" in value

@@ -11,10 +11,10 @@ import pytest
 from langgraph.runtime import Runtime
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer, Deps
-from agent.state import Turn
+from agent.state import PastTurn
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
@@ -55,13 +55,13 @@ def runtime(code: FakeCode, told: Told) -> Runtime[Deps]:
 
 
 @pytest.fixture
-async def saver(tmp_path: Path) -> AsyncIterator[SafeSaver]:
+async def saver(tmp_path: Path) -> AsyncIterator[SafeSqliteSaver]:
     async with open_saver(tmp_path / "conversations.db") as opened:
         yield opened
 
 
 @pytest.fixture
-def agent(code: FakeCode, saver: SafeSaver) -> Agent:
+def agent(code: FakeCode, saver: SafeSqliteSaver) -> Agent:
     return Agent(FakeLibrary(code), saver, redact)
 
 
@@ -70,7 +70,7 @@ async def events_of(agent: Agent, question: str, thread: str = "t") -> list[Agen
     return [event async for event in agent.ask(question, thread=thread)]
 
 
-async def remembered(agent: Agent, thread: str = "t") -> list[Turn]:
+async def remembered(agent: Agent, thread: str = "t") -> list[PastTurn]:
     """What the next question of a conversation can be about."""
     return (await agent._turns.state(thread)).get("conversation_history", [])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.ports import Citation
 from agent.state import Lookup
 from tests.agent.conftest import SECRET, answer_to, events_of, redact, remembered
@@ -169,7 +169,7 @@ async def test_events_tell_the_stages_then_the_text_then_the_answer(agent: Agent
     assert len({event.run_id for event in events}) == 1
 
 
-async def test_two_questions_on_one_thread_do_not_interleave(saver: SafeSaver) -> None:
+async def test_two_questions_on_one_thread_do_not_interleave(saver: SafeSqliteSaver) -> None:
     gate = asyncio.Event()
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
@@ -186,7 +186,7 @@ async def test_two_questions_on_one_thread_do_not_interleave(saver: SafeSaver) -
     ]
 
 
-async def test_other_threads_are_answered_meanwhile(saver: SafeSaver) -> None:
+async def test_other_threads_are_answered_meanwhile(saver: SafeSqliteSaver) -> None:
     gate = asyncio.Event()
     agent = Agent(FakeLibrary(FakeCode(SHOP, gate=gate)), saver, redact)
     waiting = asyncio.create_task(answer_to(agent, "where are payment retries handled?", "one"))
@@ -197,7 +197,7 @@ async def test_other_threads_are_answered_meanwhile(saver: SafeSaver) -> None:
     await asyncio.wait_for(waiting, 5)
 
 
-async def test_a_cancelled_question_leaves_the_thread_usable(saver: SafeSaver) -> None:
+async def test_a_cancelled_question_leaves_the_thread_usable(saver: SafeSqliteSaver) -> None:
     gate = asyncio.Event()
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
@@ -212,7 +212,7 @@ async def test_a_cancelled_question_leaves_the_thread_usable(saver: SafeSaver) -
     assert len(await remembered(agent)) == 2
 
 
-async def test_closing_the_stream_stops_the_run(saver: SafeSaver) -> None:
+async def test_closing_the_stream_stops_the_run(saver: SafeSqliteSaver) -> None:
     agent = Agent(FakeLibrary(FakeCode(SHOP, gate=asyncio.Event())), saver, redact)
     with agent.events.subscribe() as everything:
         async with aclosing(agent.ask("where are payment retries handled?", thread="t")) as events:
@@ -238,7 +238,7 @@ async def test_a_turn_is_remembered_with_question_answer_and_citations(agent: Ag
     assert [one["path"] for one in turn["citations"]] == ["shop/dates.py"]
 
 
-async def test_an_index_that_is_not_there_becomes_a_sentence(saver: SafeSaver) -> None:
+async def test_an_index_that_is_not_there_becomes_a_sentence(saver: SafeSqliteSaver) -> None:
     events = await events_of(Agent(FakeLibrary(None), saver, redact), "where is parse_date?")
     assert [event.kind for event in events] == ["error", "answer"]
     assert events[0].payload["error"] == "NotIndexed"

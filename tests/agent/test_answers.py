@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.answers.citations import check
-from agent.answers.markdown import code_span, fenced, printable, quoted_prose
-from agent.answers.marks import marks, replace
-from agent.evidence.refs import lines_ref
+from agent.answers.citations import verify_citations
+from agent.answers.markdown import format_code_block, format_code_span, format_quote, replace_control_characters
+from agent.answers.marks import find_markers, replace_markers
+from agent.evidence.refs import make_lines_ref
 from agent.state import CitationRef
 from indexer.models import Location
 from tests.fakes.code import FakeCode
@@ -26,10 +26,10 @@ def cite(mark: int, path: str, start: int, end: int) -> CitationRef:
 
 
 READ = [
-    lines_ref(at("shop/payments.py", 12, 35), "definition"),
-    lines_ref(at("shop/dates.py", 6, 8), "definition"),
-    lines_ref(at("shop/dates.py", 11, 13), "definition"),
-    lines_ref(at("shop/gone.py", 1, 9), "hit"),
+    make_lines_ref(at("shop/payments.py", 12, 35), "definition"),
+    make_lines_ref(at("shop/dates.py", 6, 8), "definition"),
+    make_lines_ref(at("shop/dates.py", 11, 13), "definition"),
+    make_lines_ref(at("shop/gone.py", 1, 9), "hit"),
 ]
 
 
@@ -55,7 +55,7 @@ READ = [
 )
 async def test_a_citation_holds_is_repaired_or_goes(code: FakeCode, cited: Location, kept: Location | None) -> None:
     given_ref = cite(1, cited.path, cited.start_line, cited.end_line)
-    checked = await check("It is so [1].", [given_ref], READ, code)
+    checked = await verify_citations("It is so [1].", [given_ref], READ, code)
     if kept is None:
         assert (checked.text, checked.citations, checked.dropped) == ("It is so.", [], 1)
     else:
@@ -72,24 +72,24 @@ async def test_marks_and_list_agree_after_checking(code: FakeCode) -> None:
         cite(5, "shop/payments.py", 19, 32),
     ]
     text = "A [4]. B [1]. C [2][3] and [9].\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [4]."
-    checked = await check(text, refs, READ, code)
+    checked = await verify_citations(text, refs, READ, code)
     assert checked.text == "A [1]. B. C [2][2] and.\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [1]."
     assert checked.citations == [cite(1, "shop/payments.py", 19, 20), cite(2, "shop/dates.py", 6, 8)]
 
 
 def test_links_and_code_hold_no_marks() -> None:
     text = "[1](https://x.example) `[2]` ``a ` [3]`` [4]\n~~~\n[5]\n~~~\n[6]"
-    assert [mark.number for mark in marks(text)] == [4, 6]
+    assert [mark.number for mark in find_markers(text)] == [4, 6]
 
 
 @given(st.text(alphabet="[]`~12 a\n(", max_size=80))
 def test_marks_put_in_their_own_places_change_nothing(text: str) -> None:
-    assert replace(text, [f"[{mark.number}]" for mark in marks(text)]) == text
+    assert replace_markers(text, [f"[{mark.number}]" for mark in find_markers(text)]) == text
 
 
 @given(st.text(max_size=120))
 def test_nothing_breaks_out_of_a_code_span(text: str) -> None:
-    span = code_span(text)
+    span = format_code_span(text)
     ticks = re.match(r"`+", span)
     assert ticks is not None
     assert span.endswith(ticks[0])
@@ -100,7 +100,7 @@ def test_nothing_breaks_out_of_a_code_span(text: str) -> None:
 
 @given(st.lists(st.text(alphabet="`~ab \t", max_size=12), max_size=6))
 def test_nothing_breaks_out_of_a_fence(lines: list[str]) -> None:
-    block = fenced(lines, "python").split("\n")
+    block = format_code_block(lines, "python").split("\n")
     assert block[-1] + "python" == block[0]
     assert all(block[-1] not in line for line in block[1:-1])
 
@@ -110,13 +110,13 @@ def test_nothing_breaks_out_of_a_fence(lines: list[str]) -> None:
     ["[a](https://x.example)", "<!channel>", "@everyone", "*bold*", "a | b", "see https://x.example", "www.x.example"],
 )
 def test_prose_that_could_be_markup_is_quoted_as_code(text: str) -> None:
-    assert quoted_prose(text) == f"`{text}`"
+    assert format_quote(text) == f"`{text}`"
 
 
 def test_plain_prose_is_quoted_in_italics() -> None:
-    assert quoted_prose("Parse an ISO date,\nor raise.") == "*Parse an ISO date, or raise.*"
-    assert quoted_prose(" ") == ""
+    assert format_quote("Parse an ISO date,\nor raise.") == "*Parse an ISO date, or raise.*"
+    assert format_quote(" ") == ""
 
 
 def test_control_characters_are_made_harmless() -> None:
-    assert printable("a\x1b[31m\u202eb\tc\n") == "a\ufffd[31m\ufffdb\tc\n"
+    assert replace_control_characters("a\x1b[31m\u202eb\tc\n") == "a\ufffd[31m\ufffdb\tc\n"

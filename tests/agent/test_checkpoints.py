@@ -12,13 +12,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 
-async def put(saver: SafeSaver) -> RunnableConfig:
+async def put(saver: SafeSqliteSaver) -> RunnableConfig:
     return await saver.aput(CONFIG, empty_checkpoint(), {}, {})
 
 
@@ -166,7 +166,7 @@ async def steps_in(path: Path) -> list[str]:
 
 async def test_a_step_that_cost_nothing_is_written_when_the_run_is_over(tmp_path: Path) -> None:
     async with open_saver(tmp_path / "c.db") as saver:
-        async with saver.holding("t"):
+        async with saver.defer_checkpoints("t"):
             for _ in range(3):
                 newest = await put(saver)
             assert await steps_in(tmp_path / "c.db") == []
@@ -174,18 +174,18 @@ async def test_a_step_that_cost_nothing_is_written_when_the_run_is_over(tmp_path
 
 
 async def test_a_step_that_was_paid_for_is_written_at_once(tmp_path: Path) -> None:
-    async with open_saver(tmp_path / "c.db") as saver, saver.holding("t"):
+    async with open_saver(tmp_path / "c.db") as saver, saver.defer_checkpoints("t"):
         await put(saver)
-        saver.keep("t")
+        saver.flush_next("t")
         paid = await put(saver)
         await put(saver)
         assert await steps_in(tmp_path / "c.db") == [paid["configurable"]["checkpoint_id"]]
 
 
 async def test_reading_a_thread_in_mid_run_loses_no_step_that_is_paid_for(tmp_path: Path) -> None:
-    async with open_saver(tmp_path / "c.db") as saver, saver.holding("t"):
+    async with open_saver(tmp_path / "c.db") as saver, saver.defer_checkpoints("t"):
         free = await put(saver)
-        saver.keep("t")
+        saver.flush_next("t")
         found = await saver.aget_tuple(CONFIG)
         paid = await put(saver)
         assert found is not None
@@ -196,7 +196,7 @@ async def test_reading_a_thread_in_mid_run_loses_no_step_that_is_paid_for(tmp_pa
 async def test_a_reader_who_finds_the_database_locked_costs_a_run_no_step(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     async with open_saver(path, busy_seconds=0.05) as saver:
-        async with saver.holding("t"):
+        async with saver.defer_checkpoints("t"):
             newest = await put(saver)
             other = sqlite3.connect(path, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
@@ -207,7 +207,7 @@ async def test_a_reader_who_finds_the_database_locked_costs_a_run_no_step(tmp_pa
 
 
 async def test_what_a_person_is_asked_is_written_with_the_step_it_belongs_to(tmp_path: Path) -> None:
-    async with open_saver(tmp_path / "c.db") as saver, saver.holding("t"):
+    async with open_saver(tmp_path / "c.db") as saver, saver.defer_checkpoints("t"):
         step = await put(saver)
         await saver.aput_writes(step, [("answer", "not yet")], "task", "~__pregel_pull, router")
         assert await steps_in(tmp_path / "c.db") == []
@@ -220,8 +220,8 @@ async def test_what_a_person_is_asked_is_written_with_the_step_it_belongs_to(tmp
 
 
 async def test_a_cancelled_run_is_written_as_far_as_it_came(tmp_path: Path) -> None:
-    async def run(saver: SafeSaver, ready: asyncio.Event) -> None:
-        async with saver.holding("t"):
+    async def run(saver: SafeSqliteSaver, ready: asyncio.Event) -> None:
+        async with saver.defer_checkpoints("t"):
             await put(saver)
             ready.set()
             await asyncio.Event().wait()
@@ -243,7 +243,7 @@ async def test_a_run_fails_of_its_own_error_where_its_last_step_cannot_be_writte
 ) -> None:
     async with open_saver(tmp_path / "c.db") as saver:
         with pytest.raises(ZeroDivisionError):
-            async with saver.holding("t"):
+            async with saver.defer_checkpoints("t"):
                 await put(saver)
                 await saver.conn.execute("PRAGMA query_only = ON")
                 raise ZeroDivisionError
@@ -253,7 +253,7 @@ async def test_a_run_fails_of_its_own_error_where_its_last_step_cannot_be_writte
 async def test_a_run_whose_last_step_cannot_be_written_fails(tmp_path: Path) -> None:
     async with open_saver(tmp_path / "c.db") as saver:
         with pytest.raises(CheckpointUnwritable):
-            async with saver.holding("t"):
+            async with saver.defer_checkpoints("t"):
                 await put(saver)
                 await saver.conn.execute("PRAGMA query_only = ON")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.questions.choices import chosen
-from agent.questions.language import in_language, only_language
-from agent.questions.literals import Literal, find_literals, literal_of, query_for
-from agent.questions.traceback import Frame, error_message, read_frames
-from agent.state import Turn
+from agent.questions.choices import resolve_selection
+from agent.questions.language import parse_language_filter, parse_only_language
+from agent.questions.literals import Literal, find_literals, make_literal_query, parse_literal
+from agent.questions.traceback import StackFrame, parse_error_message, parse_frames
+from agent.state import PastTurn
 from tests.agent.test_questions import turn
 
 ANSWER = """From the code: these places fit best.
@@ -27,7 +27,7 @@ See also:
 - function `label` [4], lines 4–8"""
 
 
-def told() -> Turn:
+def told() -> PastTurn:
     places = {1: ("shop/orders.py", 7, 16), 2: ("shop/orders.py", 12, 14), 3: ("shop/orders.py", 19, 22)}
     places[4] = ("shop/parcels.py", 4, 8)
     return {
@@ -60,20 +60,20 @@ def told() -> Turn:
     ],
 )
 def test_a_follow_up_picks_a_place_of_the_last_answer(question: str, picked: str | None) -> None:
-    assert chosen(question, [told()]) == picked
+    assert resolve_selection(question, [told()]) == picked
 
 
 def test_nothing_is_picked_before_anything_was_said() -> None:
-    assert chosen("show me the second one", []) is None
-    assert chosen("show me the second one", [{**told(), "citations": []}]) is None
+    assert resolve_selection("show me the second one", []) is None
+    assert resolve_selection("show me the second one", [{**told(), "citations": []}]) is None
 
 
 def test_a_question_names_its_language_at_the_end() -> None:
-    asked = in_language("where are payments retried in Go?")
+    asked = parse_language_filter("where are payments retried in Go?")
     assert asked is not None
     assert (asked.question, asked.language, asked.endings) == ("where are payments retried", "Go", (".go",))
-    assert in_language("how do we go in circles?") is None
-    assert only_language("what about in C++?") == "C++"
+    assert parse_language_filter("how do we go in circles?") is None
+    assert parse_only_language("what about in C++?") == "C++"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_texts_that_a_question_quotes_are_found(question: str, texts: list[t
 
 def test_a_flag_of_one_letter_is_searched_for_with_words() -> None:
     flag = Literal(text="-W", is_message=False)
-    assert literal_of(query_for(flag)) == flag
+    assert parse_literal(make_literal_query(flag)) == flag
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_very_long_message_is_found_by_how_it_begins() -> None:
 
 def test_a_frame_knows_its_function_and_its_source() -> None:
     trace = 'Traceback:\n  File "/srv/a.py", line 3, in run\n    go(now)\nValueError: it broke'
-    assert read_frames(trace) == (Frame(path="/srv/a.py", line=3, function="run", source="go(now)"),)
+    assert parse_frames(trace) == (StackFrame(path="/srv/a.py", line=3, function="run", source="go(now)"),)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_a_frame_knows_its_function_and_its_source() -> None:
     ],
 )
 def test_what_the_error_of_a_trace_says_is_read(trace: str, message: str) -> None:
-    assert error_message(trace) == message
+    assert parse_error_message(trace) == message

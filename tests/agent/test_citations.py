@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.answers.citations import UNVERIFIED, check
+from agent.answers.citations import UNVERIFIED, verify_citations
 from agent.answers.claims import read_claim
-from agent.answers.exhibits import exhibit
-from agent.answers.marks import marks
-from agent.answers.model_text import MarkMaker
-from agent.evidence.refs import lines_ref
+from agent.answers.exhibits import load_prompt_evidence
+from agent.answers.marks import find_markers
+from agent.answers.model_text import CitationParser
+from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
 from indexer.models import Location
 from tests.agent.conftest import Told, redact
@@ -21,9 +21,9 @@ from tests.fakes.code import FakeCode
 from tests.fakes.shop import SHOP
 
 READ = [
-    lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition"),
-    lines_ref(Location(path="shop/dates.py", start_line=11, end_line=13), "definition"),
-    lines_ref(Location(path="shop/payments.py", start_line=19, end_line=35), "hit"),
+    make_lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition"),
+    make_lines_ref(Location(path="shop/dates.py", start_line=11, end_line=13), "definition"),
+    make_lines_ref(Location(path="shop/payments.py", start_line=19, end_line=35), "hit"),
 ]
 PARSE, FORMAT, SEND = ("shop/dates.py", 6, 8), ("shop/dates.py", 11, 13), ("shop/payments.py", 19, 35)
 
@@ -33,11 +33,13 @@ Place = tuple[str, int, int]
 async def checked(written: str) -> tuple[str, list[Place]]:
     """What becomes of a model's text: its marks made, and checked."""
     code = FakeCode({path: text for path, text in SHOP.items() if path != "shop/gone.py"})
-    shown = await exhibit(Deps(code=code, redact=redact, emit=Told()), READ)
-    maker = MarkMaker(shown, redact)
+    shown = await load_prompt_evidence(Deps(code=code, redact=redact, emit=Told()), READ)
+    maker = CitationParser(shown, redact)
     text = maker.prose(written)
-    result = await check(text, maker.citations, [one.ref for one in shown], code, by_model=True)
-    assert list(dict.fromkeys(mark.number for mark in marks(result.text))) == [one["mark"] for one in result.citations]
+    result = await verify_citations(text, maker.citations, [one.ref for one in shown], code, by_model=True)
+    assert list(dict.fromkeys(mark.number for mark in find_markers(result.text))) == [
+        one["mark"] for one in result.citations
+    ]
     return result.text, [(one["path"], one["start_line"], one["end_line"]) for one in result.citations]
 
 

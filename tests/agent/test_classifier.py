@@ -19,7 +19,7 @@ import pytest
 from langgraph.runtime import Runtime
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver
+from agent.checkpoints import SafeSqliteSaver
 from agent.errors import ClassifierUnusable
 from agent.guard.classifier import AT_ONCE, FAILURES, REST_SECONDS, BackgroundClassifier, InjectionModel
 from agent.guard.model_folder import CONFIG, FILES, MODEL, TOKENIZER
@@ -289,7 +289,7 @@ async def running(
 
 async def until_loaded(classifier: BackgroundClassifier) -> bool:
     async with asyncio.timeout(LIMIT):
-        return await classifier.loaded()
+        return await classifier.wait_until_loaded()
 
 
 def opening(folder: Path, pin: str | None) -> AbstractAsyncContextManager[BackgroundClassifier]:
@@ -465,7 +465,7 @@ async def test_it_sees_what_a_person_sees() -> None:
     assert classifier.texts == ["where is parse_date?"]
 
 
-async def test_an_agent_asks_its_classifier(tmp_path: Path, saver: SafeSaver) -> None:
+async def test_an_agent_asks_its_classifier(tmp_path: Path, saver: SafeSqliteSaver) -> None:
     async with opening(tmp_path, make_classifier(tmp_path)) as classifier:
         await until_loaded(classifier)
         agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, classifier=classifier)

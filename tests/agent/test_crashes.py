@@ -18,7 +18,7 @@ import pytest_asyncio
 from pydantic import SecretStr
 
 from agent.agent import Agent
-from agent.models import Models, open_models
+from agent.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import remembered
 from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
@@ -102,7 +102,7 @@ class Bench:
 
     nursery: Nursery
     gemini: FakeGemini
-    models: Models
+    models: ChatModels
 
     async def undisturbed(self, question: str, database: Path) -> Whole:
         self.gemini.received.clear()
@@ -143,13 +143,13 @@ def nursery(gemini: FakeGemini) -> Iterator[Nursery]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
+async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bench(nursery: Nursery, gemini: FakeGemini, models: Models) -> Bench:
+async def bench(nursery: Nursery, gemini: FakeGemini, models: ChatModels) -> Bench:
     return Bench(nursery=nursery, gemini=gemini, models=models)
 
 

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agent.diagrams.layout import LAYER_HEIGHT, laid_out
-from agent.diagrams.picture import png
-from agent.diagrams.text import boxes, compiled, mermaid
+from agent.diagrams.layout import LAYER_HEIGHT, lay_out
+from agent.diagrams.picture import draw_png
+from agent.diagrams.text import format_boxes, format_mermaid, read_graph
 
 NAMES = [f"n{number}" for number in range(9)]
 
 
 def test_mermaid_names_every_node_and_line() -> None:
-    graph, drawn = compiled(), mermaid()
+    graph, drawn = read_graph(), format_mermaid()
 
     assert all(
         f"\t{edge.source} {'-.->' if edge.conditional else '-->'} {edge.target};" in drawn for edge in graph.edges
@@ -27,7 +27,7 @@ def test_mermaid_names_every_node_and_line() -> None:
 
 
 def test_boxes_show_every_node_and_line_within_eighty_columns() -> None:
-    graph, lines = compiled(), boxes().splitlines()
+    graph, lines = read_graph(), format_boxes().splitlines()
 
     assert [line.strip("| ") for line in lines if line.startswith("| ")] == list(graph.nodes)
     assert sum(line.startswith(("  |-->", "  |..>")) for line in lines) == len(graph.edges)
@@ -35,7 +35,7 @@ def test_boxes_show_every_node_and_line_within_eighty_columns() -> None:
 
 
 def test_the_picture_is_a_png_with_boxes_and_lines_on_it() -> None:
-    with Image.open(io.BytesIO(png())) as picture:
+    with Image.open(io.BytesIO(draw_png())) as picture:
         colours = {colour for _, colour in picture.convert("RGB").getcolors(maxcolors=100_000) or []}
 
     assert picture.format == "PNG"
@@ -44,7 +44,7 @@ def test_the_picture_is_a_png_with_boxes_and_lines_on_it() -> None:
 
 
 def test_the_picture_is_the_same_every_time() -> None:
-    assert png() == png()
+    assert draw_png() == draw_png()
 
 
 @given(
@@ -56,7 +56,7 @@ def test_any_graph_is_laid_out_without_overlaps(extra: set[tuple[str, str]]) -> 
     lines = sorted({*pairwise(NAMES), *extra})
     widths = dict.fromkeys(NAMES, 80.0)
 
-    layout = laid_out(widths, lines)
+    layout = lay_out(widths, lines)
 
     for (x, y), (other_x, other_y) in combinations(layout.nodes.values(), 2):
         assert y != other_y or abs(x - other_x) >= 80.0
@@ -66,6 +66,6 @@ def test_any_graph_is_laid_out_without_overlaps(extra: set[tuple[str, str]]) -> 
 
 
 def test_a_line_back_runs_upwards_through_every_layer() -> None:
-    layout = laid_out(dict.fromkeys("abcd", 50.0), [*pairwise("abcd"), ("d", "a")])
+    layout = lay_out(dict.fromkeys("abcd", 50.0), [*pairwise("abcd"), ("d", "a")])
 
     assert [y / LAYER_HEIGHT for _, y in layout.lines["d", "a"]] == pytest.approx([3, 2, 1, 0])

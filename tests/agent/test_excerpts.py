@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.answers.excerpts import Emphasis, best_window, body_start, signature_span
-from agent.answers.prose import plain_sentence
-from agent.answers.statements import dedented, read_layout
+from agent.answers.excerpts import QuestionWeights, find_best_window, find_body_start, find_signature
+from agent.answers.prose import strip_doc_markup
+from agent.answers.statements import dedent, read_layout
 from agent.questions.literals import Literal
 
-NOTHING = Emphasis(terms=frozenset())
+NOTHING = QuestionWeights(terms=frozenset())
 REGISTER = '''\
     @setupmethod
     def register(
@@ -61,12 +61,12 @@ func (n *node) insert(path string) {
 """.splitlines()
 
 
-def asking(*terms: str) -> Emphasis:
-    return Emphasis(terms=frozenset(terms))
+def asking(*terms: str) -> QuestionWeights:
+    return QuestionWeights(terms=frozenset(terms))
 
 
-def shown(lines: list[str], emphasis: Emphasis, *, language: str = "python", first: int = 0) -> list[str]:
-    start, end, _ = best_window(lines, emphasis, language=language, first=first)
+def shown(lines: list[str], emphasis: QuestionWeights, *, language: str = "python", first: int = 0) -> list[str]:
+    start, end, _ = find_best_window(lines, emphasis, language=language, first=first)
     return lines[start:end]
 
 
@@ -78,18 +78,18 @@ def test_the_window_holds_the_lines_that_answer() -> None:
 
 def test_a_window_without_a_match_begins_after_the_docstring() -> None:
     lines = ["def f(a):", '    """Do it.', "", '    Well."""', "", "    return a"]
-    assert body_start(lines, "def f(a):") == 5
+    assert find_body_start(lines, "def f(a):") == 5
     assert shown(lines, NOTHING, first=5) == ["    return a"]
 
 
 def test_a_signature_over_many_lines_is_found_whole() -> None:
-    assert signature_span(REGISTER, SIGNATURE) == (0, 5)
-    assert body_start(REGISTER, SIGNATURE) == 9
+    assert find_signature(REGISTER, SIGNATURE) == (0, 5)
+    assert find_body_start(REGISTER, SIGNATURE) == 9
 
 
 def test_decorators_longer_than_the_function_are_left_out() -> None:
     lines = ["@option(", *['    "--flag",'] * 50, ")", "def run(info: Info) -> None:", "    go()"]
-    assert signature_span(lines, "def run(info: Info) -> None") == (52, 53)
+    assert find_signature(lines, "def run(info: Info) -> None") == (52, 53)
 
 
 def test_an_excerpt_begins_with_a_statement_and_not_inside_one() -> None:
@@ -127,7 +127,7 @@ def test_braces_of_a_block_do_not_hide_its_statements() -> None:
 
 
 def test_a_raise_is_shown_with_its_condition() -> None:
-    message = Emphasis(
+    message = QuestionWeights(
         terms=frozenset(), literals=(Literal(text="Cannot register a blueprint on itself", is_message=True),)
     )
     lines = shown(REGISTER, message, first=9)
@@ -174,14 +174,14 @@ def test_imports_count_for_nearly_nothing() -> None:
 def test_any_lines_have_a_window_within_them(lines: list[str]) -> None:
     lines = lines or [""]
     for language in ("python", "go"):
-        start, end, weight = best_window(lines, asking("ab"), language=language)
+        start, end, weight = find_best_window(lines, asking("ab"), language=language)
         assert 0 <= start < end <= len(lines)
         assert weight >= 0
 
 
 @given(st.lists(st.text(alphabet=" \tab", max_size=8), max_size=12))
 def test_dedenting_takes_the_same_white_space_from_every_line(lines: list[str]) -> None:
-    bare = dedented(lines)
+    bare = dedent(lines)
     assert [line.strip() for line in bare] == [line.strip() for line in lines]
     filled = [(line, less) for line, less in zip(lines, bare, strict=True) if line.strip()]
     assert len({line[: len(line) - len(less)] for line, less in filled}) <= 1
@@ -201,4 +201,4 @@ def test_dedenting_takes_the_same_white_space_from_every_line(lines: list[str]) 
     ],
 )
 def test_markup_is_taken_out_of_sentences(written: str, read: str) -> None:
-    assert plain_sentence(written) == read
+    assert strip_doc_markup(written) == read

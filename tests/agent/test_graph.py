@@ -18,15 +18,15 @@ from pydantic import BaseModel
 
 from agent import routing
 from agent.agent import MAX_TRIES, Agent
-from agent.checkpoints import SafeSaver, open_saver
-from agent.errors import ModelDown, UnknownRun
-from agent.evidence.refs import lines_ref
+from agent.checkpoints import SafeSqliteSaver, open_saver
+from agent.errors import ModelUnavailable, UnknownRun
+from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
-from agent.journal import Journal
+from agent.journal import RunStore
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry
-from agent.tools.standard import standard_tools
-from agent.tools.tool import Evidence, Tool
+from agent.tools.standard import make_tool_registry
+from agent.tools.tool import Tool, ToolEvidence
 from indexer.models import Location
 from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.agent.test_tools import FakeWeb
@@ -64,7 +64,9 @@ EDGES = {
 }
 
 
-def agent_with(saver: SafeSaver, script: Mapping[str, Sequence[Line]], **options: Any) -> tuple[Agent, ScriptedModel]:
+def agent_with(
+    saver: SafeSqliteSaver, script: Mapping[str, Sequence[Line]], **options: Any
+) -> tuple[Agent, ScriptedModel]:
     model = ScriptedModel(script)
     return Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model), **options), model
 
@@ -113,7 +115,7 @@ def test_nodes_come_one_after_the_other() -> None:
     assert {get_origin(way) for way in chosen} == {Literal}
 
 
-async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: SafeSaver) -> None:
+async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: SafeSqliteSaver) -> None:
     agent, model = agent_with(saver, research("Find pay", "Read send"))
     events = await events_of(agent, QUESTION)
     answer: Answer = events[-1].payload["answer"]
@@ -126,7 +128,7 @@ async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: 
     assert [one["question"] for one in await remembered(agent)] == [QUESTION]
 
 
-async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSaver) -> None:
+async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSqliteSaver) -> None:
     agent, _ = agent_with(saver, research("Find pay"))
     await answer_to(agent, QUESTION)
     state = await agent._turns.state("t")
@@ -137,7 +139,7 @@ async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSaver) -
     assert await saver.rows("SELECT * FROM evidence") == []
 
 
-async def test_what_a_tool_brought_is_seen_by_the_router_and_cited(saver: SafeSaver) -> None:
+async def test_what_a_tool_brought_is_seen_by_the_router_and_cited(saver: SafeSqliteSaver) -> None:
     calls = [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]
     script: Script = {
         "router": [{"route": "use_tool", "calls": calls}, GENERATE],
@@ -164,13 +166,13 @@ class Weather(Tool[WeatherArguments]):
     description = "Tell the weather."
     arguments = WeatherArguments
 
-    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:
+    async def run(self, args: WeatherArguments, deps: Deps) -> ToolEvidence:
         at = Location(path="README.md", start_line=1, end_line=3)
-        return Evidence(text=f"Sunny in {args.town}.", refs=(lines_ref(at, "lines"),))
+        return ToolEvidence(text=f"Sunny in {args.town}.", refs=(make_lines_ref(at, "lines"),))
 
 
-async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(saver: SafeSaver) -> None:
-    tools = ToolRegistry([*standard_tools()._tools.values(), Weather()])
+async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(saver: SafeSqliteSaver) -> None:
+    tools = ToolRegistry([*make_tool_registry()._tools.values(), Weather()])
     script = research("Look outside")
     script["executor_llm"] = [[("weather", {"town": "Paris"})], "It is sunny."]
     agent, model = agent_with(saver, script, tools=tools)
@@ -185,7 +187,7 @@ async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(sa
     assert answer.citations[0].path == "README.md"
 
 
-async def test_a_model_that_always_wants_more_is_ended(saver: SafeSaver) -> None:
+async def test_a_model_that_always_wants_more_is_ended(saver: SafeSqliteSaver) -> None:
     def more(_: Sequence[BaseMessage]) -> Line:
         return {"decision": "CONTINUE", "plan_still_applies": False}
 
@@ -205,9 +207,9 @@ async def test_a_model_that_always_wants_more_is_ended(saver: SafeSaver) -> None
     assert model.tasks.count("executor_llm") <= 50
 
 
-async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: SafeSaver) -> None:
+async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: SafeSqliteSaver) -> None:
     script = research("Find pay", "Read send")
-    script["executor_llm"] = [[("find_symbol", {"name": "Order.pay"})], ModelDown("gone")]
+    script["executor_llm"] = [[("find_symbol", {"name": "Order.pay"})], ModelUnavailable("gone")]
     del script["synthesis"]
     agent, _ = agent_with(saver, script)
     answer = await answer_to(agent, QUESTION)
@@ -222,7 +224,7 @@ async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: S
 ASK_BACK = {"route": "clarify", "clarification": "Do you mean orders or parcels?"}
 
 
-async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SafeSaver) -> None:
+async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SafeSqliteSaver) -> None:
     script = {"router": [ASK_BACK, INVESTIGATE], **{k: v for k, v in research("Find pay").items() if k != "router"}}
     agent, model = agent_with(saver, script)
     events = await events_of(agent, QUESTION)
@@ -251,7 +253,7 @@ async def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
     assert "session [1]" in done.text
 
 
-async def test_a_reply_passes_the_gateway_like_a_question(saver: SafeSaver) -> None:
+async def test_a_reply_passes_the_gateway_like_a_question(saver: SafeSqliteSaver) -> None:
     script = {"router": [ASK_BACK, INVESTIGATE], **{k: v for k, v in research("Find pay").items() if k != "router"}}
     agent, model = agent_with(saver, script)
     await answer_to(agent, QUESTION)
@@ -262,7 +264,7 @@ async def test_a_reply_passes_the_gateway_like_a_question(saver: SafeSaver) -> N
 
 
 @pytest.mark.parametrize(("reply", "goes_on"), [("approve", True), ("no", False)])
-async def test_a_costly_plan_waits_for_approval(saver: SafeSaver, reply: str, goes_on: bool) -> None:
+async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: str, goes_on: bool) -> None:
     agent, model = agent_with(saver, research("Find pay", "Read send"), approval_calls=6)
     paused = await answer_to(agent, QUESTION)
     before = list(model.tasks)
@@ -275,7 +277,7 @@ async def test_a_costly_plan_waits_for_approval(saver: SafeSaver, reply: str, go
     assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
 
 
-async def test_another_question_gives_up_what_was_waiting(saver: SafeSaver) -> None:
+async def test_another_question_gives_up_what_was_waiting(saver: SafeSqliteSaver) -> None:
     agent, _ = agent_with(saver, research("Find pay"), approval_calls=1)
     await answer_to(agent, QUESTION)
     answer = await answer_to(agent, "where is parse_date defined?")
@@ -286,7 +288,9 @@ async def test_another_question_gives_up_what_was_waiting(saver: SafeSaver) -> N
 
 
 @pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "[[a]"])
-async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(saver: SafeSaver, glob: str) -> None:
+async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(
+    saver: SafeSqliteSaver, glob: str
+) -> None:
     search = {"query": "orders paid bank busy", "patterns": ["*.py", glob], "source_types": ["code"]}
     script: Script = {"router": [{"route": "retrieve", "requests": [search]}], "*": [{"verdict": "accept"}]}
     library = FakeLibrary(code := FakeCode(SHOP))
@@ -303,7 +307,7 @@ async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(
     assert [failure for failure in metadata["failures"] if f"{glob!r} cannot be read" in failure]
 
 
-async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSaver) -> None:
+async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "orders paid PaymentSession"}'}]
     script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["See the web."]}
@@ -336,14 +340,14 @@ class Probe(Tool[StageArguments]):
     def __init__(self) -> None:
         self.probed: list[str] = []
 
-    async def run(self, args: StageArguments, deps: Deps) -> Evidence:
+    async def run(self, args: StageArguments, deps: Deps) -> ToolEvidence:
         self.probed.append(args.stage)
-        return Evidence(text=f"{args.stage} is up.")
+        return ToolEvidence(text=f"{args.stage} is up.")
 
 
 @pytest.mark.parametrize(("reply", "probed"), [("yes", ["staging"]), ("no", [])])
 async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
-    saver: SafeSaver, reply: str, probed: list[str]
+    saver: SafeSqliteSaver, reply: str, probed: list[str]
 ) -> None:
     probe = Probe()
     calls = [
@@ -351,7 +355,7 @@ async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
         {"tool": "web_search", "arguments": '{"query": "orders paid"}'},
     ]
     script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["It is up."]}
-    tools = ToolRegistry([*standard_tools()._tools.values(), probe])
+    tools = ToolRegistry([*make_tool_registry()._tools.values(), probe])
     agent, model = agent_with(saver, script, web=(web := FakeWeb()), tools=tools)
     paused = await answer_to(agent, QUESTION)
     before = [*probe.probed, *web.asked]
@@ -364,12 +368,12 @@ async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
     assert ("It is up." in answer.text, "not approved" in answer.text) == (bool(probed), not probed)
 
 
-async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_called(saver: SafeSaver) -> None:
+async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_called(saver: SafeSqliteSaver) -> None:
     probe = Probe()
     script = research("See what runs")
     script["planner"] = [{"steps": ["See what runs"], "tools": ["probe", "grep", "nothing"]}]
     script["executor_llm"] = [[("probe", {"stage": "staging"})], "Staging is up."]
-    agent, model = agent_with(saver, script, tools=ToolRegistry([*standard_tools()._tools.values(), probe]))
+    agent, model = agent_with(saver, script, tools=ToolRegistry([*make_tool_registry()._tools.values(), probe]))
     paused = await answer_to(agent, QUESTION)
     before = list(probe.probed)
     await answer_to(agent, "yes")
@@ -380,17 +384,17 @@ async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_
     assert "1. `Use the tool probe`\n2. `See what runs`" in paused.text
 
 
-async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_so(saver: SafeSaver) -> None:
+async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_so(saver: SafeSqliteSaver) -> None:
     probe = Probe()
     script = research("See what runs")
     script["executor_llm"] = [[("probe", {"stage": "staging"})], "Nothing was seen."]
-    agent, _ = agent_with(saver, script, tools=ToolRegistry([*standard_tools()._tools.values(), probe]))
+    agent, _ = agent_with(saver, script, tools=ToolRegistry([*make_tool_registry()._tools.values(), probe]))
     await answer_to(agent, QUESTION)
 
     assert probe.probed == []
 
 
-async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SafeSaver) -> None:
+async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SafeSqliteSaver) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "PaymentSession"}'}]
     script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["See the code."]}
@@ -438,7 +442,7 @@ async def collected(agent: Agent) -> list[Any]:
 
 
 @pytest.mark.parametrize("task", ["router", "planner", "executor_llm", "refinery", "synthesis"])
-async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: SafeSaver, task: str) -> None:
+async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: SafeSqliteSaver, task: str) -> None:
     reached, never = asyncio.Event(), asyncio.Event()
 
     def hang(_: Sequence[BaseMessage]) -> Line:
@@ -462,7 +466,7 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
     assert not await agent.stop(run_id)
 
 
-async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSaver) -> None:
+async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSqliteSaver) -> None:
     gate = asyncio.Event()
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
@@ -483,7 +487,7 @@ async def test_there_is_nothing_to_resume_of_an_unknown_run(agent: Agent) -> Non
         [event async for event in agent.resume("nobody")]
 
 
-async def test_a_finished_run_gives_its_answer_again(saver: SafeSaver) -> None:
+async def test_a_finished_run_gives_its_answer_again(saver: SafeSqliteSaver) -> None:
     agent, model = agent_with(saver, research("Find pay"))
     events = await events_of(agent, QUESTION)
     asked = len(model.asked)
@@ -497,7 +501,7 @@ async def test_a_finished_run_gives_its_answer_again(saver: SafeSaver) -> None:
     assert len(await remembered(agent)) == 1
 
 
-async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSaver) -> None:
+async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSqliteSaver) -> None:
     library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"))
     agent = Agent(library, saver, redact, models=ScriptedModels(model))
     events = await events_of(agent, QUESTION)
@@ -508,8 +512,8 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
     assert len(await remembered(agent)) == 1
 
 
-async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) -> None:
-    journal = Journal(saver)
+async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSqliteSaver) -> None:
+    journal = RunStore(saver)
     await journal.begin("run", thread="t", repository=None, question=QUESTION)
     for _ in range(MAX_TRIES):
         await journal.try_again("run")
@@ -520,7 +524,7 @@ async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSaver) ->
     assert await saver.rows("SELECT status FROM agent_executions") == [("failed",)]
 
 
-async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSaver) -> None:
+async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSqliteSaver) -> None:
     reached, never = asyncio.Event(), asyncio.Event()
 
     def hang(_: Sequence[BaseMessage]) -> Line:

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
-from agent.errors import BudgetSpent, ModelDown
+from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
 from agent.nodes.aggregate import aggregate
 from agent.nodes.executor_llm import LONGEST_ANSWER, executor_llm
@@ -23,12 +23,12 @@ from agent.nodes.refinery import refinery
 from agent.nodes.setup_executor import NOTHING_LEFT, setup_executor
 from agent.nodes.tool_node import tool_node
 from agent.ports import Deps, TurnModels
-from agent.research.approval import decision_in
+from agent.research.approval import parse_decision
 from agent.research.calls import MAX_CALLS
-from agent.research.prompts import GONE, MAX_CONTEXT, with_results
+from agent.research.prompts import GONE, MAX_CONTEXT, insert_results
 from agent.routing import after_executor, after_human_check, after_planner, after_refinery, after_router
 from agent.state import AgentState, Finding, Route
-from agent.tools.standard import standard_tools
+from agent.tools.standard import make_tool_registry
 from tests.agent.conftest import SECRET, Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.scripted_model import ScriptedModel
@@ -42,7 +42,7 @@ def runtime_with(model: ScriptedModel | None = None, **changes: Any) -> Runtime[
         code=FakeCode(SHOP),
         redact=redact,
         emit=Told(),
-        tools=standard_tools(),
+        tools=make_tool_registry(),
         models=TurnModels(main=model, small=model),
     )
     return Runtime(context=replace(deps, **changes))
@@ -75,7 +75,16 @@ async def test_the_plan_is_what_the_model_lists() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [{"steps": []}, {"steps": "search"}, {"steps": [1, None]}, [], "no json", None, ModelDown("x"), {"steps": ["  "]}],
+    [
+        {"steps": []},
+        {"steps": "search"},
+        {"steps": [1, None]},
+        [],
+        "no json",
+        None,
+        ModelUnavailable("x"),
+        {"steps": ["  "]},
+    ],
 )
 async def test_a_bad_plan_becomes_one_search(line: object) -> None:
     changes = await planner({"cleaned_query": QUESTION}, runtime_with(ScriptedModel({"planner": [line]})))
@@ -225,7 +234,7 @@ async def test_a_step_goes_on_without_a_model_that_fails() -> None:
 
 
 async def test_what_a_model_found_before_it_failed_is_kept() -> None:
-    model = ScriptedModel({"executor_llm": [[("find_symbol", {"name": "Order.pay"})], ModelDown("x")]})
+    model = ScriptedModel({"executor_llm": [[("find_symbol", {"name": "Order.pay"})], ModelUnavailable("x")]})
     state, runtime = await step(model)
     (found,) = (await aggregate(state, runtime))["findings"].values()
 
@@ -245,7 +254,9 @@ async def test_an_endless_reply_is_cut() -> None:
 
 def test_old_results_make_room_for_new_ones() -> None:
     results = [ToolMessage("", tool_call_id=str(n), additional_kwargs={"evidence": f"k{n}"}) for n in range(4)]
-    told = with_results(results, {f"k{n}": str(n) * (MAX_CONTEXT // 2 - 100) for n in range(3)}, runtime_with().context)
+    told = insert_results(
+        results, {f"k{n}": str(n) * (MAX_CONTEXT // 2 - 100) for n in range(3)}, runtime_with().context
+    )
 
     assert [GONE in message.text for message in told] == [True, False, False, True]
 
@@ -287,9 +298,9 @@ FINISH = {"decision": "FINISH", "reason": "done"}
         (researched(done=3, of=3), CONTINUE, 1, "planner", 1),
         (researched(done=3, of=3), FINISH, 1, "synthesis", 1),
         (researched(done=1, of=3, iteration=MAX_ITERATIONS), CONTINUE, 0, "synthesis", MAX_ITERATIONS),
-        (researched(done=1, of=3, found=False), ModelDown("x"), 1, "setup_executor", 2),
-        (researched(done=3, of=3), ModelDown("x"), 1, "synthesis", 1),
-        (researched(done=1, of=3, found=False), BudgetSpent("x"), 1, "synthesis", 1),
+        (researched(done=1, of=3, found=False), ModelUnavailable("x"), 1, "setup_executor", 2),
+        (researched(done=3, of=3), ModelUnavailable("x"), 1, "synthesis", 1),
+        (researched(done=1, of=3, found=False), BudgetExceeded("x"), 1, "synthesis", 1),
         (researched(done=3, of=3), {"decision": "MAYBE"}, 1, "synthesis", 1),
         (researched(done=0, of=0), "nonsense", 1, "synthesis", 1),
     ],
@@ -360,7 +371,7 @@ def test_after_an_abort_nothing_more_is_done() -> None:
     ],
 )  # fmt: skip
 def test_only_a_plain_yes_approves(reply: object, decision: str) -> None:
-    assert decision_in(reply) == decision
+    assert parse_decision(reply) == decision
 
 
 # Whatever a model writes

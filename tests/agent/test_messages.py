@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.evidence.lookups import fetch
-from agent.evidence.requests import look_up
-from agent.questions.messages import MAX_PATTERN, line_patterns, spelt_share
-from indexer.grep import grep
+from agent.evidence.lookups import fetch_evidence
+from agent.evidence.requests import request_lookup
+from agent.questions.messages import MAX_PATTERN, make_line_patterns, measure_match
+from indexer.grep import grep_texts
 from indexer.models import Matches
 from tests.fakes.code import FakeCode
 
@@ -32,7 +32,7 @@ def project() -> FakeCode:
 
 async def test_what_is_filled_in_does_not_hide_where_a_message_comes_from() -> None:
     seen = "Cannot resolve keyword 'customer_name' into field. Choices are: id, placed"
-    found = await fetch(project(), look_up("message", seen, reasoning="a test"))
+    found = await fetch_evidence(project(), request_lookup("message", seen, reasoning="a test"))
 
     assert [(ref["path"], ref["start_line"], ref["symbol"]) for ref in found.refs[:2]] == [
         ("orm/query.py", 2, "Query.resolve"),
@@ -42,7 +42,7 @@ async def test_what_is_filled_in_does_not_hide_where_a_message_comes_from() -> N
 
 
 async def test_a_message_that_stands_as_it_was_seen_is_not_said_to_be_filled_in() -> None:
-    found = await fetch(project(), look_up("message", "cannot resolve expression", reasoning="a test"))
+    found = await fetch_evidence(project(), request_lookup("message", "cannot resolve expression", reasoning="a test"))
 
     assert (found.refs[0]["path"], found.refs[0]["start_line"]) == ("orm/near.py", 1)
     assert (found.totals["said"], found.totals["filled"]) == (1, 0)
@@ -50,7 +50,7 @@ async def test_a_message_that_stands_as_it_was_seen_is_not_said_to_be_filled_in(
 
 @pytest.mark.parametrize("message", ["The moon is made of green cheese today", "", "!?", "1 2 3"])
 async def test_a_message_that_no_code_holds_is_not_claimed(message: str) -> None:
-    found = await fetch(project(), look_up("message", message, reasoning="a test"))
+    found = await fetch_evidence(project(), request_lookup("message", message, reasoning="a test"))
 
     assert found.totals["said"] == 0
 
@@ -66,17 +66,17 @@ async def test_a_message_that_no_code_holds_is_not_claimed(message: str) -> None
     ],
 )
 def test_words_count_where_they_stand_side_by_side(message: str, code: str, share: float) -> None:
-    assert spelt_share(message, code, run=2 if share == 2 / 6 else 3) == pytest.approx(share)
+    assert measure_match(message, code, run=2 if share == 2 / 6 else 3) == pytest.approx(share)
 
 
 @given(message=st.text(max_size=400), code=st.text(max_size=200))
 @example(message="(a|b)* [c] \\d {2,}" * 40, code="")
 @example(message="İstanbul straße ﬁnd ǅ" * 9, code="İstanbul straße ﬁnd ǅ")
 def test_any_message_makes_patterns_that_can_be_searched_for(message: str, code: str) -> None:
-    for pattern in line_patterns(message):
+    for pattern in make_line_patterns(message):
         assert len(pattern) <= MAX_PATTERN + 10
-        grep([("a.py", code)], pattern, limit=5)
-    assert 0 <= spelt_share(message, code) <= 1
+        grep_texts([("a.py", code)], pattern, limit=5)
+    assert 0 <= measure_match(message, code) <= 1
 
 
 async def test_a_search_that_takes_too_long_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,8 @@ async def test_a_search_that_takes_too_long_is_not_made_again(monkeypatch: pytes
         return Matches(lines=(), files_searched=1, complete=False)
 
     monkeypatch.setattr(code, "grep", slow)
-    await fetch(code, look_up("message", "nothing of all this was ever written anywhere", reasoning="a test"))
+    await fetch_evidence(
+        code, request_lookup("message", "nothing of all this was ever written anywhere", reasoning="a test")
+    )
 
     assert len(searched) == 2  # once for runs of three words, and once for two

@@ -13,24 +13,24 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
-from agent.budget import Budget, Ceilings, Usage
+from agent.budget import Budget, TokenUsage, TurnLimits
 from agent.errors import (
     AnswerBlocked,
-    AnswerCut,
     AnswerEmpty,
     AnswerMalformed,
-    BudgetSpent,
-    KeyRefused,
-    ModelDown,
+    AnswerTruncated,
+    BudgetExceeded,
+    InvalidApiKey,
     ModelError,
     ModelMisconfigured,
-    ModelSilent,
-    ModelUnknown,
-    QuotaSpent,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
     RequestRefused,
+    UnknownModel,
 )
-from agent.llm.metered import Patience
-from agent.models import Models, open_models
+from agent.llm.metered import RetryPolicy
+from agent.models import ChatModels, open_models
 from agent.ports import ChatModel
 from tests.agent.conftest import Told
 from tests.fakes.gemini import (
@@ -49,9 +49,9 @@ from tests.fakes.gemini import (
 
 KEY = "a-very-secret-key"
 # Only a model that says nothing, or nothing more, is given up quickly: a busy machine must not look like one.
-PATIENT = Patience(backoff=0.01)
-QUICK = Patience(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
-ENDS_IN_MIDST = Patience(idle=0.3, backoff=0.01)
+PATIENT = RetryPolicy(backoff=0.01)
+QUICK = RetryPolicy(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
+ENDS_IN_MIDST = RetryPolicy(idle=0.3, backoff=0.01)
 ASKED = [SystemMessage("Be brief."), HumanMessage("Where is it?")]
 
 
@@ -68,18 +68,18 @@ def gemini() -> Iterator[FakeGemini]:
         yield fake
 
 
-def opened(gemini: FakeGemini, **details: Any) -> AbstractAsyncContextManager[Models]:
+def opened(gemini: FakeGemini, **details: Any) -> AbstractAsyncContextManager[ChatModels]:
     settings = {"patience": PATIENT, **details}
     return open_models(google_api_key=SecretStr(KEY), google_base_url=gemini.url, **settings)
 
 
 @pytest.fixture
-async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
+async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with opened(gemini) as found:
         yield found
 
 
-def turn(models: Models, told: Told | None = None, budget: Budget | None = None) -> ChatModel:
+def turn(models: ChatModels, told: Told | None = None, budget: Budget | None = None) -> ChatModel:
     main = models.for_turn(budget or Budget(), told or Told()).main
     assert main is not None
     return main
@@ -90,14 +90,14 @@ async def streamed(model: ChatModel) -> str:
 
 
 async def filled(model: ChatModel) -> str:
-    return (await model.structured(ASKED, Verdict, task="grade")).why
+    return (await model.generate_structured(ASKED, Verdict, task="grade")).why
 
 
 async def replied(model: ChatModel) -> str:
     return str((await model.reply_with_tools(ASKED, [], task="executor")).text)
 
 
-async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: Models) -> None:
+async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(says("It is in one place.", usage=(30, 6)))
     told, budget = Told(), Budget()
 
@@ -105,7 +105,7 @@ async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: 
 
     assert "".join(pieces) == "It is in one place."
     assert len(pieces) > 1
-    assert (budget.calls, budget.usage) == (1, Usage(input_tokens=30, output_tokens=6))
+    assert (budget.calls, budget.usage) == (1, TokenUsage(input_tokens=30, output_tokens=6))
     ((kind, payload),) = told.events
     assert (kind, payload["task"], payload["input_tokens"], payload["error"]) == ("model_end", "synthesis", 30, "")
     assert gemini.received[0].key == KEY
@@ -115,7 +115,7 @@ async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: 
 @pytest.mark.parametrize("ask", [streamed, filled, replied])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_takes_neither_the_key_nor_the_question_along(
-    gemini: FakeGemini, models: Models, ask: Callable[[ChatModel], Awaitable[str]], status: int
+    gemini: FakeGemini, models: ChatModels, ask: Callable[[ChatModel], Awaitable[str]], status: int
 ) -> None:
     with running_gemini() as elsewhere:
         path = "/v1beta/models/gemini-flash-latest:generateContent"
@@ -127,23 +127,23 @@ async def test_a_redirect_takes_neither_the_key_nor_the_question_along(
 
 
 async def test_a_model_that_writes_without_end_is_cut(
-    gemini: FakeGemini, models: Models, monkeypatch: pytest.MonkeyPatch
+    gemini: FakeGemini, models: ChatModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.llm.chat.LONGEST_REPLY", 10)
     gemini.replies.append(says("It is here. " * 100))
 
-    with pytest.raises(AnswerCut, match="without end"):
+    with pytest.raises(AnswerTruncated, match="without end"):
         await streamed(turn(models))
 
 
-async def test_a_form_is_filled_in_by_its_schema(gemini: FakeGemini, models: Models) -> None:
+async def test_a_form_is_filled_in_by_its_schema(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(fills({"good": True, "why": "it fits"}))
 
     assert await filled(turn(models)) == "it fits"
     assert gemini.received[0].is_form
 
 
-async def test_tool_calls_come_back_with_their_signature(gemini: FakeGemini, models: Models) -> None:
+async def test_tool_calls_come_back_with_their_signature(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies += [calls(("grep", {"pattern": "x"}), signature="c2ln"), says("Done.")]
     tool = {"name": "grep", "description": "Search.", "parameters": {"type": "object", "properties": {}}}
     model = turn(models)
@@ -160,14 +160,14 @@ async def test_tool_calls_come_back_with_their_signature(gemini: FakeGemini, mod
 
 
 FAILURES: list[tuple[Reply | Failure, type[ModelError], int]] = [
-    (Failure(status=400, message="API key not valid: " + KEY, reason="API_KEY_INVALID"), KeyRefused, 1),
-    (Failure(status=401), KeyRefused, 1),
-    (Failure(status=403), KeyRefused, 1),
-    (Failure(status=404), ModelUnknown, 1),
+    (Failure(status=400, message="API key not valid: " + KEY, reason="API_KEY_INVALID"), InvalidApiKey, 1),
+    (Failure(status=401), InvalidApiKey, 1),
+    (Failure(status=403), InvalidApiKey, 1),
+    (Failure(status=404), UnknownModel, 1),
     (Failure(status=400, message="bad"), RequestRefused, 1),
-    (Failure(status=429), QuotaSpent, 3),
-    (Failure(status=500), ModelDown, 3),
-    (Failure(status=503), ModelDown, 3),
+    (Failure(status=429), QuotaExceeded, 3),
+    (Failure(status=500), ModelUnavailable, 3),
+    (Failure(status=503), ModelUnavailable, 3),
     (withholds("SAFETY"), AnswerBlocked, 1),
     (withholds("RECITATION"), AnswerBlocked, 1),
     (blocks_prompt(), AnswerBlocked, 1),
@@ -175,8 +175,8 @@ FAILURES: list[tuple[Reply | Failure, type[ModelError], int]] = [
     (withholds("MAX_TOKENS"), AnswerEmpty, 2),
     (withholds("STOP"), AnswerEmpty, 2),
     (says("  "), AnswerEmpty, 2),
-    (hangs(), ModelSilent, 3),
-    (breaks(), ModelDown, 3),
+    (hangs(), ModelTimeout, 3),
+    (breaks(), ModelUnavailable, 3),
 ]
 
 
@@ -187,7 +187,7 @@ async def test_each_failure_is_one_of_our_errors(
     gemini: FakeGemini, ask: Callable[[ChatModel], Any], reply: Reply | Failure, error: type[ModelError], tries: int
 ) -> None:
     gemini.script = lambda _: reply
-    async with opened(gemini, patience=QUICK if error is ModelSilent else PATIENT) as models:
+    async with opened(gemini, patience=QUICK if error is ModelTimeout else PATIENT) as models:
         with pytest.raises(error) as caught:
             await ask(turn(models))
 
@@ -196,20 +196,20 @@ async def test_each_failure_is_one_of_our_errors(
     assert str(caught.value).endswith(".")
 
 
-async def test_a_refused_key_names_its_variable(gemini: FakeGemini, models: Models) -> None:
+async def test_a_refused_key_names_its_variable(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(Failure(status=400, message="API key not valid.", reason="API_KEY_INVALID"))
 
-    with pytest.raises(KeyRefused, match="GOOGLE_API_KEY"):
+    with pytest.raises(InvalidApiKey, match="GOOGLE_API_KEY"):
         await streamed(turn(models))
 
 
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        (hangs("Half an "), ModelSilent),
-        (breaks("Half an "), ModelDown),
+        (hangs("Half an "), ModelTimeout),
+        (breaks("Half an "), ModelUnavailable),
         (says("Half an ", finish="SAFETY"), AnswerBlocked),
-        (says("Half an ", finish="MAX_TOKENS"), AnswerCut),
+        (says("Half an ", finish="MAX_TOKENS"), AnswerTruncated),
     ],
 )
 async def test_a_stream_that_ends_badly_is_not_tried_again(
@@ -218,7 +218,7 @@ async def test_a_stream_that_ends_badly_is_not_tried_again(
     gemini.replies += [reply, says("again")]
     pieces = []
 
-    async with opened(gemini, patience=ENDS_IN_MIDST if error is ModelSilent else PATIENT) as models:
+    async with opened(gemini, patience=ENDS_IN_MIDST if error is ModelTimeout else PATIENT) as models:
         with pytest.raises(error):
             async for piece in turn(models).stream(ASKED, task="synthesis"):
                 pieces.append(piece)  # noqa: PERF401  (what came before the failure is wanted)
@@ -229,13 +229,13 @@ async def test_a_stream_that_ends_badly_is_not_tried_again(
 
 async def test_a_slow_stream_that_goes_on_is_not_cut(gemini: FakeGemini) -> None:
     gemini.replies.append(says("many words " * 40))
-    async with opened(gemini, patience=Patience(idle=1.0)) as models:
+    async with opened(gemini, patience=RetryPolicy(idle=1.0)) as models:
         assert (await streamed(turn(models))).count("many") == 40
 
 
 @pytest.mark.parametrize("ask", [streamed, replied])
 async def test_a_passing_failure_is_tried_again(
-    gemini: FakeGemini, models: Models, ask: Callable[[ChatModel], Any]
+    gemini: FakeGemini, models: ChatModels, ask: Callable[[ChatModel], Any]
 ) -> None:
     gemini.replies += [Failure(status=429), Failure(status=503), says("Here.")]
     told = Told()
@@ -244,7 +244,7 @@ async def test_a_passing_failure_is_tried_again(
     assert [bool(payload["error"]) for _, payload in told.events] == [True, True, False]
 
 
-async def test_a_bad_form_is_asked_for_once_more(gemini: FakeGemini, models: Models) -> None:
+async def test_a_bad_form_is_asked_for_once_more(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies += [says("no JSON at all"), fills({"good": False, "why": "second"})]
 
     assert await filled(turn(models)) == "second"
@@ -262,12 +262,12 @@ async def test_the_fallback_model_takes_over(gemini: FakeGemini) -> None:
     assert [request.model for request in gemini.received] == ["one", "one", "one", "two", "two"]
 
 
-async def test_a_model_that_failed_is_left_alone_for_the_turn(gemini: FakeGemini, models: Models) -> None:
+async def test_a_model_that_failed_is_left_alone_for_the_turn(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.script = lambda _: Failure(status=404)
     model = turn(models)
 
     for _ in range(3):
-        with pytest.raises(ModelUnknown):
+        with pytest.raises(UnknownModel):
             await streamed(model)
 
     assert len(gemini.received) == 1
@@ -282,26 +282,26 @@ async def test_a_smaller_model_routes_and_grades(gemini: FakeGemini) -> None:
         assert (await filled(both.main), await filled(both.small)) == ("big", "tiny")
 
 
-async def test_the_ceilings_of_a_turn_hold(gemini: FakeGemini, models: Models) -> None:
+async def test_the_ceilings_of_a_turn_hold(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.script = lambda _: says("Yes.", usage=(600, 1))
-    by_calls = turn(models, budget=Budget(Ceilings(calls=1)))
-    by_tokens = turn(models, budget=Budget(Ceilings(tokens=500)))
+    by_calls = turn(models, budget=Budget(TurnLimits(calls=1)))
+    by_tokens = turn(models, budget=Budget(TurnLimits(tokens=500)))
     late = iter([0.0, *[200.0] * 9])
     by_time = turn(models, budget=Budget(clock=lambda: next(late)))
 
     for model, first in ((by_calls, "Yes."), (by_tokens, "Yes."), (by_time, None)):
         if first is not None:
             assert await streamed(model) == first
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(BudgetExceeded):
             await streamed(model)
     assert len(gemini.received) == 2
 
 
 async def test_a_try_ends_with_the_time_of_the_turn(gemini: FakeGemini) -> None:
     gemini.replies.append(hangs())
-    async with opened(gemini, patience=Patience()) as models:
+    async with opened(gemini, patience=RetryPolicy()) as models:
         with pytest.raises(ModelError):
-            await streamed(turn(models, budget=Budget(Ceilings(seconds=0.3))))
+            await streamed(turn(models, budget=Budget(TurnLimits(seconds=0.3))))
     assert len(gemini.received) == 1
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from agent.evidence.fast_path import decide
-from agent.evidence.paths import FileNames
-from agent.evidence.refs import lines_ref
-from agent.evidence.requests import decision, look_up, search_for
+from agent.evidence.fast_path import route_by_rules
+from agent.evidence.paths import FilePathLookup
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.requests import decide_retrieval, request_lookup, request_search
 from agent.nodes.check_citations import check_citations
 from agent.nodes.conversation_memory import MAX_TURNS, conversation_memory
 from agent.nodes.grade_documents import grade_documents
@@ -22,7 +22,7 @@ from agent.nodes.security_gateway import security_gateway
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
 from agent.routing import after_gateway, after_preprocessor, after_retrieval, after_router
-from agent.state import AgentState, EvidenceRef, Intent, fresh_turn, no_metadata, route_of
+from agent.state import AgentState, EvidenceRef, Intent, make_empty_metadata, name_route, reset_turn
 from indexer.models import FileEntry, Filters, Location
 from tests.agent.conftest import SECRET, Told, redact
 from tests.agent.test_questions import turn
@@ -31,13 +31,13 @@ from tests.fakes.shop import SHOP
 
 
 def hit(path: str, start: int, end: int, score: float) -> EvidenceRef:
-    return lines_ref(Location(path=path, start_line=start, end_line=end), "hit", score=score)
+    return make_lines_ref(Location(path=path, start_line=start, end_line=end), "hit", score=score)
 
 
 async def test_the_gateway_clears_what_a_dead_turn_left(runtime: Runtime[Deps]) -> None:
     left: AgentState = {"user_query": "where is x?", "final_answer": "old", "retrieved": [hit("a.py", 1, 2, 1.0)]}
     changes = await security_gateway(left, runtime)
-    assert changes == {**fresh_turn(), "gateway_passed": True, "gateway_verdict": "allow"}
+    assert changes == {**reset_turn(), "gateway_passed": True, "gateway_verdict": "allow"}
 
 
 async def test_the_gateway_lets_a_watched_question_pass_marked(runtime: Runtime[Deps]) -> None:
@@ -106,14 +106,14 @@ async def test_the_router_looks_up_a_known_name(runtime: Runtime[Deps]) -> None:
 async def test_the_fast_path_chooses_exact_requests(
     code: FakeCode, question: str, requests: list[tuple[str, str]], fast: bool
 ) -> None:
-    chosen = await decide(question, code)
+    chosen = await route_by_rules(question, code)
     assert [(one["lookup"], one["query"]) for one in chosen["requests"]] == requests
     assert chosen["fast_path"] is fast
     assert code.searches == []
 
 
 async def test_a_question_about_a_file_searches_within_it(code: FakeCode) -> None:
-    chosen = await decide("how are delays computed in shop/payments.py?", code)
+    chosen = await route_by_rules("how are delays computed in shop/payments.py?", code)
     assert chosen["requests"][0]["patterns"] == ["/shop/payments.py"]
 
 
@@ -134,7 +134,7 @@ async def test_a_question_about_a_file_searches_within_it(code: FakeCode) -> Non
 def test_a_written_path_means_one_file_or_none(written: str, found: str | None) -> None:
     paths = ["shop/dates.py", "main.py", "a/util.py", "b/util.py"]
     files = [FileEntry(path=path, language="python", source_type="code", lines=9) for path in paths]
-    entry = FileNames(files, [written]).find(written)
+    entry = FilePathLookup(files, [written]).find(written)
     assert (entry.path if entry else None) == found
 
 
@@ -149,16 +149,16 @@ def test_every_path_is_looked_at_once_for_all_that_are_written() -> None:
     paths = ["shop/dates.py", "main.py", "a/util.py", "b/util.py"]
     files = [FileEntry(path=Path(path), language="python", source_type="code", lines=9) for path in paths]
     written = [f"/srv/shop/frame_{number}.py" for number in range(40)]
-    names = FileNames(files, written)
+    names = FilePathLookup(files, written)
 
     assert [names.find(each) for each in written] == [None] * 40
     assert looked_at == paths
 
 
 async def test_retrieval_relaxes_its_filters_step_by_step(runtime: Runtime[Deps], code: FakeCode) -> None:
-    request = search_for("payment", patterns=["*.sql"], source_types=["config"], reasoning="")
+    request = request_search("payment", patterns=["*.sql"], source_types=["config"], reasoning="")
     request["folders"] = ["db"]
-    changes = await retrieval({"router_output": decision([request], fast_path=False, reasoning="")}, runtime)
+    changes = await retrieval({"router_output": decide_retrieval([request], fast_path=False, reasoning="")}, runtime)
     assert [filters for _, _, filters in code.searches] == [
         Filters(source_types=("config",), folders=("db",), patterns=("*.sql",)),
         Filters(source_types=("config",), folders=("db",)),
@@ -172,8 +172,8 @@ async def test_retrieval_relaxes_its_filters_step_by_step(runtime: Runtime[Deps]
 async def test_retrieval_falls_back_from_mode_to_mode(told: Told) -> None:
     code = FakeCode(SHOP, failing=["hybrid", "lexical"])
     runtime = Runtime(context=Deps(code=code, redact=redact, emit=told))
-    request = search_for("payment", reasoning="")
-    changes = await retrieval({"router_output": decision([request], fast_path=False, reasoning="")}, runtime)
+    request = request_search("payment", reasoning="")
+    changes = await retrieval({"router_output": decide_retrieval([request], fast_path=False, reasoning="")}, runtime)
     assert [mode for _, mode, _ in code.searches] == ["hybrid", "lexical", "vector"]
     assert changes["retrieved"]
     assert changes["retrieval_metadata"]["failures"] == [
@@ -185,17 +185,17 @@ async def test_retrieval_falls_back_from_mode_to_mode(told: Told) -> None:
 async def test_a_search_that_fails_in_every_mode_is_said(told: Told) -> None:
     code = FakeCode(SHOP, failing=["hybrid", "lexical", "vector"])
     runtime = Runtime(context=Deps(code=code, redact=redact, emit=told))
-    chosen = decision([search_for("payment", reasoning="")], fast_path=False, reasoning="")
+    chosen = decide_retrieval([request_search("payment", reasoning="")], fast_path=False, reasoning="")
     found = await retrieval({"router_output": chosen}, runtime)
     written = await synthesis({**found, "router_output": chosen, "cleaned_query": "payment"}, runtime)
     assert "The index could not be read: `The hybrid search is out of order.`" in written["final_answer"]
 
 
 async def test_one_request_that_fails_leaves_the_others(runtime: Runtime[Deps]) -> None:
-    lost = look_up("file", "gone.py", reasoning="")
+    lost = request_lookup("file", "gone.py", reasoning="")
     lost["path"] = "gone.py"
-    requests = [lost, look_up("definition", "parse_date", reasoning="")]
-    changes = await retrieval({"router_output": decision(requests, fast_path=True, reasoning="")}, runtime)
+    requests = [lost, request_lookup("definition", "parse_date", reasoning="")]
+    changes = await retrieval({"router_output": decide_retrieval(requests, fast_path=True, reasoning="")}, runtime)
     assert [ref["symbol"] for ref in changes["retrieved"]] == ["parse_date"]
     assert changes["retrieval_metadata"]["failures"] == ["gone.py is not in the commit."]
 
@@ -215,7 +215,7 @@ async def test_grading_calls_hits_without_the_words_weak(runtime: Runtime[Deps])
         {
             **state,
             **changes,
-            "retrieval_metadata": {**no_metadata(), "weak": True, "searched": ["quantum elephants"]},
+            "retrieval_metadata": {**make_empty_metadata(), "weak": True, "searched": ["quantum elephants"]},
         },
         runtime,
     )
@@ -265,8 +265,8 @@ async def test_memory_does_not_keep_a_refused_question(runtime: Runtime[Deps]) -
 
 
 def test_branches_follow_the_state() -> None:
-    chosen = decision([], fast_path=True, reasoning="")
-    broad = decision([], fast_path=False, reasoning="")
+    chosen = decide_retrieval([], fast_path=True, reasoning="")
+    broad = decide_retrieval([], fast_path=False, reasoning="")
     assert after_gateway({"gateway_passed": True}) == "input_preprocessor"
     assert after_gateway({}) == "conversation_memory"
     assert after_preprocessor({"intent": "history_request"}) == "conversation_memory"
@@ -280,7 +280,7 @@ def test_branches_follow_the_state() -> None:
 
 
 def test_a_turn_is_named_by_the_way_it_took() -> None:
-    assert route_of({"is_blocked": True}) == "blocked"
-    assert route_of({"intent": "history_request"}) == "history"
-    assert route_of({"router_output": decision([], fast_path=True, reasoning="")}) == "fast_path"
-    assert route_of({}) == "broad"
+    assert name_route({"is_blocked": True}) == "blocked"
+    assert name_route({"intent": "history_request"}) == "history"
+    assert name_route({"router_output": decide_retrieval([], fast_path=True, reasoning="")}) == "fast_path"
+    assert name_route({}) == "broad"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.agent import Agent
-from agent.answers.marks import marks
+from agent.answers.marks import find_markers
 from agent.checkpoints import open_saver
 from agent.ports import Answer
 from tests.agent.conftest import SECRET, answer_to, redact
@@ -51,7 +51,7 @@ def runner() -> Iterator[asyncio.Runner]:
 def assert_sound(answer: Answer) -> None:
     assert answer.text.strip()
     assert answer.route != "failed"
-    assert list(dict.fromkeys(mark.number for mark in marks(answer.text))) == [
+    assert list(dict.fromkeys(mark.number for mark in find_markers(answer.text))) == [
         citation.mark for citation in answer.citations
     ]
     assert SECRET not in answer.text

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.questions.follow_ups import Antecedent, antecedent, points_back, resolve
-from agent.questions.forms import read_form
-from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
+from agent.questions.follow_ups import Antecedent, find_antecedent, is_pointing_back, resolve_references
+from agent.questions.forms import parse_named_question
+from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.mentions import PathMention, find_mentions
-from agent.questions.terms import content_terms, stem, terms_in, words
-from agent.questions.traceback import Frame, error_name, read_frames
-from agent.state import Lookup, Turn
+from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
+from agent.questions.traceback import StackFrame, parse_error_name, parse_frames
+from agent.state import Lookup, PastTurn
 
 _SAID = (
     "tries",
@@ -30,7 +30,7 @@ _SAID = (
 SEND = Antecedent(symbol="Session.send", kind="method", path="app/session.py")
 
 
-def turn(symbol: str = "", path: str = "") -> Turn:
+def turn(symbol: str = "", path: str = "") -> PastTurn:
     return {
         "question": "q",
         "answer": "a",
@@ -63,8 +63,8 @@ def turn(symbol: str = "", path: str = "") -> Turn:
     ],
 )
 def test_a_pointer_is_replaced_by_what_it_means(question: str, resolved: str) -> None:
-    assert points_back(question)
-    assert resolve(question, SEND) == resolved
+    assert is_pointing_back(question)
+    assert resolve_references(question, SEND) == resolved
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_a_pointer_is_replaced_by_what_it_means(question: str, resolved: str) ->
     ],
 )
 def test_a_question_with_its_own_words_points_at_nothing(question: str) -> None:
-    assert not points_back(question)
+    assert not is_pointing_back(question)
 
 
 def test_it_means_the_newest_symbol_then_the_newest_file() -> None:
-    found = antecedent([turn(symbol="a", path="x.py"), turn(symbol="b"), turn()])
+    found = find_antecedent([turn(symbol="a", path="x.py"), turn(symbol="b"), turn()])
     assert found == Antecedent(symbol="b", kind="", path="")
-    assert antecedent([turn(path="x.py")]) == Antecedent(symbol="", kind="", path="x.py")
-    assert antecedent([turn()]) is None
+    assert find_antecedent([turn(path="x.py")]) == Antecedent(symbol="", kind="", path="x.py")
+    assert find_antecedent([turn()]) is None
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_it_means_the_newest_symbol_then_the_newest_file() -> None:
     ],
 )
 def test_a_question_about_one_name_is_recognised(question: str, lookup: Lookup, name: str) -> None:
-    found = read_form(question)
+    found = parse_named_question(question)
     assert found is not None
     assert (found.lookup, found.name) == (lookup, name)
 
 
 @pytest.mark.parametrize("question", ["where are event retries handled?", "who calls it?", "how does this work?"])
 def test_other_questions_have_no_form(question: str) -> None:
-    assert read_form(question) is None
+    assert parse_named_question(question) is None
 
 
 def test_politeness_before_a_question_is_dropped() -> None:
-    assert clean("Hi, can you tell me where parse_date is defined?") == "where parse_date is defined?"
-    assert clean("ok and who calls it?") == "who calls it?"
-    assert clean("hello") == "hello"
+    assert clean_question("Hi, can you tell me where parse_date is defined?") == "where parse_date is defined?"
+    assert clean_question("ok and who calls it?") == "who calls it?"
+    assert clean_question("hello") == "hello"
 
 
 def test_mentions_are_told_from_prose() -> None:
@@ -154,48 +154,48 @@ def test_plain_words_name_no_code(question: str) -> None:
     [
         (
             'Traceback (most recent call last):\n  File "/srv/a.py", line 1, in f\n  File "b.py", line 2, in g\nE: x',
-            (Frame(path="b.py", line=2, function="g"), Frame(path="/srv/a.py", line=1, function="f")),
+            (StackFrame(path="b.py", line=2, function="g"), StackFrame(path="/srv/a.py", line=1, function="f")),
         ),
         (
             "TypeError: x\n    at foo (/srv/app/src/index.js:10:5)\n    at /srv/b.ts:3:1",
-            (Frame(path="/srv/app/src/index.js", line=10, function="foo"), Frame(path="/srv/b.ts", line=3)),
+            (StackFrame(path="/srv/app/src/index.js", line=10, function="foo"), StackFrame(path="/srv/b.ts", line=3)),
         ),
         (
             "java.lang.RuntimeException: x\n\tat com.acme.Foo$Bar.run(Foo.java:12)",
-            (Frame(path="com/acme/Foo.java", line=12, function="run"),),
+            (StackFrame(path="com/acme/Foo.java", line=12, function="run"),),
         ),
         (
             "panic: x\n\ngoroutine 1 [running]:\nmain.main()\n\t/home/x/main.go:12 +0x1d",
-            (Frame(path="/home/x/main.go", line=12, function="main"),),
+            (StackFrame(path="/home/x/main.go", line=12, function="main"),),
         ),
         (
             "thread 'main' panicked at src/main.rs:10:5:\nboom\n   0: f\n             at src/lib.rs:3:4",
-            (Frame(path="src/main.rs", line=10), Frame(path="src/lib.rs", line=3)),
+            (StackFrame(path="src/main.rs", line=10), StackFrame(path="src/lib.rs", line=3)),
         ),
-        ("app/x.rb:12:in `call'", (Frame(path="app/x.rb", line=12),)),
-        ("   at A.B() in C:\\src\\A.cs:line 7", (Frame(path="C:/src/A.cs", line=7),)),
+        ("app/x.rb:12:in `call'", (StackFrame(path="app/x.rb", line=12),)),
+        ("   at A.B() in C:\\src\\A.cs:line 7", (StackFrame(path="C:/src/A.cs", line=7),)),
         ("what is in main.go:12?", ()),
     ],
 )
-def test_stack_traces_are_read_innermost_first(trace: str, frames: tuple[Frame, ...]) -> None:
-    assert read_frames(trace) == frames
+def test_stack_traces_are_read_innermost_first(trace: str, frames: tuple[StackFrame, ...]) -> None:
+    assert parse_frames(trace) == frames
 
 
 def test_the_error_of_a_trace_is_its_last() -> None:
-    assert error_name("KeyError: 1\n\nTraceback\nshop.payments.PaymentError: no") == "PaymentError"
-    assert error_name("all is well") == ""
+    assert parse_error_name("KeyError: 1\n\nTraceback\nshop.payments.PaymentError: no") == "PaymentError"
+    assert parse_error_name("all is well") == ""
 
 
 @pytest.mark.parametrize(
     "question", ["what did I ask?", "What have we talked about so far?", "list my previous questions"]
 )
 def test_the_history_is_asked_for_in_many_words(question: str) -> None:
-    assert asks_for_history(question)
+    assert is_history_request(question)
 
 
 def test_questions_about_history_in_code_are_no_history_requests() -> None:
-    assert not asks_for_history("where is the chat history stored?")
-    assert not asks_to_repeat("what repeats the job?")
+    assert not is_history_request("where is the chat history stored?")
+    assert not is_repeat_request("what repeats the job?")
 
 
 @pytest.mark.parametrize(
@@ -203,25 +203,25 @@ def test_questions_about_history_in_code_are_no_history_requests() -> None:
     ["how does the weather client work?", "where is the greeting hello built?", "who are you calling in run()?"],
 )
 def test_code_that_sounds_like_small_talk_is_not(question: str) -> None:
-    assert small_talk(question) is None
+    assert find_small_talk(question) is None
 
 
 def test_inflections_share_a_stem() -> None:
-    assert {stem(word) for word in ("parse", "parser", "parsing", "parses", "parsed")} == {"pars"}
-    assert stem("retries") == stem("retry")
-    assert content_terms("Where are payment retries handled?") == {"payment", "retry"}
-    assert terms_in("def maxRetry(payment_id)", {"payment", "retry", "bank"}) == {"payment", "retry"}
+    assert {stem_word(word) for word in ("parse", "parser", "parsing", "parses", "parsed")} == {"pars"}
+    assert stem_word("retries") == stem_word("retry")
+    assert find_content_terms("Where are payment retries handled?") == {"payment", "retry"}
+    assert match_terms("def maxRetry(payment_id)", {"payment", "retry", "bank"}) == {"payment", "retry"}
 
 
 @pytest.mark.parametrize("text", ["max_tries = 3", "when ties are broken", "maxTries"])
 def test_a_word_of_three_letters_is_known_by_its_plural(text: str) -> None:
-    terms = content_terms(text)
-    assert terms_in(text, terms) == terms
+    terms = find_content_terms(text)
+    assert match_terms(text, terms) == terms
 
 
 @given(
     st.lists(st.sampled_from(_SAID), max_size=9), st.lists(st.sampled_from(_SAID), max_size=9), st.sampled_from(" _")
 )
 def test_looking_at_beginnings_first_overlooks_no_word(asked: list[str], said: list[str], between: str) -> None:
-    terms, text = content_terms(" ".join(asked)), between.join(said)
-    assert terms_in(text, terms) == terms & {stem(word) for word in words(text)}
+    terms, text = find_content_terms(" ".join(asked)), between.join(said)
+    assert match_terms(text, terms) == terms & {stem_word(word) for word in split_words(text)}

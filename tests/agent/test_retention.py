@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.errors import CheckpointDamaged
 from agent.evidence_store import EvidenceStore
-from agent.retention import forget_idle
+from agent.retention import prune_idle_conversations
 from tests.agent.conftest import answer_to, remembered
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
@@ -24,54 +24,56 @@ DAY = 86_400.0
 TABLES = (("checkpoints", "thread_id"), ("writes", "thread_id"), ("evidence", "thread"), ("agent_executions", "thread"))
 
 
-async def aged(saver: SafeSaver, thread: str, days: float) -> None:
+async def aged(saver: SafeSqliteSaver, thread: str, days: float) -> None:
     await saver.write("UPDATE agent_executions SET updated_at = ? WHERE thread = ?", (time.time() - days * DAY, thread))
 
 
-async def threads_in(saver: SafeSaver) -> set[str]:
+async def threads_in(saver: SafeSqliteSaver) -> set[str]:
     found: Sequence[tuple[str]] = [
         row for table, column in TABLES for row in await saver.rows(f"SELECT {column} FROM {table}")
     ]
     return {thread for (thread,) in found}
 
 
-async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSaver, tmp_path: Path) -> None:
+async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
     for thread, days in (("old", 91.0), ("young", 89.0)):
         await answer_to(agent, "where is parse_date defined?", thread)
         await aged(saver, thread, days)
 
-    assert await forget_idle(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 1
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 1
 
     assert await threads_in(saver) == {"young"}
     assert await remembered(agent, "old") == []
     assert len(await remembered(agent, "young")) == 1
 
 
-async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSaver, tmp_path: Path) -> None:
+async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
     await answer_to(agent, "where is parse_date defined?")
     await aged(saver, "t", 91)
     await answer_to(agent, "and who calls it?")
 
-    assert await forget_idle(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 0
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 0
     assert len(await remembered(agent)) == 2
 
 
-async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSaver, tmp_path: Path) -> None:
+async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
     await answer_to(agent, "where is parse_date defined?", "kept")
     await EvidenceStore(saver).of("left").keep("e1", "text")
 
-    await forget_idle(tmp_path / "conversations.db", before=0.0)
+    await prune_idle_conversations(tmp_path / "conversations.db", before=0.0)
 
     assert await threads_in(saver) == {"kept"}
 
 
-async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSaver, tmp_path: Path) -> None:
+async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSqliteSaver, tmp_path: Path) -> None:
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, lambda text: text)
     for number in range(5):
         await answer_to(agent, "where is parse_date defined?", f"old {number}")
         await aged(saver, f"old {number}", 91)
 
-    sweeping = asyncio.create_task(forget_idle(tmp_path / "conversations.db", before=time.time() - 90 * DAY))
+    sweeping = asyncio.create_task(
+        prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY)
+    )
     answers = await asyncio.gather(
         *(answer_to(agent, "where is parse_date defined?", f"new {number}") for number in range(5))
     )
@@ -88,7 +90,7 @@ async def test_the_file_shrinks_with_what_is_in_it(tmp_path: Path) -> None:
             await EvidenceStore(saver).of(f"left {number}").keep("e1", "text " * 8_000)
     before = path.stat().st_size
 
-    assert await forget_idle(path, before=0.0) == 50
+    assert await prune_idle_conversations(path, before=0.0) == 50
 
     assert before > 2_000_000
     assert path.stat().st_size < 200_000
@@ -97,7 +99,7 @@ async def test_the_file_shrinks_with_what_is_in_it(tmp_path: Path) -> None:
 
 
 async def test_where_there_is_no_database_none_is_made(tmp_path: Path) -> None:
-    assert await forget_idle(tmp_path / "c.db", before=0.0) == 0
+    assert await prune_idle_conversations(tmp_path / "c.db", before=0.0) == 0
     assert not (tmp_path / "c.db").exists()
 
 
@@ -105,4 +107,4 @@ async def test_a_damaged_database_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "c.db").write_bytes(b"not a database at all" * 100)
 
     with pytest.raises(CheckpointDamaged, match="Move the file away"):
-        await forget_idle(tmp_path / "c.db", before=0.0)
+        await prune_idle_conversations(tmp_path / "c.db", before=0.0)

@@ -14,18 +14,18 @@ from pydantic import SecretStr
 
 from agent.agent import Agent
 from agent.budget import Budget
-from agent.checkpoints import SafeSaver
-from agent.evidence.refs import lines_ref
-from agent.evidence.requests import decision, search_for
-from agent.llm.metered import Patience
-from agent.models import Models, open_models
+from agent.checkpoints import SafeSqliteSaver
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.requests import decide_retrieval, request_search
+from agent.llm.metered import RetryPolicy
+from agent.models import ChatModels, open_models
 from agent.nodes.grade_documents import grade_documents
 from agent.nodes.input_preprocessor import input_preprocessor
 from agent.nodes.router import router
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
-from agent.state import AgentState, no_metadata
-from agent.tools.standard import standard_tools
+from agent.state import AgentState, make_empty_metadata
+from agent.tools.standard import make_tool_registry
 from indexer.models import Location
 from tests.agent.conftest import Told, answer_to, redact
 from tests.agent.test_questions import turn
@@ -33,11 +33,11 @@ from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, fills, running_gemini, says
 from tests.fakes.shop import SHOP
 
-PATIENT = Patience(backoff=0.001)
+PATIENT = RetryPolicy(backoff=0.001)
 PLAIN = "where do customers get their parcels?"
 HITS = [
-    lines_ref(Location(path="shop/dates.py", start_line=1, end_line=13), "hit"),
-    lines_ref(Location(path="shop/orders.py", start_line=1, end_line=30), "hit"),
+    make_lines_ref(Location(path="shop/dates.py", start_line=1, end_line=13), "hit"),
+    make_lines_ref(Location(path="shop/orders.py", start_line=1, end_line=30), "hit"),
 ]
 
 
@@ -48,12 +48,12 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 @pytest.fixture
-async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
+async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=PATIENT) as opened:
         yield opened
 
 
-def runtime(models: Models) -> Runtime[Deps]:
+def runtime(models: ChatModels) -> Runtime[Deps]:
     budget, told = Budget(), Told()
     deps = Deps(
         code=FakeCode(SHOP),
@@ -61,19 +61,21 @@ def runtime(models: Models) -> Runtime[Deps]:
         emit=told,
         budget=budget,
         models=models.for_turn(budget, told),
-        tools=standard_tools(),
+        tools=make_tool_registry(),
     )
     return Runtime(context=deps)
 
 
-async def test_a_question_that_names_its_target_asks_no_model(gemini: FakeGemini, models: Models) -> None:
+async def test_a_question_that_names_its_target_asks_no_model(gemini: FakeGemini, models: ChatModels) -> None:
     for question in ("who calls parse_date?", "shop/payments.py:20", "where is no_such_name?", "what is 0xDEADBEEF?"):
         await router({"cleaned_query": question}, runtime(models))
 
     assert gemini.received == []
 
 
-async def test_a_quoted_message_is_looked_for_whatever_the_model_searches(gemini: FakeGemini, models: Models) -> None:
+async def test_a_quoted_message_is_looked_for_whatever_the_model_searches(
+    gemini: FakeGemini, models: ChatModels
+) -> None:
     gemini.replies.append(fills({"route": "retrieve", "requests": [{"query": "bank errors"}]}))
 
     changes = await router({"cleaned_query": 'why "The bank said no to 17 orders"?'}, runtime(models))
@@ -86,7 +88,7 @@ async def test_a_quoted_message_is_looked_for_whatever_the_model_searches(gemini
     ]
 
 
-async def test_the_model_chooses_searches_with_filters(gemini: FakeGemini, models: Models) -> None:
+async def test_the_model_chooses_searches_with_filters(gemini: FakeGemini, models: ChatModels) -> None:
     wanted = {"query": "ship parcel", "source_types": ["code"], "folders": ["/shop/"], "patterns": ["*.py"]}
     gemini.replies.append(fills({"route": "retrieve", "requests": [wanted, {"query": " "}], "reasoning": "names"}))
 
@@ -124,7 +126,7 @@ async def test_the_model_chooses_searches_with_filters(gemini: FakeGemini, model
     ],
 )
 async def test_a_choice_that_leads_nowhere_becomes_one_broad_search(
-    gemini: FakeGemini, models: Models, form: dict[str, Any], route: str
+    gemini: FakeGemini, models: ChatModels, form: dict[str, Any], route: str
 ) -> None:
     gemini.script = lambda _: fills(form)
 
@@ -135,13 +137,13 @@ async def test_a_choice_that_leads_nowhere_becomes_one_broad_search(
     assert [one["query"] for one in chosen["requests"]] == ([PLAIN] if route == "retrieve" else [])
 
 
-async def test_after_a_round_the_model_sees_what_was_found(gemini: FakeGemini, models: Models) -> None:
+async def test_after_a_round_the_model_sees_what_was_found(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(fills({"route": "generate"}))
     state: AgentState = {
         "cleaned_query": PLAIN,
         "iteration_count": 1,
         "retrieved": HITS,
-        "retrieval_metadata": {**no_metadata(), "searched": [PLAIN]},
+        "retrieval_metadata": {**make_empty_metadata(), "searched": [PLAIN]},
         "better_query": "ship label",
     }
     chosen = (await router(state, runtime(models)))["router_output"]
@@ -153,11 +155,11 @@ async def test_after_a_round_the_model_sees_what_was_found(gemini: FakeGemini, m
     assert "ship label" in prompt
 
 
-async def test_a_better_query_is_searched_when_the_model_fails(gemini: FakeGemini, models: Models) -> None:
+async def test_a_better_query_is_searched_when_the_model_fails(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.script = lambda _: Failure(status=503)
     state: AgentState = {
         "cleaned_query": PLAIN,
-        "retrieval_metadata": {**no_metadata(), "searched": [PLAIN]},
+        "retrieval_metadata": {**make_empty_metadata(), "searched": [PLAIN]},
         "better_query": "ship label",
     }
     first = (await router(state, runtime(models)))["router_output"]
@@ -174,20 +176,20 @@ def graded(**more: Any) -> AgentState:
     made: AgentState = {
         "cleaned_query": PLAIN,
         "retrieved": HITS,
-        "retrieval_metadata": {**no_metadata(), "searched": [PLAIN]},
-        "router_output": decision([search_for(PLAIN, reasoning="")], fast_path=False, reasoning=""),
+        "retrieval_metadata": {**make_empty_metadata(), "searched": [PLAIN]},
+        "router_output": decide_retrieval([request_search(PLAIN, reasoning="")], fast_path=False, reasoning=""),
         "iteration_count": 1,
     }
     return {**made, **more}  # type: ignore[typeddict-item]
 
 
-async def test_hits_that_say_it_all_ask_no_model(gemini: FakeGemini, models: Models) -> None:
+async def test_hits_that_say_it_all_ask_no_model(gemini: FakeGemini, models: ChatModels) -> None:
     changes = await grade_documents(graded(cleaned_query="order dates"), runtime(models))
 
     assert (changes["grade"], gemini.received) == ("enough", [])
 
 
-async def test_the_model_keeps_the_hits_that_matter(gemini: FakeGemini, models: Models) -> None:
+async def test_the_model_keeps_the_hits_that_matter(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(fills({"verdict": "enough", "relevant": [2, 99, -1]}))
 
     changes = await grade_documents(graded(), runtime(models))
@@ -208,7 +210,7 @@ async def test_the_model_keeps_the_hits_that_matter(gemini: FakeGemini, models: 
     ],
 )
 async def test_a_rewrite_needs_a_new_query_and_a_round(
-    gemini: FakeGemini, models: Models, form: dict[str, Any], count: int, outcome: tuple[str, str]
+    gemini: FakeGemini, models: ChatModels, form: dict[str, Any], count: int, outcome: tuple[str, str]
 ) -> None:
     gemini.script = lambda _: fills(form)
 
@@ -232,7 +234,7 @@ async def test_a_rewrite_needs_a_new_query_and_a_round(
     ],
 )
 async def test_the_model_reads_what_the_patterns_cannot(
-    gemini: FakeGemini, models: Models, form: dict[str, Any], intent: str, cleaned: str
+    gemini: FakeGemini, models: ChatModels, form: dict[str, Any], intent: str, cleaned: str
 ) -> None:
     gemini.script = lambda _: fills(form)
     state: AgentState = {"user_query": "more details please", "conversation_history": [turn(symbol="parse_date")]}
@@ -244,7 +246,7 @@ async def test_the_model_reads_what_the_patterns_cannot(
 
 
 @pytest.mark.parametrize("question", ["and who calls it?", "where is format_date?", "say that again", "thanks!"])
-async def test_sure_patterns_ask_no_model(gemini: FakeGemini, models: Models, question: str) -> None:
+async def test_sure_patterns_ask_no_model(gemini: FakeGemini, models: ChatModels, question: str) -> None:
     await input_preprocessor(
         {"user_query": question, "conversation_history": [turn(symbol="parse_date")]}, runtime(models)
     )
@@ -253,7 +255,7 @@ async def test_sure_patterns_ask_no_model(gemini: FakeGemini, models: Models, qu
     assert gemini.received == []
 
 
-async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: Models, saver: SafeSaver) -> None:
+async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver) -> None:
     gemini.script = lambda _: says("`parse_date` is here [E1].")
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models)
 
@@ -267,7 +269,7 @@ async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: Models, saver
 
 
 async def test_a_rewritten_query_finds_what_the_first_did_not(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     def script(request: Received) -> Reply:
         if "You decide how" in request.prompt:
@@ -311,7 +313,7 @@ OUTPUT = st.one_of(FORMS, JUNK.map(json.dumps), st.text(max_size=50), st.just("`
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(output=OUTPUT)
-async def test_whatever_a_model_writes_every_node_goes_on(gemini: FakeGemini, models: Models, output: str) -> None:
+async def test_whatever_a_model_writes_every_node_goes_on(gemini: FakeGemini, models: ChatModels, output: str) -> None:
     gemini.script = lambda _: Reply(parts=({"text": output},))
     context = runtime(models)
     began: AgentState = {"user_query": "more details please", "conversation_history": [turn(symbol="parse_date")]}

@@ -12,13 +12,13 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from agent.agent import STOP_SECONDS, Agent
-from agent.checkpoints import SafeSaver
-from agent.llm.metered import Patience
-from agent.models import Models, open_models
+from agent.checkpoints import SafeSqliteSaver
+from agent.llm.metered import RetryPolicy
+from agent.models import ChatModels, open_models
 from agent.ports import Deps
 from agent.tools.registry import ToolRegistry
-from agent.tools.standard import standard_tools
-from agent.tools.tool import Evidence, Tool
+from agent.tools.standard import make_tool_registry
+from agent.tools.tool import Tool, ToolEvidence
 from tests.agent.conftest import answer_to, redact, remembered
 from tests.agent.test_crashes import QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
@@ -27,7 +27,7 @@ from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fill
 from tests.fakes.shop import SHOP
 
 HALF = "Half"
-PATIENT = Patience(whole=60, first=60, idle=60, backoff=60)
+PATIENT = RetryPolicy(whole=60, first=60, idle=60, backoff=60)
 
 
 class NoArguments(BaseModel):
@@ -44,7 +44,7 @@ class HangingTool(Tool[NoArguments]):
     def __init__(self) -> None:
         self.reached = asyncio.Event()
 
-    async def run(self, args: NoArguments, deps: Deps) -> Evidence:
+    async def run(self, args: NoArguments, deps: Deps) -> ToolEvidence:
         self.reached.set()
         await asyncio.Event().wait()
         raise AssertionError
@@ -55,13 +55,13 @@ class Bench:
     """An agent with the real model class, before a Gemini that investigates, and holds one task."""
 
     gemini: FakeGemini
-    models: Models
-    saver: SafeSaver
+    models: ChatModels
+    saver: SafeSqliteSaver
 
     def __post_init__(self) -> None:
         self.reached = asyncio.Event()
         self.tool = HangingTool()
-        tools = ToolRegistry([*standard_tools()._tools.values(), self.tool])
+        tools = ToolRegistry([*make_tool_registry()._tools.values(), self.tool])
         library = FakeLibrary(FakeCode(SHOP))
         self.agent = Agent(library, self.saver, redact, models=self.models, tools=tools)
 
@@ -114,7 +114,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 @pytest.fixture
-async def bench(gemini: FakeGemini, saver: SafeSaver) -> AsyncIterator[Bench]:
+async def bench(gemini: FakeGemini, saver: SafeSqliteSaver) -> AsyncIterator[Bench]:
     key = SecretStr("k")
     async with open_models(google_api_key=key, google_base_url=gemini.url, patience=PATIENT) as models:
         yield Bench(gemini=gemini, models=models, saver=saver)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from agent.answers.model_text import MarkMaker
-from agent.answers.scribe import Scribe
+from agent.answers.model_text import CitationParser
+from agent.answers.scribe import StreamSanitizer
 from agent.ports import Deps
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 from tests.agent.conftest import Told
 from tests.fakes.code import FakeCode
 from tests.fakes.secret_forms import FORMS, Form, draw_values, leaks
@@ -21,7 +21,9 @@ BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 def stream(pieces: list[str]) -> tuple[str, str]:
     """Write an answer in pieces; return all that was ever shown, and what it came to."""
     told = Told()
-    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=told), MarkMaker([], redact))
+    scribe = StreamSanitizer(
+        Deps(code=FakeCode({}), redact=redact_secrets, emit=told), CitationParser([], redact_secrets)
+    )
     for piece in pieces:
         scribe.write(piece)
     answer = scribe.finish()
@@ -56,7 +58,9 @@ def test_no_cut_of_an_answer_shows_a_line_of_a_private_key(fence: str, indent: s
 
 def test_an_answer_about_the_markers_of_keys_goes_on_after_them() -> None:
     told = Told()
-    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=told), MarkMaker([], redact))
+    scribe = StreamSanitizer(
+        Deps(code=FakeCode({}), redact=redact_secrets, emit=told), CitationParser([], redact_secrets)
+    )
 
     scribe.write(
         "A key begins with\n-----BEGIN PRIVATE KEY-----\nand so on.\n\nThis is\nread by `load`.\nThen more.\nAnd "

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
-from agent.answers.exhibits import Exhibit
-from agent.answers.marks import Fences, marks
-from agent.answers.model_text import MarkMaker
-from agent.answers.scribe import LONGEST_ANSWER, Scribe
+from agent.answers.exhibits import PromptEvidence
+from agent.answers.marks import CodeBlockScanner, find_markers
+from agent.answers.model_text import CitationParser
+from agent.answers.scribe import LONGEST_ANSWER, StreamSanitizer
 from agent.budget import Budget
-from agent.evidence.refs import lines_ref
-from agent.evidence.requests import decision, look_up
-from agent.llm.metered import Patience
-from agent.models import Models, open_models
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.requests import decide_retrieval, request_lookup
+from agent.llm.metered import RetryPolicy
+from agent.models import ChatModels, open_models
 from agent.nodes.check_citations import check_citations
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
@@ -33,12 +33,12 @@ from tests.fakes.code import FakeCode
 from tests.fakes.gemini import Failure, FakeGemini, Reply, breaks, hangs, running_gemini, says, withholds
 from tests.fakes.shop import SHOP
 
-DATES = lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition")
-SEND = lines_ref(Location(path="shop/payments.py", start_line=19, end_line=32), "hit")
-LOAD = lines_ref(Location(path="shop/orders.py", start_line=19, end_line=22), "hit")
-PATIENT = Patience(backoff=0.01)
-QUICK = Patience(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
-ENDS_IN_MIDST = Patience(idle=0.3, backoff=0.01)
+DATES = make_lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition")
+SEND = make_lines_ref(Location(path="shop/payments.py", start_line=19, end_line=32), "hit")
+LOAD = make_lines_ref(Location(path="shop/orders.py", start_line=19, end_line=22), "hit")
+PATIENT = RetryPolicy(backoff=0.01)
+QUICK = RetryPolicy(whole=0.3, first=0.3, idle=0.3, backoff=0.01)
+ENDS_IN_MIDST = RetryPolicy(idle=0.3, backoff=0.01)
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Bench:
     """A node with a real model class in front of a scripted Gemini."""
 
     gemini: FakeGemini
-    models: Models
+    models: ChatModels
     told: Told = field(default_factory=Told)
 
     def runtime(self) -> Runtime[Deps]:
@@ -87,7 +87,7 @@ async def bench(gemini: FakeGemini) -> AsyncIterator[Bench]:
         yield Bench(gemini, models)
 
 
-def opened(gemini: FakeGemini, patience: Patience) -> AbstractAsyncContextManager[Models]:
+def opened(gemini: FakeGemini, patience: RetryPolicy) -> AbstractAsyncContextManager[ChatModels]:
     return open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=patience)
 
 
@@ -95,7 +95,9 @@ def asked(question: str) -> AgentState:
     """The state of a turn that has found three places."""
     return {
         "cleaned_query": question,
-        "router_output": decision([look_up("definition", "parse_date", reasoning="")], fast_path=True, reasoning=""),
+        "router_output": decide_retrieval(
+            [request_lookup("definition", "parse_date", reasoning="")], fast_path=True, reasoning=""
+        ),
         "retrieved": [{**DATES, "symbol": "parse_date", "kind": "function"}, SEND, LOAD],
     }
 
@@ -154,7 +156,7 @@ FAILURES: list[tuple[Callable[[], Reply | Failure], str]] = [
 
 
 @pytest.mark.parametrize(("reply", "patience"), [(hangs(), QUICK), (hangs("It is half "), ENDS_IN_MIDST)])
-async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, patience: Patience) -> None:
+async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, patience: RetryPolicy) -> None:
     async with opened(gemini, patience) as models:
         await replaced_by_quotes(Bench(gemini, models), lambda: reply, "did not answer in time")
 
@@ -245,9 +247,9 @@ async def test_a_repeat_asks_no_model(bench: Bench) -> None:
     assert bench.gemini.received == []
 
 
-def exhibit(number: int) -> Exhibit:
+def exhibit(number: int) -> PromptEvidence:
     at = Location(path="shop/dates.py", start_line=6, end_line=8)
-    return Exhibit(number=number, location=at, about="", text="")
+    return PromptEvidence(number=number, location=at, about="", text="")
 
 
 @pytest.mark.parametrize(
@@ -279,12 +281,12 @@ def exhibit(number: int) -> Exhibit:
     ],
 )
 def test_brackets_mean_citations_only_where_they_name_evidence(raw: str, clean: str) -> None:
-    assert MarkMaker([exhibit(1)], redact).prose(raw) == clean
+    assert CitationParser([exhibit(1)], redact).prose(raw) == clean
 
 
 def prose_of(text: str) -> str:
     """The text without its code."""
-    fences = Fences()
+    fences = CodeBlockScanner()
     lines = [line for line in text.split("\n") if not fences.take(line)]
     return "\n".join(re.sub(r"(?<!`)(`+)(?!`)[^\n]*?[^`]\1(?!`)", "", line) for line in lines)
 
@@ -292,13 +294,13 @@ def prose_of(text: str) -> str:
 @given(st.lists(st.text(st.sampled_from("ab `[]()E12:-\n<>@!~#.h/"), max_size=12) | st.text(max_size=8), max_size=20))
 def test_any_pieces_stream_into_a_sound_answer(pieces: list[str]) -> None:
     told = Told()
-    maker = MarkMaker([exhibit(1), exhibit(2)], redact)
-    scribe = Scribe(Deps(code=FakeCode({}), redact=redact, emit=told), maker)
+    maker = CitationParser([exhibit(1), exhibit(2)], redact)
+    scribe = StreamSanitizer(Deps(code=FakeCode({}), redact=redact, emit=told), maker)
     for piece in pieces:
         scribe.write(piece)
     text = scribe.finish()
 
     resets = [payload["text"] for kind, payload in told.events if kind == "reset"]
     assert (resets[-1] if resets else told.text()) == text
-    assert {mark.number for mark in marks(text)} <= {one["mark"] for one in maker.citations}
+    assert {mark.number for mark in find_markers(text)} <= {one["mark"] for one in maker.citations}
     assert "](" not in prose_of(text)

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from agent.evidence.refs import lines_ref
+from agent.evidence.refs import make_lines_ref
 from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
 from agent.tools.registry import ToolRegistry
 from agent.tools.report import MAX_CHARACTERS
-from agent.tools.standard import standard_tools
-from agent.tools.tool import Evidence, Tool
-from agent.tools.web import outgoing
+from agent.tools.standard import make_tool_registry
+from agent.tools.tool import Tool, ToolEvidence
+from agent.tools.web import make_web_query
 from indexer.models import Location
 from tests.agent.conftest import SECRET, Told, redact
 from tests.fakes.code import FakeCode
@@ -46,7 +46,7 @@ class FakeWeb:
 
 @pytest.fixture
 def deps(code: FakeCode, told: Told) -> Deps:
-    return Deps(code=code, redact=redact, emit=told, tools=standard_tools(), asked="how are payment retries done?")
+    return Deps(code=code, redact=redact, emit=told, tools=make_tool_registry(), asked="how are payment retries done?")
 
 
 async def call(deps: Deps, name: str, /, **args: Any) -> ToolOutcome:
@@ -153,7 +153,7 @@ async def test_secrets_are_masked_in_every_result(deps: Deps) -> None:
 
 async def test_results_are_bounded_and_refer_only_to_what_they_show(told: Told) -> None:
     code = FakeCode({"big.py": "\n".join(f"value_{n} = '{'x' * 300}'" for n in range(5000))})
-    deps = Deps(code=code, redact=redact, emit=told, tools=standard_tools())
+    deps = Deps(code=code, redact=redact, emit=told, tools=make_tool_registry())
     outcome = await call(deps, "read_file", file_path="big.py", end=5000)
     (ref,) = outcome.refs
 
@@ -184,7 +184,7 @@ async def test_calls_and_their_ends_are_told(deps: Deps, told: Told) -> None:
 
 
 def test_each_tool_says_what_it_does_and_with_which_of_its_arguments() -> None:
-    for tool in standard_tools()._tools.values():
+    for tool in make_tool_registry()._tools.values():
         assert tool.label != Tool.label
         assert tool.argument_shown in tool.arguments.model_fields
 
@@ -237,7 +237,7 @@ async def test_no_text_of_the_repository_leaves_with_a_query(deps: Deps) -> None
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_only_words_of_the_question_go_out(query: str, asked: str) -> None:
-    assert all(word in asked.lower() for word in outgoing(query, asked).lower().split())
+    assert all(word in asked.lower() for word in make_web_query(query, asked).lower().split())
 
 
 # A tool of one's own
@@ -260,13 +260,13 @@ class Weather(Tool[WeatherArguments]):
         self.fails = fails
         self.hangs = hangs
 
-    async def run(self, args: WeatherArguments, deps: Deps) -> Evidence:
+    async def run(self, args: WeatherArguments, deps: Deps) -> ToolEvidence:
         if self.fails is not None:
             raise self.fails
         if self.hangs:
             await asyncio.Event().wait()
         at = Location(path="README.md", start_line=3, end_line=3)
-        return Evidence(text=f"Sunny in {args.town}.", refs=(lines_ref(at, "lines"),))
+        return ToolEvidence(text=f"Sunny in {args.town}.", refs=(make_lines_ref(at, "lines"),))
 
 
 def calling(*calls: tuple[str, dict[str, Any]]) -> RouterDecision:
@@ -311,7 +311,7 @@ async def test_a_tool_that_hangs_is_ended(deps: Deps) -> None:
 
 
 async def test_the_executor_makes_the_calls_side_by_side_and_keeps_what_was_known(deps: Deps) -> None:
-    known = lines_ref(Location(path="README.md", start_line=1, end_line=1), "lines")
+    known = make_lines_ref(Location(path="README.md", start_line=1, end_line=1), "lines")
     calls = calling(("grep", {"pattern": "MAX_RETRIES = 3"}), ("nothing", {}), ("grep", {"pattern": "("}))
     changes = await tool_executor({"router_output": calls, "retrieved": [known]}, Runtime(context=deps))
 
@@ -343,7 +343,7 @@ JSON = st.recursive(
     ),
 )
 def test_no_arguments_make_a_call_raise(name: str, args: dict[str, Any]) -> None:
-    deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), tools=standard_tools())
+    deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), tools=make_tool_registry())
     outcome = asyncio.run(deps.tools.call(name, args, deps))
 
     assert len(outcome.text) <= MAX_CHARACTERS

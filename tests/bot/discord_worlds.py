@@ -9,12 +9,12 @@ from itertools import count
 from pathlib import Path
 
 from bot.adapters.discord.platform import RATES
-from bot.adapters.discord.workspace import Discord, DiscordOptions
-from bot.chat import ChatPolicy, open_chat
+from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
+from bot.chat import ChatPolicy, open_conversations
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.messages import ButtonAction, SendMethod
-from bot.messages import Rate as SendRate
+from bot.messages import RateLimit as SendRate
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.discord import FakeDiscord, Seen
 
@@ -53,7 +53,7 @@ class DiscordWorld:
         self.fake.limits.enabled = paced
         self.people = {name: fake.add_user(name) for name in ("ann", "bob")}
         self.channel = fake.add_channel("general")
-        self.discord: Discord | None = None
+        self.discord: DiscordAdapter | None = None
         self.message_content = message_content
         self.servers = servers
         self._rates: dict[SendMethod, SendRate] = dict(RATES) if paced else {}
@@ -105,15 +105,15 @@ class DiscordWorld:
 
     async def _live(self, life: Life, owner: str) -> None:
         async with AsyncExitStack() as stack:
-            discord = self.discord = await stack.enter_async_context(Discord.open(self.options, self.clock))
+            discord = self.discord = await stack.enter_async_context(DiscordAdapter.open(self.options, self.clock))
             life.conversations = await stack.enter_async_context(
-                open_chat(
+                open_conversations(
                     self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                 )
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
-            await stack.enter_async_context(life.conversations.on("discord", discord.platform))
+            await stack.enter_async_context(life.conversations.connect_platform("discord", discord.platform))
             hearing = asyncio.create_task(discord.run(life.conversations, self.repositories, self.policy.access))
             ending = asyncio.create_task(life.ending.wait())
             await asyncio.wait({hearing, ending}, return_when=asyncio.FIRST_COMPLETED)

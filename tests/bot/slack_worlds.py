@@ -13,14 +13,14 @@ from aiohttp import web
 
 from bot.adapters.slack.blocks import PREFIX, RATE
 from bot.adapters.slack.platform import RATES, Streaming
-from bot.adapters.slack.workspace import Slack, SlackOptions
-from bot.chat import ChatPolicy, open_chat
+from bot.adapters.slack.workspace import SlackAdapter, SlackOptions
+from bot.chat import ChatPolicy, open_conversations
 from bot.clock import Clock
 from bot.conversations import Conversations
 from bot.messages import ButtonAction, SendMethod
-from bot.messages import Rate as SendRate
+from bot.messages import RateLimit as SendRate
 from bot.observing import Loss
-from bot.web import application, served
+from bot.web import make_application, run_http_server
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.slack import Delivery, FakeSlack, Seen
 
@@ -59,7 +59,7 @@ class SlackWorld:
         self.fake.limits.enabled = paced
         self.people = {name: fake.add_user(name) for name in ("ann", "bob")}
         self.channel = fake.add_channel("general", members=tuple(self.people.values()))
-        self.slack: Slack | None = None
+        self.slack: SlackAdapter | None = None
         self.address = ""  # where requests come in, in HTTP mode
         self.lost: list[Loss] = []
         self._rates: dict[SendMethod, SendRate] = dict(RATES) if paced else {}
@@ -106,16 +106,16 @@ class SlackWorld:
 
     async def _live(self, life: Life, owner: str) -> None:
         async with AsyncExitStack() as stack:
-            slack = self.slack = await stack.enter_async_context(Slack.open(self.options, self.clock))
+            slack = self.slack = await stack.enter_async_context(SlackAdapter.open(self.options, self.clock))
             life.conversations = await stack.enter_async_context(
-                open_chat(
+                open_conversations(
                     self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                 )
             )  # fmt: skip
             await stack.enter_async_context(life.conversations.open())
-            await stack.enter_async_context(life.conversations.on("slack", slack.platform))
-            server = application()
+            await stack.enter_async_context(life.conversations.connect_platform("slack", slack.platform))
+            server = make_application()
             listening = slack.listening(
                 life.conversations, self.repositories, self.policy.access, server.router, self.lost.append
             )
@@ -126,7 +126,7 @@ class SlackWorld:
             await life.ending.wait()
 
     async def _serve(self, server: web.Application, stack: AsyncExitStack) -> None:
-        self.address = await stack.enter_async_context(served(server, host="127.0.0.1", port=0))
+        self.address = await stack.enter_async_context(run_http_server(server, host="127.0.0.1", port=0))
         self.fake.serve_http(f"{self.address}/slack/events")
 
     async def end(self) -> None:

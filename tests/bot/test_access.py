@@ -9,10 +9,10 @@ import pytest
 
 from bot.access import AccessPolicy
 from bot.database import open_database
-from bot.errors import Refused, SettingsError
+from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
 from bot.settings import Settings
-from bot.usage import Limits, Usage
+from bot.usage import QuestionCounter, QuestionLimits
 from tests.bot.chat import PLACE, message
 from tests.fakes.clock import FakeClock
 
@@ -53,7 +53,7 @@ def test_rules_decide_about_the_repositories_that_they_name(
     if allowed:
         RULED.check_repository(asked, repository)
     else:
-        with pytest.raises(Refused, match="You may not ask about"):
+        with pytest.raises(NotAllowed, match="You may not ask about"):
             RULED.check_repository(asked, repository)
 
 
@@ -64,7 +64,7 @@ def test_a_closed_policy_allows_only_what_a_rule_allows() -> None:
 
 
 def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
-    with pytest.raises(Refused, match="outside your organisation"):
+    with pytest.raises(NotAllowed, match="outside your organisation"):
         RULED.check_place(in_channel("C", external=True))
     RULED.check_place(in_channel("X", external=True))
 
@@ -75,7 +75,7 @@ def test_who_may_not_ask_at_all_sees_no_repositories(stranger: IncomingMessage) 
 
 
 def test_who_cannot_be_told_is_refused() -> None:
-    with pytest.raises(Refused, match="cannot tell who is asking"):
+    with pytest.raises(NotAllowed, match="cannot tell who is asking"):
         AccessPolicy().check_place(message(author=""))
 
 
@@ -87,12 +87,12 @@ def test_reindexing_is_for_those_who_are_listed(who: dict[str, Any], allowed: bo
     if allowed:
         RULED.check_reindex(message(**who), "shop")
     else:
-        with pytest.raises(Refused, match="Have your id added"):
+        with pytest.raises(NotAllowed, match="Have your id added"):
             RULED.check_reindex(message(**who), "shop")
 
 
 def test_nobody_reindexes_where_nobody_is_listed() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowed):
         AccessPolicy().check_reindex(message(), "shop")
 
 
@@ -140,17 +140,17 @@ def test_everything_that_is_wrong_with_access_is_said_at_once(tmp_path: Path) ->
 async def test_a_person_may_ask_so_often_in_a_minute_and_in_a_day(tmp_path: Path) -> None:
     clock = FakeClock(now=86_400.0 * 3)
     async with open_database(tmp_path / "i.sqlite") as database:
-        usage = Usage(database, clock, Limits(per_minute=2, per_day=3))
+        usage = QuestionCounter(database, clock, QuestionLimits(per_minute=2, per_day=3))
         await usage.open()
         for _ in range(2):
             await usage.count(message())
-        with pytest.raises(Refused, match="2 questions this minute. Ask again in 60 seconds"):  # noqa: RUF043
+        with pytest.raises(NotAllowed, match="2 questions this minute. Ask again in 60 seconds"):  # noqa: RUF043
             await usage.count(message())
         await usage.count(message(author="bob"))
 
         await clock.advance(60)
         await usage.count(message())
-        with pytest.raises(Refused, match="3 questions this day. Ask again in 24 hours"):  # noqa: RUF043
+        with pytest.raises(NotAllowed, match="3 questions this day. Ask again in 24 hours"):  # noqa: RUF043
             await usage.count(message())
 
         await clock.advance(86_400)
@@ -160,10 +160,10 @@ async def test_a_person_may_ask_so_often_in_a_minute_and_in_a_day(tmp_path: Path
 async def test_a_restart_forgives_nothing(tmp_path: Path) -> None:
     for expected in (True, False):
         async with open_database(tmp_path / "i.sqlite") as database:
-            usage = Usage(database, FakeClock(), Limits(per_minute=1))
+            usage = QuestionCounter(database, FakeClock(), QuestionLimits(per_minute=1))
             await usage.open()
             if expected:
                 await usage.count(message())
             else:
-                with pytest.raises(Refused):
+                with pytest.raises(NotAllowed):
                     await usage.count(message())

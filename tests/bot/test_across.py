@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app import Team
-from bot.chat import open_chat
+from bot.app import TeamApp
+from bot.chat import open_conversations
 from bot.clock import SystemClock
-from bot.drafts import Draft
+from bot.drafts import StreamingAnswer
 from bot.messages import Capabilities
-from bot.sections import UNANSWERED, WAITS, Section, Sections
-from bot.service import chat_policy
+from bot.sections import UNANSWERED, WAITS, AnswerSection, AnswerSections
+from bot.service import make_chat_policy
 from bot.settings import RepositoryTable, Settings
 from tests.bot.chat import message
 from tests.bot.contract import have, until
@@ -31,9 +31,9 @@ QUESTION = "across shop and website, where is send?"
 STREAMS = replace(SLACK_LIKE, rates={})
 
 
-def sections(*names: str, remark: str = "") -> Sections:
-    made = [Section(repository=name, draft=Draft(f"run.{name}", ())) for name in names]
-    return Sections(made, run_id="run", remark=remark, hosts=())
+def sections(*names: str, remark: str = "") -> AnswerSections:
+    made = [AnswerSection(repository=name, draft=StreamingAnswer(f"run.{name}", ())) for name in names]
+    return AnswerSections(made, run_id="run", remark=remark, hosts=())
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["token", "answer"])), max_size=30))
@@ -48,9 +48,9 @@ def test_a_reply_with_sections_only_grows(told: list[tuple[str, str]]) -> None:
             by_name[name].take(event("token", text="word "))
         else:
             by_name[name].take(event("answer", answer=replace(ANSWER, text=said[name] or "Nothing.", citations=())))
-        texts.append(reply.growing().text)
+        texts.append(reply.partial_content().text)
 
-    texts += [reply.settled([]).text] if all(section.is_over for section in reply) else []
+    texts += [reply.final_content([]).text] if all(section.is_over for section in reply) else []
 
     assert all(later.startswith(earlier.rstrip()) for earlier, later in pairwise(texts))
 
@@ -59,8 +59,8 @@ def test_a_section_that_is_alone_has_no_heading() -> None:
     reply = sections("shop", remark="This is about `shop`.")
     next(iter(reply)).take(event("answer", answer=replace(ANSWER, citations=())))
 
-    assert reply.settled(["shop at abc"]).text == f"This is about `shop`.\n\n{ANSWER.text}"
-    assert reply.settled(["shop at abc"]).footer == "shop at abc"
+    assert reply.final_content(["shop at abc"]).text == f"This is about `shop`.\n\n{ANSWER.text}"
+    assert reply.final_content(["shop at abc"]).footer == "shop at abc"
 
 
 def test_a_section_says_why_it_has_no_answer() -> None:
@@ -69,7 +69,7 @@ def test_a_section_says_why_it_has_no_answer() -> None:
     shop.take(event("answer", answer=replace(ANSWER, route="paused")))
     website.failure = "There is no index, @everyone."
 
-    text = reply.settled([]).text
+    text = reply.final_content([]).text
 
     assert text.index(WAITS) < text.index("There is no index") < text.index(UNANSWERED)
     assert "@everyone" not in text
@@ -140,13 +140,13 @@ async def test_each_section_is_cited_at_its_own_commit(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home", repositories=tuple(tables), model="none")
     platform = FakePlatform(SystemClock(), replace(ABLE, max_units=8_000))
     async with (
-        Team.open(settings, tmp_path, Unseen()) as team,
-        open_chat(
+        TeamApp.open(settings, tmp_path, Unseen()) as team,
+        open_conversations(
             team.agent, team.stock.library, path=tmp_path / "i.sqlite",
-            policy=chat_policy(settings, team),
+            policy=make_chat_policy(settings, team),
         ) as conversations,
         conversations.open(),
-        conversations.on("fake", platform),
+        conversations.connect_platform("fake", platform),
     ):  # fmt: skip
         await conversations.receive(message("across shop and website, where is parse_date defined?"))
         async with asyncio.timeout(60):

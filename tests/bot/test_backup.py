@@ -19,16 +19,16 @@ import pytest
 
 from agent.checkpoints import open_saver
 from agent.evidence_store import EvidenceStore
-from agent.journal import Journal
+from agent.journal import RunStore
 from bot.app import App
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.database import open_database
 from bot.errors import BackupError
-from bot.occupancy import take_alone
-from bot.restore import restore
+from bot.occupancy import hold_exclusive_lock
+from bot.restore import restore_backup
 from bot.settings import Settings
-from bot.turn_records import TurnRecord, TurnRecords
-from indexer.folders import folder_at
+from bot.turn_records import TurnRecord, TurnRecordStore
+from indexer.folders import find_index_folder
 from indexer.storage import DataFolder
 from tests.fakes.citebot import Citebot
 from tests.fakes.clock import FakeClock
@@ -41,10 +41,10 @@ RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None
 async def _filled(home: Path) -> None:
     """A conversation, and a rated turn."""
     async with open_saver(home / "conversations.sqlite") as saver:
-        await Journal(saver).begin("run", thread="t", repository=None, question="where?")
+        await RunStore(saver).begin("run", thread="t", repository=None, question="where?")
         await EvidenceStore(saver).of("t").keep("e1", "the text of the evidence")
-    async with open_database(home / FILE) as database:
-        records = TurnRecords(database, FakeClock())
+    async with open_database(home / INBOX_FILE) as database:
+        records = TurnRecordStore(database, FakeClock())
         await records.open()
         await records.keep("run", "t", RECORD)
         await records.rate("run", "ann", "good")
@@ -93,7 +93,7 @@ def test_everything_comes_back_and_answers(saved: Path, full: Path, citebot: Cit
     assert citebot("restore", str(saved), "--json").answer["indexes"] == 1
 
     assert contents(elsewhere) == before
-    assert {"conversations.sqlite", FILE, "console_history"} < set(before)
+    assert {"conversations.sqlite", INBOX_FILE, "console_history"} < set(before)
     assert [row["rating"] for row in citebot("feedback", "--json").answer["feedback"]] == ["good"]
     found = citebot("search", "parse a date", "--json")
     assert (found.err, found.answer["hits"][0]["path"]) == ("", "shop/dates.py")  # nothing was indexed again
@@ -157,12 +157,12 @@ def test_a_log_of_the_database_before_is_not_taken_for_that_of_the_restored(
     saved: Path, full: Path, citebot: Citebot
 ) -> None:
     before = contents(full)
-    with closing(sqlite3.connect(full / FILE)) as db:  # as a process that was killed leaves it
+    with closing(sqlite3.connect(full / INBOX_FILE)) as db:  # as a process that was killed leaves it
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute("DELETE FROM feedback")
         db.commit()
-        log = (full / f"{FILE}-wal").read_bytes()
-    (full / f"{FILE}-wal").write_bytes(log)
+        log = (full / f"{INBOX_FILE}-wal").read_bytes()
+    (full / f"{INBOX_FILE}-wal").write_bytes(log)
 
     assert citebot("restore", str(saved), "--force").code == 0
     assert contents(full) == before
@@ -174,7 +174,7 @@ def writing(full: Path) -> Iterator[threading.Event]:
     ended, begun = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(sqlite3.connect(full / FILE, isolation_level=None, timeout=30)) as db:
+        with closing(sqlite3.connect(full / INBOX_FILE, isolation_level=None, timeout=30)) as db:
             db.executescript("DELETE FROM turns; DELETE FROM feedback")
             for number in count():
                 if ended.is_set():
@@ -204,14 +204,14 @@ def test_what_is_saved_while_others_write_is_of_one_moment(
     monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "elsewhere"))
     assert citebot("restore", "busy.tar.gz").code == 0
 
-    with closing(sqlite3.connect(tmp_path / "elsewhere" / FILE)) as db:
+    with closing(sqlite3.connect(tmp_path / "elsewhere" / INBOX_FILE)) as db:
         (left,) = db.execute("SELECT count(*) FROM turns").fetchone()
         assert db.execute("SELECT count(*) FROM feedback").fetchone() == (left,)
         assert left > 0
 
 
 def test_a_refresh_under_way_keeps_no_index_from_being_saved(full: Path, shop: Path, citebot: Citebot) -> None:
-    with DataFolder(full / "repositories" / folder_at(shop)).sole_writer():
+    with DataFolder(full / "repositories" / find_index_folder(shop)).sole_writer():
         assert citebot("backup", "b.tar.gz", "--json").answer["indexes"] == 1
 
 
@@ -220,13 +220,13 @@ async def test_a_restore_is_refused_while_a_citebot_runs(saved: Path, full: Path
 
     async with App.open(Settings.load(), shop):
         with pytest.raises(BackupError, match="Another citebot is using"):
-            restore(saved, full, force=True)
+            restore_backup(saved, full, force=True)
 
     assert contents(full) == before
 
 
 def test_a_citebot_is_refused_while_a_backup_is_restored(full: Path, citebot: Citebot) -> None:
-    with take_alone(full):
+    with hold_exclusive_lock(full):
         assert "is being restored" in citebot("status").complaint
     assert citebot("status").code == 0
 
@@ -258,17 +258,17 @@ def test_places_where_nothing_can_be_written_are_sentences(full: Path, citebot: 
 
 
 def test_a_damaged_database_is_named_and_no_backup_made(full: Path, citebot: Citebot, tmp_path: Path) -> None:
-    (full / FILE).write_bytes(b"no database at all" * 100)
+    (full / INBOX_FILE).write_bytes(b"no database at all" * 100)
 
-    assert f"{FILE} is damaged" in citebot("backup", "b.tar.gz").complaint
+    assert f"{INBOX_FILE} is damaged" in citebot("backup", "b.tar.gz").complaint
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
 def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_path: Path) -> None:
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("only root can make files of another user, and give up its power over them")
-    os.chown(full / FILE, 65_534, 65_534)
-    (full / FILE).chmod(0o600)
+    os.chown(full / INBOX_FILE, 65_534, 65_534)
+    (full / INBOX_FILE).chmod(0o600)
     powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable, "-m", "bot"]
 
     done = subprocess.run(
@@ -277,14 +277,14 @@ def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"{FILE} cannot be read." in done.stderr
+    assert f"{INBOX_FILE} cannot be read." in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
 def test_what_a_killed_restore_moved_away_is_put_back(saved: Path, full: Path, citebot: Citebot) -> None:
     before = contents(full)
     (full / ".restoring" / "old").mkdir(parents=True)
-    (full / FILE).rename(full / ".restoring" / "old" / FILE)
+    (full / INBOX_FILE).rename(full / ".restoring" / "old" / INBOX_FILE)
 
     assert "add --force" in citebot("restore", str(saved)).complaint
     assert contents(full) == before

@@ -14,9 +14,9 @@ from agent.agent import Agent
 from agent.checkpoints import open_saver
 from bot.adapters.console import ConsoleChat
 from bot.adapters.terminal import Terminal
-from bot.app import App, OneRepository
+from bot.app import App, SingleRepositoryLibrary
 from bot.settings import Settings
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 from tests.fakes.citebot import Citebot
 from tests.fakes.disks import mounted
 from tests.fakes.gemini import FakeGemini, running_gemini, says
@@ -224,7 +224,7 @@ async def test_a_locked_database_fails_one_turn_and_loses_no_thread(
                 lambda: other.execute("ROLLBACK"),
                 "and who calls it?",
             )
-            agent = Agent(OneRepository(app.index), saver, redact)
+            agent = Agent(SingleRepositoryLibrary(app.index), saver, redact_secrets)
             chat = ConsoleChat(app.index, agent, terminal=Terminal.standard(), lines=lines, stoppable=False)
             assert not await chat.run()
 

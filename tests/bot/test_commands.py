@@ -15,9 +15,16 @@ from hypothesis import strategies as st
 
 from bot.access import AccessPolicy
 from bot.chat import ChatPolicy
-from bot.command_line import COMMANDS, Invocation, Misspelt, help_text, parse
-from bot.descriptions import ago, explained, freshness, indexing, read_at, refreshed
-from bot.turn_records import Tally, TurnRecord, together
+from bot.command_line import COMMANDS, ParsedCommand, UnknownCommand, format_help, parse_command
+from bot.descriptions import (
+    describe_commit_read,
+    describe_freshness,
+    describe_progress,
+    describe_refresh,
+    explain_answer,
+    format_age,
+)
+from bot.turn_records import RunStats, TurnRecord, merge_records
 from indexer.errors import IndexDamaged
 from indexer.models import Drift, Progress, RefreshReport
 from tests.bot.contract import settled
@@ -31,18 +38,18 @@ REPOSITORIES = ("demo", "acme/shop")
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("help", Invocation(command="help")),
-        ("", Invocation(command="help")),
-        ("/reindex acme/shop full", Invocation(command="reindex", repository="acme/shop", full=True)),
-        ("Reindex full", Invocation(command="reindex", full=True)),
-        ("reindex", Invocation(command="reindex")),
-        ("use demo", Invocation(command="use", repository="demo")),
-        ("status demo", Invocation(command="status", repository="demo")),
-        ("why", Invocation(command="why")),
+        ("help", ParsedCommand(command="help")),
+        ("", ParsedCommand(command="help")),
+        ("/reindex acme/shop full", ParsedCommand(command="reindex", repository="acme/shop", full=True)),
+        ("Reindex full", ParsedCommand(command="reindex", full=True)),
+        ("reindex", ParsedCommand(command="reindex")),
+        ("use demo", ParsedCommand(command="use", repository="demo")),
+        ("status demo", ParsedCommand(command="status", repository="demo")),
+        ("why", ParsedCommand(command="why")),
     ],
 )
-def test_a_command_is_read(text: str, read: Invocation) -> None:
-    assert parse(text, slash=False, repositories=REPOSITORIES) == read
+def test_a_command_is_read(text: str, read: ParsedCommand) -> None:
+    assert parse_command(text, slash=False, repositories=REPOSITORIES) == read
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,7 @@ def test_a_command_is_read(text: str, read: Invocation) -> None:
     ],
 )
 def test_a_question_that_begins_like_a_command_is_a_question(text: str) -> None:
-    assert parse(text, slash=False, repositories=REPOSITORIES) is None
+    assert parse_command(text, slash=False, repositories=REPOSITORIES) is None
 
 
 @pytest.mark.parametrize(
@@ -75,25 +82,25 @@ def test_a_question_that_begins_like_a_command_is_a_question(text: str) -> None:
     ],
 )
 def test_a_slip_is_told_with_what_was_meant(text: str, slash: bool, hint: str) -> None:
-    read = parse(text, slash=slash, repositories=REPOSITORIES)
+    read = parse_command(text, slash=slash, repositories=REPOSITORIES)
 
-    assert isinstance(read, Misspelt)
+    assert isinstance(read, UnknownCommand)
     assert hint in read.sentence
 
 
 def test_a_question_after_a_slash_is_a_question() -> None:
-    assert parse("where is the date parsed?", slash=True, repositories=REPOSITORIES) is None
+    assert parse_command("where is the date parsed?", slash=True, repositories=REPOSITORIES) is None
 
 
 @given(st.text(max_size=80), st.booleans())
 def test_reading_never_fails(text: str, slash: bool) -> None:
-    read = parse(text, slash=slash, repositories=REPOSITORIES)
+    read = parse_command(text, slash=slash, repositories=REPOSITORIES)
 
-    assert read is None or isinstance(read, Invocation | Misspelt)
+    assert read is None or isinstance(read, ParsedCommand | UnknownCommand)
 
 
 def test_help_lists_every_command() -> None:
-    assert all(f"`/citebot {command.usage}`" in help_text("/citebot ") for command in COMMANDS)
+    assert all(f"`/citebot {command.usage}`" in format_help("/citebot ") for command in COMMANDS)
 
 
 @pytest_asyncio.fixture
@@ -161,24 +168,29 @@ async def test_there_may_be_nothing_to_stop(world: FakeWorld) -> None:
     ("seconds", "said"), [(5, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (90_000, "1 day ago")]
 )
 def test_ages_are_told_in_the_largest_unit(seconds: float, said: str) -> None:
-    assert ago(seconds) == said
+    assert format_age(seconds) == said
 
 
 async def test_freshness_tells_what_is_missing() -> None:
     status = replace(await FakeIndex().status(), commits_behind=2)
 
-    assert freshness(status, 120.0) == "demo at 0123456 on main, indexed 2 minutes ago, 2 commits behind"
-    assert freshness(await FakeIndex(commit=None).status(), 0.0) == "demo is not indexed yet"
+    assert describe_freshness(status, 120.0) == "demo at 0123456 on main, indexed 2 minutes ago, 2 commits behind"
+    assert describe_freshness(await FakeIndex(commit=None).status(), 0.0) == "demo is not indexed yet"
 
 
 async def test_an_answer_tells_the_commit_that_it_was_read_at() -> None:
     status = await FakeIndex().status()
     unchanged = Drift(behind=0, changed=())
 
-    assert read_at("demo", HEAD, status, unchanged, 120.0) == "Read demo at 0123456 (main), indexed 2 minutes ago"
-    newer = read_at("demo", "f" * 40, status, Drift(behind=2, changed=("a.py",)), 120.0)
+    assert (
+        describe_commit_read("demo", HEAD, status, unchanged, 120.0)
+        == "Read demo at 0123456 (main), indexed 2 minutes ago"
+    )
+    newer = describe_commit_read("demo", "f" * 40, status, Drift(behind=2, changed=("a.py",)), 120.0)
     assert newer == "Read demo at fffffff · 2 commits behind · 1 cited file changed since"
-    assert read_at("demo", "f" * 40, status, Drift(behind=None, changed=None), 0.0) == "Read demo at fffffff"
+    assert (
+        describe_commit_read("demo", "f" * 40, status, Drift(behind=None, changed=None), 0.0) == "Read demo at fffffff"
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +202,7 @@ async def test_an_answer_tells_the_commit_that_it_was_read_at() -> None:
     ],
 )
 def test_progress_is_counts_and_a_percentage(progress: Progress, said: str) -> None:
-    assert indexing("demo", progress) == said
+    assert describe_progress("demo", progress) == said
 
 
 async def test_reindexing_shows_how_far_it_has_come_in_its_own_message(world: FakeWorld) -> None:
@@ -249,7 +261,7 @@ async def test_who_asks_about_a_damaged_index_is_told_that_it_is_built_again(wor
 def test_a_refresh_that_changed_nothing_says_so() -> None:
     report = RefreshReport(commit=HEAD, previous=HEAD, changed=0, removed=0, files=1, chunks=1, seconds=0.1)
 
-    assert refreshed(report, "demo") == "`demo` was up to date at 0123456."
+    assert describe_refresh(report, "demo") == "`demo` was up to date at 0123456."
 
 
 def test_many_files_are_counted() -> None:
@@ -257,7 +269,7 @@ def test_many_files_are_counted() -> None:
         repository="demo", commit=HEAD, route="broad", model=None, seconds=1.0, files=tuple(f"f{n}" for n in range(12))
     )
 
-    assert "and 2 more" in explained(record)
+    assert "and 2 more" in explain_answer(record)
 
 
 def test_a_watched_turn_and_orders_in_the_evidence_are_explained() -> None:
@@ -265,17 +277,17 @@ def test_a_watched_turn_and_orders_in_the_evidence_are_explained() -> None:
         repository="demo", commit=HEAD, route="broad", model="m:1", seconds=1.0, watched=True, flagged=2
     )
 
-    assert "- Guard: the message looked like an attack on me" in explained(record)
-    assert "- Guard: 2 passages that were read give orders" in explained(record)
-    assert "Guard" not in explained(replace(record, watched=False, flagged=0))
+    assert "- Guard: the message looked like an attack on me" in explain_answer(record)
+    assert "- Guard: 2 passages that were read give orders" in explain_answer(record)
+    assert "Guard" not in explain_answer(replace(record, watched=False, flagged=0))
 
 
 def test_what_the_guard_did_is_kept_of_a_turn() -> None:
-    tally = Tally()
+    tally = RunStats()
     tally.take(event("step_end", node="security_gateway", changes={"gateway_verdict": "watch"}))
     tally.take(event("flagged", source="tools", count=2, rules=["hide"]))
     tally.take(event("flagged", source="repository", count=1, rules=["hide"]))
 
     record = tally.record(ANSWER)
     assert (record.watched, record.flagged) == (True, 3)
-    assert together([record, replace(record, watched=False)]).flagged == 6
+    assert merge_records([record, replace(record, watched=False)]).flagged == 6

@@ -10,7 +10,7 @@ import pytest
 from bot.cli import run
 from bot.config_file import CHOSEN_ALONE
 from bot.errors import SettingsError
-from bot.settings import Settings, file_keys
+from bot.settings import Settings, list_file_keys
 from tests.fakes.citebot import calling
 from tests.fakes.repositories import GitRepo, run_git
 
@@ -170,7 +170,7 @@ def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
 
 
 def test_what_may_not_be_set_is_what_could_be(tmp_path: Path) -> None:
-    assert set(CHOSEN_ALONE) <= set(file_keys())
+    assert set(CHOSEN_ALONE) <= set(list_file_keys())
     documented = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
     assert [key for key in CHOSEN_ALONE if key not in documented] == []
 

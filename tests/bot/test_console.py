@@ -18,7 +18,7 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from agent.events import AgentEvent
-from bot.adapters.console import ConsoleChat, PipedLines, PromptedLines
+from bot.adapters.console import ConsoleChat, PipedInput, PromptedInput
 from bot.adapters.terminal import Terminal
 from tests.fakes.parts import FakeAssistant, FakeIndex, event
 
@@ -167,7 +167,7 @@ async def test_the_interrupt_handler_is_put_back_after_an_answer() -> None:
 async def test_piped_lines_end_with_the_stream(tmp_path: Path) -> None:
     (tmp_path / "lines").write_bytes(b"one\r\n\nl\xe4st \xc3\xa4")
     with (tmp_path / "lines").open(encoding="utf-8") as stream:
-        lines = PipedLines(stream)
+        lines = PipedInput(stream)
 
         assert [await lines.read() for _ in range(4)] == ["one", "", "l\ufffdst ä", None]
 
@@ -192,7 +192,7 @@ def keyboard() -> Iterator[PipeInput]:
 
 async def test_the_prompt_returns_what_was_typed_and_keeps_it(keyboard: PipeInput, tmp_path: Path) -> None:
     history = tmp_path / "home" / "history"
-    lines = PromptedLines(history, lambda _: None)
+    lines = PromptedInput(history, lambda _: None)
 
     keyboard.send_text("where are retries?\r")
 
@@ -204,7 +204,7 @@ async def test_the_prompt_returns_what_was_typed_and_keeps_it(keyboard: PipeInpu
 async def test_ctrl_d_ends_the_prompt(keyboard: PipeInput, tmp_path: Path) -> None:
     keyboard.send_text("\x04")
 
-    assert await asyncio.wait_for(PromptedLines(tmp_path / "history", lambda _: None).read(), LIMIT) is None
+    assert await asyncio.wait_for(PromptedInput(tmp_path / "history", lambda _: None).read(), LIMIT) is None
 
 
 async def test_ctrl_c_twice_at_an_empty_prompt_ends_it(keyboard: PipeInput, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ async def test_ctrl_c_twice_at_an_empty_prompt_ends_it(keyboard: PipeInput, tmp_
         said.append(text)
         keyboard.send_text("\x03")
 
-    lines = PromptedLines(tmp_path / "history", press_again)
+    lines = PromptedInput(tmp_path / "history", press_again)
 
     keyboard.send_text("\x03")
 
@@ -224,7 +224,7 @@ async def test_ctrl_c_twice_at_an_empty_prompt_ends_it(keyboard: PipeInput, tmp_
 
 async def test_ctrl_c_clears_what_was_typed(keyboard: PipeInput, tmp_path: Path) -> None:
     said: list[str] = []
-    lines = PromptedLines(tmp_path / "history", said.append)
+    lines = PromptedInput(tmp_path / "history", said.append)
     reading = asyncio.ensure_future(lines.read())
 
     keyboard.send_text("half a quest\x03")
@@ -237,7 +237,7 @@ async def test_ctrl_c_clears_what_was_typed(keyboard: PipeInput, tmp_path: Path)
 async def test_a_history_that_cannot_be_kept_is_said(keyboard: PipeInput, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     said: list[str] = []
-    lines = PromptedLines(tmp_path / "file" / "history", said.append)
+    lines = PromptedInput(tmp_path / "file" / "history", said.append)
 
     keyboard.send_text("one\r")
 
@@ -251,7 +251,7 @@ def test_a_history_that_has_grown_large_keeps_its_newer_half(tmp_path: Path) -> 
     history.write_text("".join(entries), encoding="utf-8")
     before = history.stat().st_size
 
-    PromptedLines(history, lambda _: None)
+    PromptedInput(history, lambda _: None)
 
     kept = history.read_text(encoding="utf-8")
     assert before > 2**20 > 2 * (len(kept) - 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.access import AccessPolicy, Rule
+from bot.access import AccessPolicy, AccessRule
 from bot.chat import ChatPolicy
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import HOSTS, DiscordWorld
@@ -37,7 +37,7 @@ async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
 
 
 def rule(world: DiscordWorld, **only: tuple[str, ...]) -> None:
-    policy = AccessPolicy(open=False, rules=(Rule(repositories=("secret",), **only),))
+    policy = AccessPolicy(open=False, rules=(AccessRule(repositories=("secret",), **only),))
     world.policy = ChatPolicy(hosts=HOSTS, access=policy)
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from agent.ports import Answer
 from bot.access import AccessPolicy
 from bot.chat import ChatPolicy
-from bot.routing.signs import Sign
+from bot.routing.signs import RepositoryProfile
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import HOSTS, DiscordWorld
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
@@ -25,10 +25,10 @@ MANAGER = AccessPolicy(reindex=("*",))
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
     async with FakeDiscord() as fake:
-        signs: dict[str, Sign] = {}
+        signs: dict[str, RepositoryProfile] = {}
         policy = ChatPolicy(hosts=HOSTS, access=MANAGER, deadline=2_000, signs=signs)
         made = DiscordWorld(fake, tmp_path / "inbox.sqlite", policy=policy)
-        signs["demo"] = Sign(page="", channels=(made.channel, "direct"))
+        signs["demo"] = RepositoryProfile(page="", channels=(made.channel, "direct"))
         made.repositories = FakeRepositories("demo", "shop", "my-shop")
         await made.begin()
         yield made

@@ -12,16 +12,16 @@ import pytest
 from discord.gateway import DiscordWebSocket
 
 from bot.adapters.discord import connection
-from bot.adapters.discord.connection import LONGEST_PAUSE, Pauses
-from bot.adapters.discord.workspace import Discord
-from bot.chat import open_chat
+from bot.adapters.discord.connection import LONGEST_PAUSE, ReconnectBackoff
+from bot.adapters.discord.workspace import DiscordAdapter
+from bot.chat import open_conversations
 from bot.errors import RateLimited
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
 
 def test_no_pause_is_longer_than_a_minute() -> None:
-    pauses = Pauses()
+    pauses = ReconnectBackoff()
 
     assert all(0 <= pauses.delay() <= LONGEST_PAUSE for _ in range(1_000))
 
@@ -42,7 +42,7 @@ async def test_a_connection_changes_nothing_in_the_library_for_others(tmp_path: 
 async def test_a_connection_that_is_lost_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         await world.begin()
@@ -58,7 +58,7 @@ async def test_a_limit_at_the_login_asks_to_wait(tmp_path: Path, stray: bool, se
     async with FakeDiscord() as fake:
         fake.faults.ratelimited("get_current_user", retry_after=40.0, stray=stray)
         with pytest.raises(RateLimited) as limit:
-            async with Discord.open(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, fake.clock):
+            async with DiscordAdapter.open(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, fake.clock):
                 pass
 
     assert limit.value.retry_after == seconds
@@ -67,7 +67,7 @@ async def test_a_limit_at_the_login_asks_to_wait(tmp_path: Path, stray: bool, se
 async def test_each_try_to_come_back_is_one_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         await world.begin()
@@ -106,9 +106,11 @@ async def test_a_connection_that_ends_soon_leaves_nothing_behind(tmp_path: Path)
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         options = dataclasses.replace(world.options, settle_seconds=60.0)
         async with (
-            open_chat(world.agent, world.repositories, path=tmp_path / "i.sqlite", policy=world.policy) as core,
+            open_conversations(
+                world.agent, world.repositories, path=tmp_path / "i.sqlite", policy=world.policy
+            ) as core,
             core.open(),
-            Discord.open(options, fake.clock) as discord,
+            DiscordAdapter.open(options, fake.clock) as discord,
             discord.listening(core, world.repositories, world.policy.access),
         ):
             assert await discord.unready() == ""
@@ -137,7 +139,7 @@ async def test_a_gateway_that_does_not_answer_a_farewell_is_left_all_the_same(
 
 
 async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         await world.begin()

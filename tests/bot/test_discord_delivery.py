@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from agent.ports import Answer
-from bot.adapters.discord.hearing import heard
-from bot.adapters.discord.workspace import Discord, DiscordOptions
-from bot.errors import InboxError, SettingsError, Unreachable
+from bot.adapters.discord.hearing import deliver_with_retry
+from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
+from bot.errors import InboxError, PlatformUnreachable, SettingsError
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.answerer import FakeAnswerer
@@ -375,7 +375,7 @@ class Core:
 async def test_what_cannot_be_stored_is_tried_again_for_a_while(failures: int, stored: bool) -> None:
     clock, core = FakeClock(), Core(failures)
 
-    assert await clock.run(heard(core.hear, clock)) == stored
+    assert await clock.run(deliver_with_retry(core.hear, clock)) == stored
     assert core.heard == int(stored)
 
 
@@ -401,8 +401,10 @@ async def test_a_gateway_that_is_away_at_the_start_is_waited_for(tmp_path: Path)
 async def test_a_discord_that_is_away_is_a_sentence_that_says_where_to_look() -> None:
     async with FakeDiscord() as fake:
         fake.faults.http("get_current_user", 503)
-        with pytest.raises(Unreachable, match=r"cannot be reached .* Check the network and DISCORD_API_BASE_URL"):
-            async with Discord.open(DiscordWorld(fake, Path("unused")).options, fake.clock):
+        with pytest.raises(
+            PlatformUnreachable, match=r"cannot be reached .* Check the network and DISCORD_API_BASE_URL"
+        ):
+            async with DiscordAdapter.open(DiscordWorld(fake, Path("unused")).options, fake.clock):
                 pass
 
 
@@ -410,7 +412,7 @@ async def test_a_refused_token_says_what_to_click(tmp_path: Path) -> None:
     async with FakeDiscord() as fake:
         options = replace(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, token="wrong")
         with pytest.raises(SettingsError, match="Reset Token"):
-            async with Discord.open(options, fake.clock):
+            async with DiscordAdapter.open(options, fake.clock):
                 pass
 
 
@@ -437,22 +439,22 @@ async def test_a_token_that_is_changed_while_citebot_runs_ends_it_with_a_sentenc
 async def test_what_is_missing_is_told_with_where_to_click(tmp_path: Path) -> None:
     async with FakeDiscord() as fake:
         options = DiscordWorld(fake, tmp_path / "inbox.sqlite").options
-        async with Discord.open(options, fake.clock) as discord:
+        async with DiscordAdapter.open(options, fake.clock) as discord:
             assert await discord.problems() == []
         fake.portal.public = True
-        async with Discord.open(options, fake.clock) as discord:
+        async with DiscordAdapter.open(options, fake.clock) as discord:
             (public,) = await discord.problems()
             assert "switch Public Bot off" in public
-        async with Discord.open(replace(options, servers=(fake.guild_id,)), fake.clock) as discord:
+        async with DiscordAdapter.open(replace(options, servers=(fake.guild_id,)), fake.clock) as discord:
             assert await discord.problems() == []
         fake.portal.public = False
         fake.portal.privileged.clear()
-        async with Discord.open(replace(options, servers=("123",)), fake.clock) as discord:
+        async with DiscordAdapter.open(replace(options, servers=("123",)), fake.clock) as discord:
             content, invited = await discord.problems()
             assert "Privileged Gateway Intents" in content
             assert "not in the server 123" in invited
         fake.remove_bot()
-        async with Discord.open(replace(options, message_content=False), fake.clock) as discord:
+        async with DiscordAdapter.open(replace(options, message_content=False), fake.clock) as discord:
             content, invited = await discord.problems()
             assert "mentioned in threads" in content
             assert f"client_id={fake.bot_id}" in invited

@@ -13,8 +13,8 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.adapters.discord.client import Client
-from bot.adapters.discord.connection import Pauses
+from bot.adapters.discord.client import GatewayClient
+from bot.adapters.discord.connection import ReconnectBackoff
 from tests.bot.contract import settled
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
@@ -121,7 +121,7 @@ async def test_a_frame_that_cannot_be_read_has_the_connection_made_anew(
 async def test_a_session_that_begins_with_nothing_is_begun_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pauses, "delay", lambda _: 0.01)
+    monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         fake.gateway.empty_readies = 1
@@ -144,8 +144,8 @@ def test_no_parser_of_events_raises_over_anything(caplog: pytest.LogCaptureFixtu
             if event not in {"READY", "RESUMED"}:
                 parse(data)
 
-    async def run() -> Client:
-        return Client(message_content=True, settle_seconds=0.0, identify_pause=0.0)
+    async def run() -> GatewayClient:
+        return GatewayClient(message_content=True, settle_seconds=0.0, identify_pause=0.0)
 
     caplog.set_level(logging.ERROR)
     client = asyncio.run(run())

@@ -13,19 +13,19 @@ import pytest
 import pytest_asyncio
 
 from bot.adapters.discord.platform import DiscordPlatform
-from bot.adapters.discord.workspace import Discord, DiscordOptions
-from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, TooLong, Unreachable
-from bot.messages import Attachment, Button, Content, MessageHandle, Place
+from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
+from bot.errors import ChatError, EditRefused, MessageTooLong, PlatformUnreachable, PostRefused, RateLimited
+from bot.messages import Attachment, Button, MessageContent, MessageHandle, Place
 from bot.replies import Reply
-from bot.ways import Ways
+from bot.ways import ReplyTransport
 from tests.fakes.discord import Clock, FakeDiscord, Kind, Permission, Seen
 
 T = TypeVar("T")
 NONCE = "0123456789abcdef0123456789abcdef"
 STOP = (Button(action="stop", label="Stop", value=NONCE),)
 RATING = (Button(action="good", label="Helpful", value=NONCE), Button(action="bad", label="Not helpful", value=NONCE))
-WORKING = Content(status="Reading the question …", buttons=STOP)
-DONE = Content(text="It is in `session.py`.", footer="demo at 0123456", buttons=RATING)
+WORKING = MessageContent(status="Reading the question …", buttons=STOP)
+DONE = MessageContent(text="It is in `session.py`.", footer="demo at 0123456", buttons=RATING)
 
 
 class Desk:
@@ -42,7 +42,7 @@ class Desk:
     async def platform(self) -> DiscordPlatform:
         """Begin a process."""
         options = DiscordOptions(token=self.fake.token, api_url=self.fake.api_url, gateway_url=self.fake.gateway_url)
-        discord = await self._stack.enter_async_context(Discord.open(options, self.fake.clock))
+        discord = await self._stack.enter_async_context(DiscordAdapter.open(options, self.fake.clock))
         return discord.platform
 
     @property
@@ -53,7 +53,7 @@ class Desk:
         async def note(handles: Sequence[MessageHandle]) -> None:
             self.noted.append(handles)
 
-        return Reply(Ways.of(platform, self.fake.clock), self.place, nonce=NONCE, note=note, **given)
+        return Reply(ReplyTransport.of(platform, self.fake.clock), self.place, nonce=NONCE, note=note, **given)
 
     def answers(self) -> list[Seen]:
         """What citebot said in the thread."""
@@ -68,7 +68,7 @@ class Desk:
                 self.fake.clock.advance(0.5)
         return task.result()
 
-    async def grown(self, reply: Reply, content: Content, shown: str) -> None:
+    async def grown(self, reply: Reply, content: MessageContent, shown: str) -> None:
         """Let a reply grow until it shows some words."""
 
         async def grow() -> None:
@@ -91,7 +91,7 @@ async def test_a_reply_begins_a_thread_and_grows_in_one_message(desk: Desk) -> N
     await desk.run(reply.begin(WORKING))
     assert desk.answers()[0].text == "-# *Reading the question …*"
     assert list(desk.answers()[0].buttons) == ["Stop"]
-    await desk.grown(reply, Content(text="It is", status="Searching …", buttons=STOP), "It is")
+    await desk.grown(reply, MessageContent(text="It is", status="Searching …", buttons=STOP), "It is")
     await desk.run(reply.settle(DONE))
 
     (seen,) = desk.answers()
@@ -107,7 +107,7 @@ async def test_changes_come_at_least_as_far_apart_as_discord_likes(desk: Desk) -
     async def grow() -> None:
         async with reply.growing():
             for number in range(40):
-                reply.show(Content(text=f"word {number} "))
+                reply.show(MessageContent(text=f"word {number} "))
                 await desk.fake.clock.sleep(0.4)
 
     await desk.run(grow())
@@ -149,7 +149,7 @@ async def test_the_longest_answer_is_a_beginning_and_a_file(desk: Desk) -> None:
 async def test_a_file_that_may_not_be_sent_is_told(desk: Desk) -> None:
     desk.fake.deny(desk.channel, desk.fake.bot_id, Permission.ATTACH_FILES)
     platform = await desk.platform()
-    long = Content(text="See below.", file=Attachment(name="answer.md", text="all of it"))
+    long = MessageContent(text="See below.", file=Attachment(name="answer.md", text="all of it"))
     await platform.post(desk.place, long, nonce="n.0")
 
     (seen,) = desk.answers()
@@ -159,7 +159,7 @@ async def test_a_file_that_may_not_be_sent_is_told(desk: Desk) -> None:
 
 async def test_nothing_rings_and_nothing_is_previewed(desk: Desk) -> None:
     platform = await desk.platform()
-    ringing = Content(text=f"@everyone <@{desk.ann}> <@&{desk.fake.bot_role}> https://git.example.com/x")
+    ringing = MessageContent(text=f"@everyone <@{desk.ann}> <@&{desk.fake.bot_role}> https://git.example.com/x")
     handle = await platform.post(desk.place, ringing, nonce="n.0")
     assert [(seen.pings, seen.mentions, seen.previews) for seen in desk.answers()] == [((), (), False)]
 
@@ -265,7 +265,7 @@ async def test_a_lost_answer_to_a_call_doubles_nothing(desk: Desk, call: str, af
     reply = desk.reply(await desk.platform())
     try:
         await desk.run(reply.begin(WORKING))
-    except Unreachable:
+    except PlatformUnreachable:
         await desk.run(reply.settle(DONE))
     else:
         await desk.run(reply.settle(DONE))
@@ -312,10 +312,10 @@ async def test_no_two_changes_of_a_message_are_under_way_at_a_time(desk: Desk) -
 
     async def grow() -> None:
         async with reply.growing():
-            reply.show(Content(text="one "))
+            reply.show(MessageContent(text="one "))
             await desk.fake.until(lambda: gate.waiting)
             for word in ("two ", "three ", "four "):
-                reply.show(Content(text=word))
+                reply.show(MessageContent(text=word))
                 await desk.fake.clock.sleep(3)
             assert len(desk.fake.calls_of("edit_message")) == 1
             gate.release()
@@ -343,7 +343,7 @@ async def test_an_earlier_answer_in_the_thread_is_not_taken_for_a_lost_one(desk:
     platform = await desk.platform()
     await platform.post(desk.place, WORKING, nonce="another.0")
 
-    assert await platform.find(desk.place, f"{NONCE[:20]}.0") is None
+    assert await platform.find_reply(desk.place, f"{NONCE[:20]}.0") is None
 
 
 @pytest.mark.parametrize("code", [10008, 30046])
@@ -383,10 +383,10 @@ def refusing(code: int) -> Callable[[FakeDiscord], None]:
     [
         (refusing(50013), PostRefused),
         (refusing(160005), PostRefused),
-        (refusing(40005), TooLong),
-        (refusing(0), Unreachable),  # the token was reset: the next process has the new one
-        (lambda fake: fake.faults.reset("create_message"), Unreachable),
-        (lambda fake: fake.faults.http("create_message", 503), Unreachable),
+        (refusing(40005), MessageTooLong),
+        (refusing(0), PlatformUnreachable),  # the token was reset: the next process has the new one
+        (lambda fake: fake.faults.reset("create_message"), PlatformUnreachable),
+        (lambda fake: fake.faults.http("create_message", 503), PlatformUnreachable),
         (lambda fake: fake.faults.ratelimited("create_message", retry_after=120), RateLimited),
         (lambda fake: fake.faults.ratelimited("create_message", stray=True), RateLimited),
     ],

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from bot import checks
 from bot.app import open_models
 from bot.cli import run
-from bot.doctor import Finding, examined, note, ok, outcome, problem, warning
+from bot.doctor import DoctorFinding, format_report, note, ok, problem, run_checks, warning
 from bot.errors import InboxError
-from bot.examination import examine, slack_credentials
+from bot.examination import read_slack_credentials, run_doctor
 from bot.settings import GuardTable, Settings
 from indexer.errors import StorageLocked
 from indexer.models import IndexStatus
@@ -39,7 +39,7 @@ KEY = "AIza-a-very-secret-key"
 
 
 def test_findings_are_lines_with_what_to_do_below() -> None:
-    told = outcome([ok("All is well."), warning("It is slow.", "Wait."), note("Not seen.")], as_json=False)
+    told = format_report([ok("All is well."), warning("It is slow.", "Wait."), note("Not seen.")], as_json=False)
 
     assert told.ok
     assert told.output.splitlines() == [
@@ -53,36 +53,36 @@ def test_findings_are_lines_with_what_to_do_below() -> None:
 
 
 def test_a_problem_makes_it_fail() -> None:
-    told = outcome([problem("It is gone."), problem("This too.")], as_json=False)
+    told = format_report([problem("It is gone."), problem("This too.")], as_json=False)
 
     assert not told.ok
     assert told.output.endswith("2 problems, no warnings.")
 
 
 def test_findings_as_json_are_one_object() -> None:
-    told = outcome([problem("It is gone.", "Bring it back.")], as_json=True)
+    told = format_report([problem("It is gone.", "Bring it back.")], as_json=True)
 
     finding = {"level": "problem", "what": "It is gone.", "advice": "Bring it back."}
     assert json.loads(told.output) == {"ok": False, "findings": [finding]}
 
 
 def test_a_finding_cannot_steer_the_terminal_or_begin_a_line() -> None:
-    told = outcome([problem("a\x1b[31mb\nok       c")], as_json=False)
+    told = format_report([problem("a\x1b[31mb\nok       c")], as_json=False)
 
     assert told.output.splitlines()[0] == "problem  a\N{REPLACEMENT CHARACTER}[31mb ok c"
 
 
 async def test_a_check_that_cannot_be_made_is_a_problem_beside_the_others() -> None:
-    async def broken() -> Sequence[Finding]:
+    async def broken() -> Sequence[DoctorFinding]:
         raise InboxError("The disk is full.")
 
-    async def denied() -> Sequence[Finding]:
+    async def denied() -> Sequence[DoctorFinding]:
         raise PermissionError(13, "Permission denied")
 
-    async def well() -> Sequence[Finding]:
+    async def well() -> Sequence[DoctorFinding]:
         return [ok("All is well.")]
 
-    found = await examined([broken, well, denied])
+    found = await run_checks([broken, well, denied])
 
     assert [each.level for each in found] == ["problem", "ok", "problem"]
     assert found[0].what == "The disk is full."
@@ -91,10 +91,10 @@ async def test_a_check_that_cannot_be_made_is_a_problem_beside_the_others() -> N
 
 @given(st.text("0123456789abcdef", min_size=6), st.text("XYZ .:/"), st.text("XYZ .:/"))
 async def test_no_finding_quotes_a_secret(secret: str, before: str, after: str) -> None:
-    async def careless() -> Sequence[Finding]:
+    async def careless() -> Sequence[DoctorFinding]:
         return [problem(f"{before}{secret}{after}", f"Use {secret}.")]
 
-    (found,) = await examined([careless], secrets=["", secret])
+    (found,) = await run_checks([careless], secrets=["", secret])
 
     assert (found.what, found.advice) == (f"{before}***{after}", "Use ***.")
 
@@ -103,7 +103,7 @@ async def test_no_finding_quotes_a_secret(secret: str, before: str, after: str) 
 
 
 async def test_git_is_there_with_its_version() -> None:
-    (found,) = await checks.git()
+    (found,) = await checks.check_git()
 
     assert found.level == "ok"
     assert found.what.startswith("git is installed: 2.")
@@ -112,13 +112,13 @@ async def test_git_is_there_with_its_version() -> None:
 async def test_a_git_that_is_missing_is_to_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    (found,) = await checks.git()
+    (found,) = await checks.check_git()
 
     assert (found.level, found.what) == ("problem", "git cannot be run (No such file or directory).")
 
 
 async def test_a_data_folder_is_made_and_left_empty(tmp_path: Path) -> None:
-    (found,) = await checks.data_folder(tmp_path / "a" / "b")
+    (found,) = await checks.check_data_folder(tmp_path / "a" / "b")
 
     assert found.level in {"ok", "warning"}
     assert list((tmp_path / "a" / "b").iterdir()) == []
@@ -127,7 +127,7 @@ async def test_a_data_folder_is_made_and_left_empty(tmp_path: Path) -> None:
 async def test_a_data_folder_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    (found,) = await checks.data_folder(tmp_path / "file" / "home")
+    (found,) = await checks.check_data_folder(tmp_path / "file" / "home")
 
     assert found.level == "problem"
     assert "cannot be written (Not a directory)" in found.what
@@ -136,14 +136,14 @@ async def test_a_data_folder_that_cannot_be_written_is_a_problem(tmp_path: Path)
 
 @pytest.mark.parametrize(("free", "level"), [(10**9, "ok"), (10**9 - 1, "warning"), (10**8 - 1, "problem")])
 def test_little_room_is_a_warning_and_hardly_any_a_problem(free: int, level: str) -> None:
-    assert checks.room(Path("/data"), free).level == level
+    assert checks.check_disk_space(Path("/data"), free).level == level
 
 
 async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "damaged.sqlite").write_text("no database at all, whatever its name says")
 
-    assert await checks.message_database(tmp_path / "missing.sqlite") == []
-    (found,) = await examined([partial(checks.message_database, tmp_path / "damaged.sqlite")])
+    assert await checks.check_inbox(tmp_path / "missing.sqlite") == []
+    (found,) = await run_checks([partial(checks.check_inbox, tmp_path / "damaged.sqlite")])
 
     assert found.level == "problem"
     assert "is damaged. Move it away" in found.what
@@ -152,10 +152,10 @@ async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path
 # The classifier of the guard
 
 
-async def examined_guard(home: Path, guard: GuardTable) -> list[Finding]:
+async def examined_guard(home: Path, guard: GuardTable) -> list[DoctorFinding]:
     """What is found of a classifier among everything else."""
     settings = Settings(home=home, guard=guard)
-    found = await examine(settings, home, open_app=FakeOpening(), call_model=False)
+    found = await run_doctor(settings, home, open_app=FakeOpening(), call_model=False)
     return [each for each in found if each.what.startswith(("The classifier", "Questions are judged"))]
 
 
@@ -209,10 +209,10 @@ class Index(FakeIndex):
         return dataclasses.replace(await super().status(), **self._different)
 
 
-async def looked_at(**different: Any) -> Sequence[Finding]:
+async def looked_at(**different: Any) -> Sequence[DoctorFinding]:
     repositories = FakeRepositories("demo")
     repositories.indexes["demo"] = Index(**different)
-    return await checks.indexes(repositories, now=7_200.0)
+    return await checks.check_indexes(repositories, now=7_200.0)
 
 
 async def test_an_index_of_head_is_fine() -> None:
@@ -250,7 +250,7 @@ async def test_a_repository_that_fails_does_not_hide_the_others() -> None:
     repositories = FakeRepositories("a", "b")
     repositories.indexes["a"] = Broken()
 
-    found = await checks.indexes(repositories, now=0.0)
+    found = await checks.check_indexes(repositories, now=0.0)
 
     assert [(each.level, each.what.split()[0]) for each in found] == [("problem", "a:"), ("ok", "b")]
 
@@ -265,10 +265,10 @@ def gemini() -> Iterator[FakeGemini]:
         yield fake
 
 
-async def asked(gemini: FakeGemini, *, call: bool = True, **given: str) -> Sequence[Finding]:
+async def asked(gemini: FakeGemini, *, call: bool = True, **given: str) -> Sequence[DoctorFinding]:
     """What is found about the model, with the answer to a call where one is made."""
     settings = Settings.load({"GOOGLE_API_KEY": KEY, "GOOGLE_API_BASE_URL": gemini.url, **given})
-    return await examined([partial(checks.language_model, partial(open_models, settings), call=call)], secrets=[KEY])
+    return await run_checks([partial(checks.check_models, partial(open_models, settings), call=call)], secrets=[KEY])
 
 
 async def test_without_a_model_answers_quote_the_code(gemini: FakeGemini) -> None:
@@ -339,7 +339,7 @@ async def test_slack_is_looked_at_as_the_settings_say(fake: FakeSlack, tmp_path:
         "SLACK_MODE": "http",
     }
 
-    found = await examine(Settings.load(variables), tmp_path, open_app=FakeOpening(), call_model=False)
+    found = await run_doctor(Settings.load(variables), tmp_path, open_app=FakeOpening(), call_model=False)
 
     told = [each.what for each in found]
     assert "SLACK_BOT_TOKEN works: @citebot in Home." in told
@@ -353,7 +353,7 @@ async def discord() -> AsyncIterator[FakeDiscord]:
         yield made
 
 
-async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[Finding]:
+async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[DoctorFinding]:
     """What is found where only Discord is set up."""
     settings = Settings.load(
         {
@@ -364,7 +364,7 @@ async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[Fi
             **variables,
         }
     )
-    found = await examine(settings, home, open_app=FakeOpening(), call_model=False)
+    found = await run_doctor(settings, home, open_app=FakeOpening(), call_model=False)
     return [each for each in found if "Slack" not in each.what and "language model" not in each.what]
 
 
@@ -411,7 +411,7 @@ async def test_a_discord_that_is_away_is_a_problem_at_once(discord: FakeDiscord,
 
 
 def test_slack_is_reached_at_its_own_address_unless_another_is_given() -> None:
-    assert slack_credentials(Settings.load({})).api_url == "https://slack.com/api/"
+    assert read_slack_credentials(Settings.load({})).api_url == "https://slack.com/api/"
 
 
 def test_with_nothing_configured_only_the_terminal_is_there(citebot: Citebot) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.cli import run
 from bot.database import open_database
-from bot.feedback import export
-from bot.turn_records import TurnRecord, TurnRecords
+from bot.feedback import export_feedback
+from bot.turn_records import TurnRecord, TurnRecordStore
 from tests.fakes.clock import FakeClock
 
 RECORD = TurnRecord(
@@ -25,10 +25,10 @@ NOW = 10 * 86_400.0
 
 async def rated(home: Path) -> Path:
     """Three answers: one liked long ago, one disliked, and one that was forgotten after it was liked."""
-    path = home / FILE
+    path = home / INBOX_FILE
     async with open_database(path) as database:
         for run_id, opinion, at in (("a", "good", 0.0), ("b", "bad", NOW - 60), ("c", "good", NOW)):
-            records = TurnRecords(database, FakeClock(at))
+            records = TurnRecordStore(database, FakeClock(at))
             await records.open()
             await records.keep(run_id, f"conversation {run_id}", RECORD)
             await records.rate(run_id, "U1ANN", "good" if opinion == "good" else "bad")
@@ -37,7 +37,7 @@ async def rated(home: Path) -> Path:
 
 
 async def exported(path: Path, days: int | None = None) -> list[dict[str, Any]]:
-    told = await export(path, FakeClock(NOW), days=days, as_json=True)
+    told = await export_feedback(path, FakeClock(NOW), days=days, as_json=True)
     rows = json.loads(told.output)["feedback"]
     assert isinstance(rows, list)
     return rows
@@ -78,7 +78,7 @@ async def test_of_a_forgotten_turn_only_the_rating_is_left(tmp_path: Path) -> No
 
 
 async def test_ratings_are_lines_for_people(tmp_path: Path) -> None:
-    told = await export(await rated(tmp_path), FakeClock(NOW), days=None, as_json=False)
+    told = await export_feedback(await rated(tmp_path), FakeClock(NOW), days=None, as_json=False)
 
     lines = told.output.splitlines()
     assert told.ok
@@ -90,7 +90,7 @@ async def test_ratings_are_lines_for_people(tmp_path: Path) -> None:
 async def test_a_rating_that_was_changed_counts_once(tmp_path: Path) -> None:
     path = await rated(tmp_path)
     async with open_database(path) as database:
-        await TurnRecords(database, FakeClock(NOW)).rate("a", "U1ANN", "bad")
+        await TurnRecordStore(database, FakeClock(NOW)).rate("a", "U1ANN", "bad")
 
     assert [row["rating"] for row in await exported(path) if row["turn"] == "a"] == ["bad"]
 
@@ -109,12 +109,12 @@ def test_without_ratings_nothing_is_made(capsys: pytest.CaptureFixture[str], tmp
 
     captured = capsys.readouterr()
     assert (json.loads(captured.out), captured.err) == ({"feedback": []}, "Nobody has rated an answer yet.\n")
-    assert not (tmp_path / "home" / FILE).exists()
+    assert not (tmp_path / "home" / INBOX_FILE).exists()
 
 
 def test_a_damaged_database_is_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / FILE).write_text("no database at all, whatever its name says")
+    (tmp_path / "home" / INBOX_FILE).write_text("no database at all, whatever its name says")
 
     assert run(["feedback"]) == 1
     assert "is damaged. Move it away" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 
 from bot import freshness
 from bot.errors import RefreshStopped
-from bot.freshness import PATIENCE_SECONDS, Stoppable, keep_current, refresh
+from bot.freshness import PATIENCE_SECONDS, StoppableProgress, refresh_if_stale, refresh_index
 from indexer.errors import NotARepository, StorageLocked, StorageUnwritable
 from indexer.models import Progress
 from tests.fakes.parts import FakeIndex
@@ -39,7 +39,7 @@ class Seen:
 async def test_a_current_index_is_left_alone() -> None:
     index, seen = FakeIndex(), Seen()
 
-    await keep_current(index, seen)
+    await refresh_if_stale(index, seen)
 
     assert (index.refreshes, seen.patience) == ([], [])
 
@@ -50,7 +50,7 @@ async def test_the_first_index_shows_at_once_and_later_ones_when_they_take_long(
 ) -> None:
     seen = Seen()
 
-    await keep_current(FakeIndex(commit=commit, current=False), seen)
+    await refresh_if_stale(FakeIndex(commit=commit, current=False), seen)
 
     assert (seen.patience, seen.stages) == ([patience], ["parsing"])
 
@@ -59,7 +59,7 @@ async def test_without_an_earlier_index_the_error_is_raised() -> None:
     error = StorageUnwritable("The data folder is read-only.")
 
     with pytest.raises(StorageUnwritable):
-        await keep_current(FakeIndex(commit=None, current=False, error=error), Seen())
+        await refresh_if_stale(FakeIndex(commit=None, current=False, error=error), Seen())
 
 
 class Contended(FakeIndex):
@@ -85,7 +85,7 @@ async def test_the_first_index_of_another_process_is_waited_for(
     monkeypatch.setattr(freshness, "LOOK_SECONDS", 0.0)
     index, seen = Contended(done_by_other=done_by_other), Seen()
 
-    await asyncio.wait_for(keep_current(index, seen), LIMIT)
+    await asyncio.wait_for(refresh_if_stale(index, seen), LIMIT)
 
     assert len(index.refreshes) == refreshes
     assert seen.notes == ["Another citebot is indexing this repository. Waiting until it has finished ..."]
@@ -97,7 +97,7 @@ async def test_waiting_for_another_process_comes_to_an_end(monkeypatch: pytest.M
     index = FakeIndex(commit=None, current=False, error=StorageLocked("Another citebot is indexing."))
 
     with pytest.raises(StorageLocked):
-        await asyncio.wait_for(keep_current(index, Seen()), LIMIT)
+        await asyncio.wait_for(refresh_if_stale(index, Seen()), LIMIT)
 
 
 async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() -> None:
@@ -107,7 +107,7 @@ async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() ->
 
     seen = Seen()
 
-    await keep_current(Gone(), seen)
+    await refresh_if_stale(Gone(), seen)
 
     assert seen.notes == ["Using what was indexed at 0123456. The repository is no longer there."]
 
@@ -115,7 +115,7 @@ async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() ->
 async def test_warnings_of_a_refresh_are_passed_on() -> None:
     seen = Seen()
 
-    await refresh(FakeIndex(warnings=("The clone is shallow.",)), seen)
+    await refresh_index(FakeIndex(warnings=("The clone is shallow.",)), seen)
 
     assert seen.notes == ["The clone is shallow."]
 
@@ -124,7 +124,7 @@ async def test_cancelling_waits_until_the_thread_has_stopped() -> None:
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     index = FakeIndex(endless=True)
-    work = asyncio.ensure_future(refresh(index, Seen()))
+    work = asyncio.ensure_future(refresh_index(index, Seen()))
     await asyncio.to_thread(index.begun.wait, LIMIT)
 
     work.cancel()
@@ -140,7 +140,7 @@ async def test_cancelling_waits_until_the_thread_has_stopped() -> None:
 def test_progress_passes_until_it_is_stopped() -> None:
     seen: list[Progress] = []
     progress = Progress(stage="parsing", done=1, total=2)
-    stoppable = Stoppable(seen.append)
+    stoppable = StoppableProgress(seen.append)
 
     stoppable(progress)
     stoppable.stop()

@@ -21,19 +21,19 @@ from hypothesis import strategies as st
 
 from bot.database import open_database
 from bot.errors import BackupError
-from bot.manifest import NAME, Manifest, Member, Unfit, read_manifest
-from bot.packed import opened
-from bot.restore import restore
-from bot.turn_records import TurnRecords
+from bot.manifest import NAME, BackupManifest, BackupMember, InvalidBackup, read_manifest
+from bot.packed import open_archive
+from bot.restore import restore_backup
+from bot.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
 
 CONTENT = b"# typed\n+where?\n"
-PROMPTS = Member(name="console_history", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
+PROMPTS = BackupMember(name="console_history", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
 Change = Callable[[tarfile.TarInfo], None]
 
 
-def listed(*members: Member) -> bytes:
-    return Manifest(made_at=0.0, indexes=True, members=members).to_bytes()
+def listed(*members: BackupMember) -> bytes:
+    return BackupManifest(made_at=0.0, indexes=True, members=members).to_bytes()
 
 
 def entry(name: str, content: bytes = CONTENT, **fields: Any) -> tuple[tarfile.TarInfo, bytes]:
@@ -61,7 +61,7 @@ def refused(file: Path, home: Path) -> str:
     (home / "console_history").write_text("mine", encoding="utf-8")
     around = everything(home.parent)
     with pytest.raises(BackupError) as caught:
-        restore(file, home, force=True)
+        restore_backup(file, home, force=True)
     assert everything(home.parent) == around
     assert (home / "console_history").read_text(encoding="utf-8") == "mine"
     return str(caught.value)
@@ -70,7 +70,7 @@ def refused(file: Path, home: Path) -> str:
 def test_a_whole_one_is_restored(tmp_path: Path) -> None:
     file = archive(tmp_path / "b", entry(NAME, listed(PROMPTS)), entry(PROMPTS.name))
 
-    restore(file, tmp_path / "home", force=False)
+    restore_backup(file, tmp_path / "home", force=False)
 
     assert (tmp_path / "home" / PROMPTS.name).read_bytes() == CONTENT
     assert (tmp_path / "home" / PROMPTS.name).stat().st_mode & 0o777 == 0o600
@@ -100,7 +100,7 @@ def test_another_archive_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [0.3, 0.6, 0.95])
 def test_a_backup_that_was_cut_off_is_refused(length: float, tmp_path: Path) -> None:
     noise = bytes(hashlib.sha256(str(number).encode()).digest()[0] for number in range(50_000))
-    member = Member(name="console_history", size=len(noise), sha256=hashlib.sha256(noise).hexdigest())
+    member = BackupMember(name="console_history", size=len(noise), sha256=hashlib.sha256(noise).hexdigest())
     file = archive(tmp_path / "b", entry(NAME, listed(member)), entry(member.name, noise))
     file.write_bytes(file.read_bytes()[: int(file.stat().st_size * length)])
 
@@ -170,7 +170,7 @@ def test_what_follows_the_archive_is_not_read(tmp_path: Path) -> None:
     file = archive(tmp_path / "b", entry(NAME, listed(PROMPTS)), entry(PROMPTS.name))
     file.write_bytes(file.read_bytes() + gzip.compress(bytes(200_000_000)))
 
-    restore(file, tmp_path / "home", force=False)
+    restore_backup(file, tmp_path / "home", force=False)
 
     assert (tmp_path / "home" / PROMPTS.name).read_bytes() == CONTENT
 
@@ -192,7 +192,7 @@ def packed(path: Path, *databases: tuple[str, Path]) -> Path:
     """A backup whose list of contents is right, whatever its databases are."""
     contents = {name: database.read_bytes() for name, database in databases}
     members = [
-        Member(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        BackupMember(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
         for name, content in contents.items()
     ]
     return archive(path, entry(NAME, listed(*members)), *(entry(name, content) for name, content in contents.items()))
@@ -204,7 +204,7 @@ def database(tmp_path: Path) -> Path:
 
     async def fill() -> None:
         async with open_database(tmp_path / "made.sqlite") as opened_database:
-            await TurnRecords(opened_database, FakeClock()).open()
+            await TurnRecordStore(opened_database, FakeClock()).open()
             for number in range(500):
                 await opened_database.write("INSERT INTO turns VALUES (?, 't', '{}', 0)", (str(number),))
 
@@ -213,7 +213,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def test_a_database_that_citebot_made_is_restored(database: Path, tmp_path: Path) -> None:
-    restore(packed(tmp_path / "b", ("inbox.sqlite", database)), tmp_path / "home", force=False)
+    restore_backup(packed(tmp_path / "b", ("inbox.sqlite", database)), tmp_path / "home", force=False)
 
     assert (tmp_path / "home" / "inbox.sqlite").read_bytes() == database.read_bytes()
 
@@ -274,7 +274,7 @@ def test_a_damaged_database_is_refused_and_named(
 def test_any_list_of_contents_is_read_or_refused(data: bytes) -> None:
     try:
         manifest = read_manifest(data)
-    except Unfit:
+    except InvalidBackup:
         return
     assert manifest.size >= 0
 
@@ -287,7 +287,7 @@ def test_a_backup_with_any_bytes_changed_is_whole_or_refused(place: int, patch: 
     data[place % len(data) : place % len(data) + len(patch)] = patch
     file.write_bytes(data)
     try:
-        restore(file, tmp_path / "home", force=True)
+        restore_backup(file, tmp_path / "home", force=True)
     except BackupError:
         return
     assert (tmp_path / "home" / PROMPTS.name).read_bytes() == CONTENT
@@ -296,5 +296,5 @@ def test_a_backup_with_any_bytes_changed_is_whole_or_refused(place: int, patch: 
 def test_a_list_of_contents_is_what_was_written(tmp_path: Path) -> None:
     file = archive(tmp_path / "b", entry(NAME, listed(PROMPTS)), entry(PROMPTS.name))
 
-    with opened(file) as backup:
-        assert backup.manifest == Manifest(made_at=0.0, indexes=True, members=[PROMPTS])
+    with open_archive(file) as backup:
+        assert backup.manifest == BackupManifest(made_at=0.0, indexes=True, members=[PROMPTS])

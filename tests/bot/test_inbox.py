@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from bot.database import Database, open_database
 from bot.errors import InboxError
-from bot.inbox import LEASE_SECONDS, Entry, Inbox
-from bot.owners import is_gone, own_name
+from bot.inbox import LEASE_SECONDS, Inbox, InboxEntry
+from bot.owners import is_process_dead, make_process_name
 from tests.bot.chat import handle, message
 from tests.fakes.clock import FakeClock
 
@@ -42,13 +42,13 @@ async def inbox(database: Database, clock: FakeClock) -> Inbox:
     return await inbox_of(database, clock)
 
 
-async def stored(inbox: Inbox, conversation: str = "c", **changes: Any) -> Entry:
+async def stored(inbox: Inbox, conversation: str = "c", **changes: Any) -> InboxEntry:
     entry = await inbox.store(message(**changes), conversation)
     assert entry is not None
     return entry
 
 
-async def claimed(inbox: Inbox, conversation: str = "c", **changes: Any) -> Entry:
+async def claimed(inbox: Inbox, conversation: str = "c", **changes: Any) -> InboxEntry:
     entry = await inbox.claim((await stored(inbox, conversation, **changes)).id)
     assert entry is not None
     return entry
@@ -112,10 +112,10 @@ async def test_a_message_is_free_again_when_its_lease_has_run_out(
     await clock.advance(LEASE_SECONDS - 1)
     assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset())
     await clock.advance(LEASE_SECONDS - 1)
-    assert await other.unfinished() == []
+    assert await other.list_unfinished() == []
 
     await clock.advance(2)
-    (left,) = await other.unfinished()
+    (left,) = await other.list_unfinished()
     taken = await other.claim(left.id)
 
     assert taken is not None
@@ -185,11 +185,11 @@ async def test_the_question_of_a_reply_is_found_by_any_part_of_it(inbox: Inbox) 
     entry = await claimed(inbox)
     await inbox.note_handles(entry, [handle("r1"), handle("r2")])
 
-    found = await inbox.replied_with(handle("r2"))
+    found = await inbox.find_by_reply(handle("r2"))
 
     assert found is not None
     assert found.id == entry.id
-    assert await inbox.replied_with(handle("r3")) is None
+    assert await inbox.find_by_reply(handle("r3")) is None
 
 
 async def test_a_process_is_told_what_it_shall_stop(database: Database, clock: FakeClock, inbox: Inbox) -> None:
@@ -211,7 +211,7 @@ async def test_what_is_long_over_is_forgotten(inbox: Inbox, clock: FakeClock) ->
     assert await inbox.forget_old(clock.now() - 30 * 86_400) == 1
 
     assert await inbox.find(entry.message.key) is None
-    assert len(await inbox.unfinished()) == 1
+    assert len(await inbox.list_unfinished()) == 1
 
 
 async def test_what_was_stored_is_there_after_the_database_was_opened_again(tmp_path: Path, clock: FakeClock) -> None:
@@ -220,7 +220,7 @@ async def test_what_was_stored_is_there_after_the_database_was_opened_again(tmp_
     async with open_database(tmp_path / "i.sqlite") as database:
         inbox = await inbox_of(database, clock, "later")
 
-        assert [entry.message.text for entry in await inbox.unfinished()] == ["where is send?"]
+        assert [entry.message.text for entry in await inbox.list_unfinished()] == ["where is send?"]
         assert await inbox.store(message(), "c") is None
 
 
@@ -264,12 +264,12 @@ async def test_a_folder_that_cannot_be_made_becomes_a_sentence(tmp_path: Path) -
 
 
 def test_an_ended_process_is_told_from_a_living_one() -> None:
-    own, host = own_name(), own_name().split("/", maxsplit=1)[0]
+    own, host = make_process_name(), make_process_name().split("/", maxsplit=1)[0]
     parent = f"{host}/{os.getppid()}/abcd"
 
-    assert is_gone(f"{host}/{os.getpid()}/00000000", own)  # the number was given to us since
-    assert is_gone(f"{host}/4194305/abcd", own)  # beyond any that Linux gives
-    assert not is_gone(own, own)
-    assert not is_gone(parent, own)
-    assert not is_gone("elsewhere/4194305/abcd", own)
-    assert not is_gone("odd", own)
+    assert is_process_dead(f"{host}/{os.getpid()}/00000000", own)  # the number was given to us since
+    assert is_process_dead(f"{host}/4194305/abcd", own)  # beyond any that Linux gives
+    assert not is_process_dead(own, own)
+    assert not is_process_dead(parent, own)
+    assert not is_process_dead("elsewhere/4194305/abcd", own)
+    assert not is_process_dead("odd", own)

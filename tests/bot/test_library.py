@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from bot.library import Library
+from bot.library import RepositoryLibrary
 from indexer.errors import NotIndexed, RemoteError, RepositoryError, StorageLocked
 from indexer.models import IndexStatus, Progress, RefreshReport
 from tests.fakes.parts import HEAD, FakeCode, FakeIndex
@@ -46,15 +46,15 @@ class SlowIndex(FakeIndex):
         return RefreshReport(commit=HEAD, previous=None, changed=0, removed=0, files=1, chunks=1, seconds=0)
 
 
-def library(**indexes: FakeIndex) -> Library:
-    return Library(indexes, Quiet())
+def library(**indexes: FakeIndex) -> RepositoryLibrary:
+    return RepositoryLibrary(indexes, Quiet())
 
 
 async def test_the_first_repository_is_meant_where_none_is_named() -> None:
     one, two = FakeIndex(), FakeIndex()
     books = library(one=one, two=two)
 
-    assert books.names() == ("one", "two")
+    assert books.list_names() == ("one", "two")
     assert await books.pin() is one.code
     assert await books.pin("two") is two.code
     assert isinstance(await books.status("two"), IndexStatus)
@@ -163,17 +163,19 @@ class Remote:
 
 async def test_the_newest_commit_is_fetched_before_it_is_indexed() -> None:
     remote, index = Remote(), FakeIndex()
-    books = Library({"one": index}, Quiet(), clones={"one": remote})
+    books = RepositoryLibrary({"one": index}, Quiet(), clones={"one": remote})
 
     await books.refresh("one")
-    await books.take_in("one")
+    await books.index_here("one")
 
     assert (remote.fetched, index.refreshes) == (1, [False, False])
 
 
 async def test_a_host_that_is_down_is_told_to_who_asks_for_a_refresh() -> None:
     index = FakeIndex()
-    books = Library({"one": index}, Quiet(), clones={"one": Remote(RemoteError("host down", "The host is down."))})
+    books = RepositoryLibrary(
+        {"one": index}, Quiet(), clones={"one": Remote(RemoteError("host down", "The host is down."))}
+    )
 
     with pytest.raises(RemoteError, match="The host is down"):
         await books.refresh("one")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import logs
-from bot.app import masking
+from bot.app import make_redactor
 from bot.logs import HumanFormatter, JsonFormatter
 from bot.settings import Settings
 from tests.fakes.gemini import Failure, running_gemini
@@ -39,7 +39,7 @@ def record(message: str, error: Exception | None = None) -> logging.LogRecord:
 
 @pytest.fixture
 def mask() -> Callable[[str], str]:
-    return masking(Settings.load({"GOOGLE_API_KEY": KEY}, ROOT / "tests"))
+    return make_redactor(Settings.load({"GOOGLE_API_KEY": KEY}, ROOT / "tests"))
 
 
 def test_a_line_of_json_holds_time_level_logger_and_message(mask: Callable[[str], str]) -> None:
@@ -80,7 +80,7 @@ async def test_lines_of_a_turn_name_it_in_its_tasks_alone() -> None:
         await asyncio.sleep(0)
         return json.loads(formatter.format(record("within")))  # type: ignore[no-any-return]
 
-    with logs.turn("1f2e", "slack:T:C:1"):
+    with logs.log_turn("1f2e", "slack:T:C:1"):
         within = asyncio.create_task(logged())
     outside = await logged()
 
@@ -89,7 +89,7 @@ async def test_lines_of_a_turn_name_it_in_its_tasks_alone() -> None:
 
 
 def test_people_are_told_the_run_at_the_end_of_the_line() -> None:
-    with logs.turn("1f2e3d4c5b", "slack:T:C:1"):
+    with logs.log_turn("1f2e3d4c5b", "slack:T:C:1"):
         line = HumanFormatter(lambda same: same).format(record("odd"))
 
     assert line == "WARNING bot.inbox: odd  (run 1f2e3d4c of slack:T:C:1)"

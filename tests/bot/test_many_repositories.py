@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import open_stock
-from bot.routing.clues import clues_in
-from bot.routing.lookups import Lookups
-from bot.routing.signs import Sign
-from bot.routing.weighing import winner
+from bot.app import open_team_repositories
+from bot.routing.clues import find_hints
+from bot.routing.lookups import HintLookup
+from bot.routing.signs import RepositoryProfile
+from bot.routing.weighing import pick_winner
 from bot.settings import RepositoryTable, Settings
 from indexer.errors import NotIndexed
 from tests.fakes.repositories import GitRepo
@@ -42,14 +42,14 @@ def repositories(path: Path, count: int = COUNT) -> tuple[RepositoryTable, ...]:
 
 async def test_questions_find_their_repository_among_twenty(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home", repositories=repositories(tmp_path))
-    async with open_stock(settings, tmp_path, Unseen()) as stock:
+    async with open_team_repositories(settings, tmp_path, Unseen()) as stock:
         library = stock.library
-        lookups = Lookups(library, seconds=20)
-        nothing = await lookups.find(clues_in("where is log_line?"), library.names())
-        await asyncio.gather(*(library.refresh(name) for name in library.names()))
+        lookups = HintLookup(library, seconds=20)
+        nothing = await lookups.find(find_hints("where is log_line?"), library.list_names())
+        await asyncio.gather(*(library.refresh(name) for name in library.list_names()))
         started = time.perf_counter()
         found = {
-            question: winner((await lookups.find(clues_in(question), library.names())).found)
+            question: pick_winner((await lookups.find(find_hints(question), library.list_names())).found)
             for question in (
                 "who calls run_7?",
                 "where is Part11Error raised?",
@@ -63,15 +63,17 @@ async def test_questions_find_their_repository_among_twenty(tmp_path: Path) -> N
 
     assert list(found.values()) == ["service-7", "service-11", "service-4", "service-9", None, None]
     assert not any(nothing.found.values())
-    assert stock.signs["service-3"] == Sign(page="https://git.example.com/team/service-3", channels=("slack:C1",))
+    assert stock.signs["service-3"] == RepositoryProfile(
+        page="https://git.example.com/team/service-3", channels=("slack:C1",)
+    )
     assert seconds < 6 * 1.5
 
 
 @pytest.mark.parametrize("name", ["service-1", "elsewhere"])
 async def test_looking_into_a_repository_begins_nothing(tmp_path: Path, name: str) -> None:
     settings = Settings(home=tmp_path / "home", repositories=repositories(tmp_path, 2))
-    async with open_stock(settings, tmp_path, Unseen()) as stock:
+    async with open_team_repositories(settings, tmp_path, Unseen()) as stock:
         with pytest.raises(NotIndexed):
-            await stock.library.peek(name)
+            await stock.library.pin_existing(name)
 
         assert (await stock.library.status("service-1")).commit is None

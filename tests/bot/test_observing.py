@@ -13,7 +13,7 @@ import pytest_asyncio
 from bot.chat import ChatPolicy
 from bot.errors import EditRefused, PostRefused, RateLimited
 from bot.messages import Capabilities
-from bot.observing import Outcome
+from bot.observing import TurnOutcome
 from tests.bot.contract import settled, until
 from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeAnswerer
@@ -30,7 +30,7 @@ async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
     await made.end()
 
 
-async def over(world: FakeWorld, *outcomes: Outcome) -> None:
+async def over(world: FakeWorld, *outcomes: TurnOutcome) -> None:
     """Wait until so much is over."""
     await until(world, lambda _: len(world.observer.outcomes) >= len(outcomes))
     assert world.observer.outcomes == list(outcomes)
@@ -71,7 +71,7 @@ async def test_a_command_has_no_stages(world: FakeWorld) -> None:
 
 
 @pytest.mark.parametrize("route", ["paused", "blocked", "failed"])
-async def test_an_answer_that_is_none_is_told_as_what_it_is(world: FakeWorld, route: Outcome) -> None:
+async def test_an_answer_that_is_none_is_told_as_what_it_is(world: FakeWorld, route: TurnOutcome) -> None:
     world.agent = FakeAnswerer(route=route)
     await world.end()
     await world.begin()

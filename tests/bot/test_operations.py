@@ -18,13 +18,13 @@ from aiohttp import web
 from agent.events import AsyncEventBus
 from bot.errors import InboxError, SettingsError
 from bot.health import Health
-from bot.metrics import Metrics
-from bot.observing import Load
-from bot.probes import Probes
+from bot.metrics import ConversationMetrics
+from bot.observing import AnswerLoad
+from bot.probes import ProbeHandlers
 from bot.run_metrics import MOST_VALUES, OTHER, RunMetrics
 from bot.settings import Settings
-from bot.web import Doors, application
-from bot.web import served as listening
+from bot.web import LatePostRoutes, make_application
+from bot.web import run_http_server as listening
 from indexer.errors import IndexerError
 from indexer.models import IndexStatus
 from tests.fakes.answerer import FakeRepositories
@@ -72,9 +72,12 @@ async def serving(slack: FakeSlack, repository: GitRepo, tmp_path: Path) -> Asyn
 @asynccontextmanager
 async def probed(health: Health) -> AsyncIterator[Get]:
     """Serve nothing but the probes."""
-    server = application()
-    Probes(
-        health=health, metrics=Metrics(), clock=FakeClock(), mask=lambda text: text.replace("s3cret", "[REDACTED]")
+    server = make_application()
+    ProbeHandlers(
+        health=health,
+        metrics=ConversationMetrics(),
+        clock=FakeClock(),
+        mask=lambda text: text.replace("s3cret", "[REDACTED]"),
     ).join_local(server)
     async with listening(server, host="127.0.0.1", port=0) as address:
         yield partial(got, address)
@@ -324,7 +327,7 @@ async def test_what_a_platform_remarks_is_told_of_a_process_that_is_ready() -> N
         return ""
 
     health = Health(["slack"], FakeRepositories(), FakeClock())
-    health.hears("slack", unready, lambda: "Slack held back events.")
+    health.set_listening("slack", unready, lambda: "Slack held back events.")
     async with probed(health) as get:
         status, told = await get("/readyz")
 
@@ -373,7 +376,7 @@ async def test_a_lost_message_database_is_no_life(serving: Served, tmp_path: Pat
 async def test_a_slack_that_is_away_is_alive_and_not_ready(path: str) -> None:
     clock = FakeClock()
     health = Health(["slack"], FakeRepositories(), clock)
-    health.waits("slack", "Slack answered auth.test with the status 503.")
+    health.set_waiting("slack", "Slack answered auth.test with the status 503.")
     async with probed(health) as get:
         status, told = await get(path)
 
@@ -383,7 +386,7 @@ async def test_a_slack_that_is_away_is_alive_and_not_ready(path: str) -> None:
 
 async def test_a_process_that_ends_is_not_ready() -> None:
     health = Health([], FakeRepositories(), FakeClock())
-    health.ends()
+    health.set_ended()
 
     assert not (await health.readiness()).ready
 
@@ -393,7 +396,7 @@ async def test_a_store_that_fails_is_no_life_and_not_ready() -> None:
         raise InboxError("The disk of the message database is full.")
 
     health = Health([], FakeRepositories(), FakeClock())
-    health.stores(check)
+    health.set_store(check)
     async with probed(health) as get:
         alive, ready = await get("/healthz"), await get("/readyz")
 
@@ -408,7 +411,7 @@ async def test_a_store_that_does_not_answer_is_no_life(monkeypatch: pytest.Monke
     async def check() -> None:
         await asyncio.Event().wait()
 
-    health.stores(check)
+    health.set_store(check)
 
     assert "does not answer" in await health.store()
 
@@ -431,7 +434,7 @@ async def test_probes_in_a_row_ask_once(monkeypatch: pytest.MonkeyPatch) -> None
         checks.append(clock.now())
 
     health = Health([], FakeRepositories(), clock)
-    health.stores(check)
+    health.set_store(check)
     await asyncio.gather(*(health.store() for _ in range(50)))
     await clock.advance(3)
     await health.store()
@@ -440,29 +443,29 @@ async def test_probes_in_a_row_ask_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_labels_from_outside_are_bounded() -> None:
-    metrics = Metrics()
+    metrics = ConversationMetrics()
     runs = RunMetrics(metrics.registry, {})
     for number in range(1_000):
         runs.take(event("tool_end", tool=f"tool{number}", ok=False, found=0))
 
-    text = metrics.text(Load(under_way=0, waiting=0), [], now=0.0).decode()
+    text = metrics.text(AnswerLoad(under_way=0, waiting=0), [], now=0.0).decode()
     assert text.count("citebot_tool_errors_total{") == MOST_VALUES + 1
     assert f'citebot_tool_errors_total{{tool="{OTHER}"}} {1_000 - MOST_VALUES}.0' in text
 
 
 def test_passages_that_give_orders_are_counted_by_where_they_stood() -> None:
-    metrics = Metrics()
+    metrics = ConversationMetrics()
     runs = RunMetrics(metrics.registry, {})
     runs.take(event("flagged", source="tools", count=2, rules=["hide"]))
     runs.take(event("flagged", source="web", count=1, rules=["hide"]))
 
-    text = metrics.text(Load(under_way=0, waiting=0), [], now=0.0).decode()
+    text = metrics.text(AnswerLoad(under_way=0, waiting=0), [], now=0.0).decode()
     assert 'citebot_evidence_flags_total{source="tools"} 2.0' in text
     assert 'citebot_evidence_flags_total{source="web"} 1.0' in text
 
 
 def test_a_run_that_is_broken_off_leaves_nothing_behind() -> None:
-    runs = RunMetrics(Metrics().registry, {})
+    runs = RunMetrics(ConversationMetrics().registry, {})
     runs.take(event("step_start", node="retrieval", stage="Searching"))
     runs.take(event("run_end", status="cancelled"))
 
@@ -498,7 +501,7 @@ async def test_what_comes_before_or_after_the_doors_are_open_is_to_be_sent_again
     async def receive(_: web.Request) -> web.Response:
         return web.Response(text="taken in")
 
-    doors, server = Doors(), application()
+    doors, server = LatePostRoutes(), make_application()
     server.router.add_post("/in", doors.receive)
     async with listening(server, host="127.0.0.1", port=0) as address, aiohttp.ClientSession() as session:
         if closed:
@@ -512,7 +515,7 @@ async def test_what_comes_before_or_after_the_doors_are_open_is_to_be_sent_again
 
 async def test_secrets_in_a_reason_are_masked() -> None:
     health = Health(["slack"], FakeRepositories(), FakeClock())
-    health.waits("slack", "The token s3cret is refused.")
+    health.set_waiting("slack", "The token s3cret is refused.")
     async with probed(health) as get:
         _, told = await get("/readyz")
 
@@ -520,7 +523,7 @@ async def test_secrets_in_a_reason_are_masked() -> None:
 
 
 async def test_events_that_came_too_fast_are_counted() -> None:
-    bus, metrics = AsyncEventBus(capacity=2), Metrics()
+    bus, metrics = AsyncEventBus(capacity=2), ConversationMetrics()
     runs = RunMetrics(metrics.registry, {})
     with bus.subscribe() as events:
         for _ in range(5):
@@ -529,6 +532,6 @@ async def test_events_that_came_too_fast_are_counted() -> None:
         await asyncio.sleep(0)
         following.cancel()
 
-    text = metrics.text(Load(under_way=0, waiting=0), [], now=0.0).decode()
+    text = metrics.text(AnswerLoad(under_way=0, waiting=0), [], now=0.0).decode()
     assert "citebot_events_dropped_total 3.0" in text
     assert 'citebot_tool_calls_total{tool="grep"} 2.0' in text

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from bot.adapters.discord.workspace import Discord, DiscordOptions
-from bot.adapters.slack.client import open_calls
-from bot.adapters.slack.whispers import Whispers, place_of
+from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
+from bot.adapters.slack.client import open_client
+from bot.adapters.slack.whispers import SlackEphemeralMessages, make_ephemeral_place
 from bot.clock import SystemClock
-from bot.errors import Unreachable
-from bot.messages import Content, Place
+from bot.errors import PlatformUnreachable
+from bot.messages import MessageContent, Place
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import FakeSlack
@@ -57,9 +57,9 @@ async def test_slack_is_not_followed_elsewhere(status: int) -> None:
 
         async with (
             running(redirect) as address,
-            open_calls("xoxb-planted", SystemClock(), base_url=f"{address}/api/") as calls,
+            open_client("xoxb-planted", SystemClock(), base_url=f"{address}/api/") as calls,
         ):
-            with pytest.raises(Unreachable, match="Redirected"):
+            with pytest.raises(PlatformUnreachable, match="Redirected"):
                 await calls.identity()
 
     assert asked == []
@@ -74,8 +74,8 @@ async def test_discord_is_not_followed_elsewhere(status: int) -> None:
 
         async with running(redirect) as address:
             options = DiscordOptions(token="planted.discord.token", api_url=f"{address}/api/v10")
-            with pytest.raises(Unreachable, match="Redirected"):
-                async with Discord.open(options, SystemClock()):
+            with pytest.raises(PlatformUnreachable, match="Redirected"):
+                async with DiscordAdapter.open(options, SystemClock()):
                     pass
 
     assert asked == []
@@ -87,12 +87,12 @@ async def test_an_answer_for_one_person_goes_to_slack_alone(url: str) -> None:
     async with FakeSlack() as fake, elsewhere() as (other, asked):
         ann = fake.add_user("ann")
         channel = fake.add_channel("general", members=(ann,))
-        async with open_calls(fake.bot_token, SystemClock(), base_url=fake.api_url) as calls:
-            whispers = Whispers(calls, SystemClock())
+        async with open_client(fake.bot_token, SystemClock(), base_url=fake.api_url) as calls:
+            whispers = SlackEphemeralMessages(calls, SystemClock())
             here = other.replace("127.0.0.1", "localhost")
-            whispers.heard(channel, ann, url.format(other=here))
-            place = place_of(Place(platform="slack", workspace="T", channel=channel), ann)
-            await whispers.send(place, Content(text="For you alone."))
+            whispers.remember_response_url(channel, ann, url.format(other=here))
+            place = make_ephemeral_place(Place(platform="slack", workspace="T", channel=channel), ann)
+            await whispers.send(place, MessageContent(text="For you alone."))
 
         assert [each.text for each in fake.ephemeral(channel, ann)] == ["For you alone."]
         assert asked == []

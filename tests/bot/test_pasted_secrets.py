@@ -15,9 +15,9 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from bot.adapters.console import PromptedLines
-from bot.app import masking
-from bot.messages import Press, ThreadMessage
+from bot.adapters.console import PromptedInput
+from bot.app import make_redactor
+from bot.messages import ButtonPress, ThreadMessage
 from bot.settings import Settings
 from tests.bot.contract import until
 from tests.bot.offices import LIMIT, DiscordOffice, Forks, Processes, SlackOffice, in_discord, in_slack
@@ -123,7 +123,7 @@ async def test_a_crash_leaves_nothing_of_a_pasted_secret_behind(team: Team, poin
 
 async def test_a_pasted_secret_is_masked_before_the_inbox(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "inbox.sqlite")
-    world.policy = type(world.policy)(hosts=world.policy.hosts, mask=masking(Settings.load({}, tmp_path)))
+    world.policy = type(world.policy)(hosts=world.policy.hosts, mask=make_redactor(Settings.load({}, tmp_path)))
     world.agent.gate = asyncio.Event()
     await world.begin()
     message = await world.mention(f"where is send? password={ASKED}")
@@ -139,7 +139,7 @@ async def test_a_pasted_secret_is_masked_before_the_inbox(tmp_path: Path) -> Non
 
 async def test_what_others_pasted_in_a_thread_and_call_themselves_is_masked_before_it_is_asked(tmp_path: Path) -> None:
     world = FakeWorld(tmp_path / "inbox.sqlite")
-    world.policy = type(world.policy)(hosts=world.policy.hosts, mask=masking(Settings.load({}, tmp_path)))
+    world.policy = type(world.policy)(hosts=world.policy.hosts, mask=make_redactor(Settings.load({}, tmp_path)))
     world.platform._threads = [
         ThreadMessage(id="0.1", author=f"token={EDITED}", text=f"It fails with password={QUOTED} since May."),
     ]
@@ -162,7 +162,9 @@ async def test_nothing_of_the_value_of_a_button_is_stored(tmp_path: Path) -> Non
     await until(world, lambda said: len(said) == 1 and "Answer to" in said[0])
     newest = list(world.platform.messages.values())[-1].handle
     for action in ("approve", "choose", "good", "share", "stop"):
-        await world.conversations.press(Press(handle=newest, action=action, author="ann", value=f"password={ASKED}"))
+        await world.conversations.handle_press(
+            ButtonPress(handle=newest, action=action, author="ann", value=f"password={ASKED}")
+        )
 
     files = contents(tmp_path)
     assert any(b"where is send?" in data for data in files.values())
@@ -172,7 +174,7 @@ async def test_nothing_of_the_value_of_a_button_is_stored(tmp_path: Path) -> Non
 
 async def test_the_history_of_the_prompt_keeps_no_secret(tmp_path: Path) -> None:
     with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-        lines = PromptedLines(tmp_path / "history", lambda _: None, masking(Settings.load({}, tmp_path)))
+        lines = PromptedInput(tmp_path / "history", lambda _: None, make_redactor(Settings.load({}, tmp_path)))
         keys.send_text(f"why is password={ASKED} refused?\r")
 
         typed = await asyncio.wait_for(lines.read(), LIMIT)

@@ -13,7 +13,7 @@ import pytest
 
 from bot import checks
 from bot.errors import FolderError
-from bot.occupancy import occupy
+from bot.occupancy import hold_shared_lock
 from bot.permissions import find_exposures, secure_folder
 from tests.fakes.citebot import Citebot
 from tests.fakes.disks import LIMIT, ROOT
@@ -116,7 +116,7 @@ def test_a_folder_of_another_user_is_refused_and_left_as_it_is(planted: Path) ->
     os.seteuid(23_456)
     try:
         with pytest.raises(FolderError, match=f"The data folder {planted} belongs to the user 12345"):
-            occupy(planted)
+            hold_shared_lock(planted)
     finally:
         os.seteuid(0)
 
@@ -148,7 +148,7 @@ async def test_doctor_tells_of_a_folder_that_is_open_to_others(tmp_path: Path) -
     (tmp_path / "home").mkdir()
     (tmp_path / "home").chmod(0o750)
 
-    found = await checks.data_folder(tmp_path / "home")
+    found = await checks.check_data_folder(tmp_path / "home")
 
     assert [each.level for each in found[1:]] == ["warning"]
     assert "is open to others (mode 0750)" in found[1].what

@@ -11,15 +11,15 @@ import pytest
 import pytest_asyncio
 
 from bot.access import AccessPolicy
-from bot.beside import beside
-from bot.chat import ChatPolicy, open_chat
+from bot.beside import run_in_background
+from bot.chat import ChatPolicy, open_conversations
 from bot.clock import Clock
 from bot.conversations import Conversations
-from bot.errors import BotError, PostRefused, RateLimited, SettingsError, Unreachable
+from bot.errors import BotError, PlatformUnreachable, PostRefused, RateLimited, SettingsError
 from bot.health import Health
-from bot.presence import Presence
-from bot.web import Doors
-from bot.workplaces import Ear, Opening, Workplace
+from bot.presence import PlatformSupervisor
+from bot.web import LatePostRoutes
+from bot.workplaces import PlatformConnection, PlatformContext, PlatformFactory
 from tests.bot.chat import message
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
@@ -41,15 +41,15 @@ class FakeSite:
         self.gateway.set()
 
     @asynccontextmanager
-    async def open(self, _: Clock) -> AsyncIterator[Workplace]:
+    async def open(self, _: Clock) -> AsyncIterator[PlatformConnection]:
         self.tries += 1
         if self.trouble is not None:
             raise self.trouble
-        yield Workplace(platform=self.platform, where="the fake", unready=self._unready, hear=self._hear)
+        yield PlatformConnection(platform=self.platform, where="the fake", unready=self._unready, hear=self._hear)
 
     @asynccontextmanager
-    async def _hear(self, _: Ear) -> AsyncIterator[None]:
-        async with beside(self._lost()):
+    async def _hear(self, _: PlatformContext) -> AsyncIterator[None]:
+        async with run_in_background(self._lost()):
             await self.gateway.wait()
             yield
 
@@ -72,17 +72,19 @@ class Town:
         self._presence: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        ear = Ear(
-            conversations=self.core, repositories=self.repositories, access=AccessPolicy(), server=Doors(),
+        ear = PlatformContext(
+            conversations=self.core, repositories=self.repositories, access=AccessPolicy(), server=LatePostRoutes(),
             count_loss=lambda _, __: None,
         )  # fmt: skip
-        openings = {name: Opening(open=site.open) for name, site in self.sites.items()}
-        presence = Presence(openings, ear, self.health, self.clock, say=self.said.append, greeting=" Ctrl-C ends it.")
+        openings = {name: PlatformFactory(open=site.open) for name, site in self.sites.items()}
+        presence = PlatformSupervisor(
+            openings, ear, self.health, self.clock, say=self.said.append, greeting=" Ctrl-C ends it."
+        )
         self._presence = asyncio.create_task(self._live(presence))
         await self.clock.settled()
 
-    async def _live(self, presence: Presence) -> None:
-        async with beside(presence.run()):
+    async def _live(self, presence: PlatformSupervisor) -> None:
+        async with run_in_background(presence.run()):
             await asyncio.Event().wait()
 
     async def why(self, name: str) -> str:
@@ -110,7 +112,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     clock, agent = FakeClock(), FakeAnswerer()
     path, policy = tmp_path / "i.sqlite", ChatPolicy()
     async with (
-        open_chat(agent, FakeRepositories(), path=path, policy=policy, clock=clock, owner="one") as core,
+        open_conversations(agent, FakeRepositories(), path=path, policy=policy, clock=clock, owner="one") as core,
         core.open(),
     ):
         yield Town(core, clock, agent)
@@ -129,7 +131,7 @@ async def test_each_platform_is_named_once_it_is_heard(town: Town) -> None:
     await town.end()
 
 
-@pytest.mark.parametrize("trouble", [Unreachable("The other is away."), RateLimited(3.0)])
+@pytest.mark.parametrize("trouble", [PlatformUnreachable("The other is away."), RateLimited(3.0)])
 async def test_a_platform_that_is_away_is_tried_again_while_the_other_is_heard(town: Town, trouble: BotError) -> None:
     town.sites["other"].trouble = trouble
     await town.begin()
@@ -168,7 +170,7 @@ async def test_what_is_refused_at_the_start_ends_everything(town: Town) -> None:
 @pytest.mark.parametrize("late", [False, True], ids=["once heard", "back from being away"])
 async def test_what_is_refused_later_is_lost_alone(town: Town, caplog: pytest.LogCaptureFixture, late: bool) -> None:
     other = town.sites["other"]
-    other.trouble = Unreachable("The other is away.") if late else None
+    other.trouble = PlatformUnreachable("The other is away.") if late else None
     await town.begin()
     await until(town, lambda: len(town.said) == 2 - late)
     if late:
@@ -208,7 +210,7 @@ async def test_an_answer_under_way_on_a_lost_platform_is_finished_by_who_comes_t
     town.agent.gate.set()
     platform = town.sites["fake"].platform
 
-    async with town.core.on("fake", platform):
+    async with town.core.connect_platform("fake", platform):
         await until(town, lambda: [each.content.text for each in platform.messages.values()] == [ANSWER])
 
     assert len(town.agent.resumed) == 1

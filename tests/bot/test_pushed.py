@@ -15,8 +15,8 @@ from agent.ports import Answer, CodeLibrary, CodeSearch
 from indexer.errors import RemoteError
 from indexer.reader import IndexReader
 from indexer.remotes.configured import RemoteRepository
-from indexer.secrets import redact
-from indexer.watcher import Pace
+from indexer.secrets import redact_secrets
+from indexer.watcher import WatchIntervals
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving
@@ -104,7 +104,7 @@ async def test_a_push_during_an_answer_leaves_it_its_commit(work: GitRepo, host:
     async with watched(shop(host), tmp_path / "home") as team, open_saver(tmp_path / "turns.db") as saver:
         await team.indexed(old := work.sha())
         held = Held(team.library)
-        agent = Agent(held, saver, redact)
+        agent = Agent(held, saver, redact_secrets)
         answering = asyncio.create_task(answered(agent, "one"))
         await asyncio.wait_for(held.pinned.wait(), 30)
         work.rename("shop.py", "trade.py")
@@ -189,7 +189,7 @@ async def test_thirty_pushes_in_ten_seconds_are_a_few_refreshes_and_the_last_win
     work: GitRepo, host: GitHost, tmp_path: Path
 ) -> None:
     clock = FakeClock()
-    async with watched(shop(host), tmp_path / "home", clock=clock, pace=Pace()) as team:
+    async with watched(shop(host), tmp_path / "home", clock=clock, pace=WatchIntervals()) as team:
         await team.indexed(work.sha())
         for number in range(PUSHES):
             work.write("counter.py", f"COUNT = {number}\n")

@@ -16,24 +16,24 @@ from hypothesis import strategies as st
 from bot.errors import (
     ChatError,
     EditRefused,
+    MessageTooLong,
+    PlatformUnreachable,
     PostRefused,
     RateLimited,
     StreamGone,
     StreamRefused,
     StreamStopped,
-    TooLong,
-    Unreachable,
 )
-from bot.messages import Capabilities, Content, MessageHandle
+from bot.messages import Capabilities, MessageContent, MessageHandle
 from bot.replies import Reply
-from bot.ways import Ways
+from bot.ways import ReplyTransport
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform, unreachable
 
-THINKING = Content(status="Reading the question …")
+THINKING = MessageContent(status="Reading the question …")
 WORDS = [f"word{number} and `code{number}`, then more.\n\n" for number in range(40)]
-ANSWER = Content(text="".join(WORDS).rstrip(), footer="demo at 0123456")
+ANSWER = MessageContent(text="".join(WORDS).rstrip(), footer="demo at 0123456")
 
 
 class Stage:
@@ -42,7 +42,7 @@ class Stage:
     def __init__(self, able: Capabilities = ABLE, **reply: object) -> None:
         self.clock = FakeClock()
         self.platform = FakePlatform(self.clock, able)
-        self.ways = Ways.of(self.platform, self.clock)
+        self.ways = ReplyTransport.of(self.platform, self.clock)
         self.noted: list[tuple[str, ...]] = []
         self.stops = 0
         self.reply = self.another()
@@ -68,7 +68,7 @@ class Stage:
         """Begin, let the text grow, settle."""
         async with self.begun():
             for number in range(1, words + 1):
-                self.reply.show(Content(text="".join(WORDS[:number]), status="Writing …"))
+                self.reply.show(MessageContent(text="".join(WORDS[:number]), status="Writing …"))
                 await self.clock.sleep(seconds)
         await self.reply.settle(ANSWER)
 
@@ -77,7 +77,7 @@ class Stage:
         return "".join(text.strip() for text in self.platform.texts()).replace("\n", "")
 
 
-def flat(content: Content) -> str:
+def flat(content: MessageContent) -> str:
     return content.text.replace("\n", "")
 
 
@@ -98,7 +98,7 @@ async def test_only_the_newest_text_is_sent_after_an_edit_that_took_long() -> No
 
     async with asyncio.timeout(5), stage.begun():
         for number in range(10):
-            stage.reply.show(Content(text=f"text {number}"))
+            stage.reply.show(MessageContent(text=f"text {number}"))
             await stage.clock.advance(1)
         stage.platform.gate.set()
         await stage.clock.advance(1)
@@ -143,7 +143,7 @@ async def test_an_answer_that_shrinks_takes_its_surplus_messages_back() -> None:
     stage = Stage(dataclasses.replace(ABLE, max_units=300))
 
     await stage.clock.run(stage.grow())
-    await stage.reply.settle(Content(text="Short."))
+    await stage.reply.settle(MessageContent(text="Short."))
 
     assert stage.platform.texts() == ["Short."]
     assert stage.noted[-1] == ("r1",)
@@ -174,7 +174,7 @@ FAILURES: list[tuple[str, ChatError, bool]] = [
     ("edit", EditRefused("too old"), False),
     ("edit", unreachable(), False),
     ("edit", unreachable(), True),
-    ("edit", TooLong("too long"), False),
+    ("edit", MessageTooLong("too long"), False),
     ("post", RateLimited(3), False),
     ("post", unreachable(), True),
     ("withdraw", RateLimited(3), False),
@@ -211,7 +211,10 @@ def test_no_mix_of_failures_loses_or_doubles_text(
         stage = Stage(Capabilities(max_units=limit, utf16=True, rates=rates, streams=streams, max_parts=50))
         for (method, error, after), times in failures:
             stage.platform.fail(
-                method, error, times=1 if isinstance(error, TooLong | Unreachable) else times, after=after
+                method,
+                error,
+                times=1 if isinstance(error, MessageTooLong | PlatformUnreachable) else times,
+                after=after,
             )
         await stage.clock.run(stage.grow())
         assert stage.whole() == flat(ANSWER)
@@ -226,9 +229,9 @@ async def test_a_text_that_is_taken_back_leaves_the_stream_for_edits() -> None:
     async def work() -> None:
         async with stage.begun():
             for text in ("One thing. ", "One thing. And another. ", "Something else. "):
-                stage.reply.show(Content(text=text))
+                stage.reply.show(MessageContent(text=text))
                 await stage.clock.sleep(3)
-        await stage.reply.settle(Content(text="Something else."))
+        await stage.reply.settle(MessageContent(text="Something else."))
 
     await stage.clock.run(work())
 
@@ -258,7 +261,7 @@ async def test_a_person_who_stops_the_stream_stops_the_run() -> None:
 async def test_a_message_that_stays_as_it_is_is_gone_on_from() -> None:
     stage = Stage(dataclasses.replace(ABLE, max_units=5_000))
     async with stage.begun():
-        stage.reply.show(Content(text=ANSWER.text[:200]))
+        stage.reply.show(MessageContent(text=ANSWER.text[:200]))
         await stage.clock.advance(5)
     stage.platform.fail("edit", EditRefused("too old"), times=9)
     stage.platform.fail("withdraw", EditRefused("not allowed"), times=9)
@@ -315,7 +318,7 @@ async def test_a_platform_that_stays_away_is_given_up_after_some_tries() -> None
     await stage.reply.begin(THINKING)
     stage.platform.fail("edit", unreachable(), times=99)
 
-    with pytest.raises(Unreachable):
+    with pytest.raises(PlatformUnreachable):
         await stage.clock.run(stage.reply.settle(ANSWER))
 
 
@@ -334,7 +337,7 @@ async def test_thirty_answers_at_once_are_never_refused_and_none_stalls(streams:
     clock = FakeClock()
     able = dataclasses.replace(SLACK_LIKE, streams=streams)
     platform = FakePlatform(clock, able)
-    ways = Ways.of(platform, clock)
+    ways = ReplyTransport.of(platform, clock)
     slots = asyncio.Semaphore(30 if streams else 8)
     gaps: list[float] = []
 
@@ -349,10 +352,12 @@ async def test_thirty_answers_at_once_are_never_refused_and_none_stalls(streams:
             began = clock.now()
             async with reply.growing():
                 for words in range(1, 61):
-                    reply.show(Content(text="".join(f"word{word} " for word in range(words)), status="Writing …"))
+                    reply.show(
+                        MessageContent(text="".join(f"word{word} " for word in range(words)), status="Writing …")
+                    )
                     await clock.sleep(0.5)
             ended = clock.now()
-            await reply.settle(Content(text="".join(f"word{word} " for word in range(60)).rstrip()))
+            await reply.settle(MessageContent(text="".join(f"word{word} " for word in range(60)).rstrip()))
         times = [at for at, _ in platform.messages[reply.handles[0].id].history if at >= began]
         gaps.extend(later - earlier for earlier, later in pairwise([began, *times]))
         gaps.append(clock.now() - ended)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.routing.clues import MOST_CLUES, Clue, clues_in, fits, is_defined
-from bot.routing.weighing import by_likelihood, winner
+from bot.routing.clues import MOST_CLUES, RepositoryHint, find_hints, is_defined, is_path_match
+from bot.routing.weighing import pick_winner, sort_by_likelihood
 from tests.fakes.parts import SEND
 
 TRACE = """Traceback (most recent call last):
@@ -22,7 +22,7 @@ OrderError: no price
 
 
 def texts(question: str) -> dict[str, int]:
-    return {clue.text: clue.weight for clue in reversed(clues_in(question))}  # what proves most comes last
+    return {clue.text: clue.weight for clue in reversed(find_hints(question))}  # what proves most comes last
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_a_stack_trace_is_full_of_clues() -> None:
 
 
 def test_a_capitalised_word_has_to_be_written_just_so() -> None:
-    (clue,) = clues_in("does the Send button work?")
+    (clue,) = find_hints("does the Send button work?")
 
     assert not is_defined(clue, [SEND])
-    assert is_defined(clues_in("is `Send` there?")[0], [SEND])
+    assert is_defined(find_hints("is `Send` there?")[0], [SEND])
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_capitalised_word_has_to_be_written_just_so() -> None:
     ],
 )
 def test_a_path_fits_an_end_of_an_indexed_one(written: str, path: str, fit: bool) -> None:
-    assert fits(written, path) is fit
+    assert is_path_match(written, path) is fit
 
 
-A, B, C = (Clue(kind="name", text=text, weight=3) for text in "abc")
-PATH = Clue(kind="path", text="shop/orders.py", weight=4)
-WORD = Clue(kind="name", text="Order", weight=1, exact=True)
+A, B, C = (RepositoryHint(kind="name", text=text, weight=3) for text in "abc")
+PATH = RepositoryHint(kind="path", text="shop/orders.py", weight=4)
+WORD = RepositoryHint(kind="name", text="Order", weight=1, exact=True)
 
 
 @pytest.mark.parametrize(
@@ -85,40 +85,40 @@ WORD = Clue(kind="name", text="Order", weight=1, exact=True)
         ({"shop": [PATH], "web": [WORD], "docs": []}, "shop"),
     ],
 )
-def test_only_what_is_clearly_meant_wins(found: Mapping[str, list[Clue]], best: str | None) -> None:
-    assert winner(found) == best
+def test_only_what_is_clearly_meant_wins(found: Mapping[str, list[RepositoryHint]], best: str | None) -> None:
+    assert pick_winner(found) == best
 
 
 def test_what_more_speaks_for_is_likelier_and_order_decides_the_rest() -> None:
     found = {"shop": [A], "web": [A, B], "docs": [], "site": []}
 
-    assert by_likelihood(found, ["site", "docs", "shop", "web"]) == ("web", "shop", "site", "docs")
+    assert sort_by_likelihood(found, ["site", "docs", "shop", "web"]) == ("web", "shop", "site", "docs")
 
 
-CLUES = st.builds(Clue, kind=st.just("name"), text=st.sampled_from("abcdef"), weight=st.integers(1, 4))
+CLUES = st.builds(RepositoryHint, kind=st.just("name"), text=st.sampled_from("abcdef"), weight=st.integers(1, 4))
 FOUND = st.dictionaries(st.sampled_from(["shop", "web", "docs", "site"]), st.frozensets(CLUES), min_size=2)
 
 
 @given(FOUND)
-def test_a_winner_is_the_likeliest_and_stays_so_with_more_clues(found: dict[str, frozenset[Clue]]) -> None:
-    best = winner(found)
+def test_a_winner_is_the_likeliest_and_stays_so_with_more_clues(found: dict[str, frozenset[RepositoryHint]]) -> None:
+    best = pick_winner(found)
     if best is None:
         return
-    more = found | {best: found[best] | {Clue(kind="path", text="new.py", weight=2)}}
+    more = found | {best: found[best] | {RepositoryHint(kind="path", text="new.py", weight=2)}}
 
     assert found[best]
-    assert winner(more) == best
-    assert winner(dict(reversed(list(found.items())))) == best
+    assert pick_winner(more) == best
+    assert pick_winner(dict(reversed(list(found.items())))) == best
 
 
 @given(FOUND)
-def test_the_order_of_likelihood_leaves_nothing_out(found: dict[str, frozenset[Clue]]) -> None:
-    assert sorted(by_likelihood(found, list(found))) == sorted(found)
+def test_the_order_of_likelihood_leaves_nothing_out(found: dict[str, frozenset[RepositoryHint]]) -> None:
+    assert sorted(sort_by_likelihood(found, list(found))) == sorted(found)
 
 
 @given(st.text(max_size=400))
 def test_any_question_has_a_bounded_number_of_clues(question: str) -> None:
-    clues = clues_in(question)
+    clues = find_hints(question)
 
     assert len(clues) <= MOST_CLUES
     assert [clue.weight for clue in clues] == sorted((clue.weight for clue in clues), reverse=True)
@@ -127,5 +127,5 @@ def test_any_question_has_a_bounded_number_of_clues(question: str) -> None:
 @pytest.mark.parametrize("piece", ["\t", " ", "at ", "at a (", "a.go:1 ", "at a.js:1 ", "f(1)\n\t"])
 def test_a_long_question_is_searched_for_clues_in_a_moment(piece: str) -> None:
     started = time.thread_time()
-    clues_in((piece * 39_000)[:39_000])
+    find_hints((piece * 39_000)[:39_000])
     assert time.thread_time() - started < 1

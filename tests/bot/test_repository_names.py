@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.routing.names import hinted, named, only_named
-from bot.routing.signs import Sign
+from bot.routing.names import find_hinted, find_named, find_only_named
+from bot.routing.signs import RepositoryProfile
 
 HOST = "https://git.example.com"
 SIGNS = {
-    "shop": Sign(page=f"{HOST}/team/shop"),
-    "website": Sign(page=f"{HOST}/team/site"),
-    "api": Sign(page=f"{HOST}/team/api"),
-    "web": Sign(),
-    "docs": Sign(),
-    "shop-api": Sign(),
-    "billing2": Sign(),
+    "shop": RepositoryProfile(page=f"{HOST}/team/shop"),
+    "website": RepositoryProfile(page=f"{HOST}/team/site"),
+    "api": RepositoryProfile(page=f"{HOST}/team/api"),
+    "web": RepositoryProfile(),
+    "docs": RepositoryProfile(),
+    "shop-api": RepositoryProfile(),
+    "billing2": RepositoryProfile(),
 }
 
 
@@ -53,7 +53,7 @@ SIGNS = {
     ],
 )
 def test_a_repository_that_is_named_is_found(text: str, names: tuple[str, ...]) -> None:
-    assert named(text, SIGNS).repositories == names
+    assert find_named(text, SIGNS).repositories == names
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_repository_that_is_named_is_found(text: str, names: tuple[str, ...]) 
     ],
 )
 def test_a_word_that_looks_like_a_name_is_none(text: str) -> None:
-    assert named(text, SIGNS).repositories == ()
+    assert find_named(text, SIGNS).repositories == ()
 
 
 @pytest.mark.parametrize(
@@ -93,25 +93,25 @@ def test_a_word_that_looks_like_a_name_is_none(text: str) -> None:
     ],
 )
 def test_the_question_is_what_remains(text: str, question: str) -> None:
-    assert named(text, SIGNS).question == question
+    assert find_named(text, SIGNS).question == question
 
 
 @pytest.mark.parametrize(
     "text", ["in all repositories, where is it?", "where is it across our repos?", "in both repos?"]
 )
 def test_everywhere_means_all_that_are_visible(text: str) -> None:
-    read = named(text, SIGNS)
+    read = find_named(text, SIGNS)
 
     assert read.everywhere
     assert read.repositories == tuple(SIGNS)
 
 
 def test_what_several_repositories_are_called_names_none() -> None:
-    signs = {"red/shop": Sign(), "blue/shop": Sign(page=f"{HOST}/blue/store")}
+    signs = {"red/shop": RepositoryProfile(), "blue/shop": RepositoryProfile(page=f"{HOST}/blue/store")}
 
-    assert named("shop: where is send?", signs).repositories == ()
-    assert named("red/shop: where is send?", signs).repositories == ("red/shop",)
-    assert named("in store, where is send?", signs).repositories == ("blue/shop",)
+    assert find_named("shop: where is send?", signs).repositories == ()
+    assert find_named("red/shop: where is send?", signs).repositories == ("red/shop",)
+    assert find_named("in store, where is send?", signs).repositories == ("blue/shop",)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_what_several_repositories_are_called_names_none() -> None:
     ],
 )
 def test_an_answer_to_which_one_is_nothing_but_names(text: str, names: tuple[str, ...]) -> None:
-    assert only_named(text, SIGNS) == names
+    assert find_only_named(text, SIGNS) == names
 
 
 def test_everyday_words_hint_at_nothing() -> None:
-    assert hinted("how does the shop send its api requests to the web?", SIGNS) == ["shop"]
+    assert find_hinted("how does the shop send its api requests to the web?", SIGNS) == ["shop"]
 
 
 NAMES = st.sampled_from(sorted(SIGNS))
@@ -139,29 +139,34 @@ LETTERS = st.text(alphabet="abcdefgh .,:?!`'\"()[]/-@\n", max_size=60)
 
 @given(LETTERS, NAMES, LETTERS)
 def test_a_label_names_its_repository_whatever_follows(before: str, name: str, text: str) -> None:
-    read = named(f"{name}: where is {text}", SIGNS)
+    read = find_named(f"{name}: where is {text}", SIGNS)
 
     assert read.repositories[:1] == (name,) or "/" in text
 
 
-@given(st.text(max_size=300), st.dictionaries(st.text(min_size=1, max_size=20), st.just(Sign()), max_size=5))
-def test_any_text_names_only_what_there_is(text: str, signs: dict[str, Sign]) -> None:
-    read = named(text, signs)
+@given(
+    st.text(max_size=300), st.dictionaries(st.text(min_size=1, max_size=20), st.just(RepositoryProfile()), max_size=5)
+)
+def test_any_text_names_only_what_there_is(text: str, signs: dict[str, RepositoryProfile]) -> None:
+    read = find_named(text, signs)
 
     assert set(read.repositories) <= set(signs)
-    assert set(only_named(text, signs)) <= set(signs)
-    assert set(hinted(text, signs)) <= set(signs)
+    assert set(find_only_named(text, signs)) <= set(signs)
+    assert set(find_hinted(text, signs)) <= set(signs)
     assert read.question.strip() or not text.strip()
 
 
 @given(st.text(alphabet="abcdefghijklmnop ", max_size=80))
 def test_words_without_a_name_name_nothing(text: str) -> None:
-    assert named(text, {"xyz": Sign(), "xyz-2": Sign()}).repositories == ()
+    assert find_named(text, {"xyz": RepositoryProfile(), "xyz-2": RepositoryProfile()}).repositories == ()
 
 
 @pytest.mark.parametrize("piece", ["in shop, ", "shop and ", "`shop` ", "in the the ", "team/", "shop, " * 3, "'\"`"])
 def test_no_text_makes_reading_slow(piece: str) -> None:
     started = time.perf_counter()
-    named(piece * 2_000, {f"shop{number}": Sign(page=f"{HOST}/team/shop{number}") for number in range(60)} | SIGNS)
+    find_named(
+        piece * 2_000,
+        {f"shop{number}": RepositoryProfile(page=f"{HOST}/team/shop{number}") for number in range(60)} | SIGNS,
+    )
 
     assert time.perf_counter() - started < 2

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.chat import FILE
+from bot.chat import INBOX_FILE
 from bot.database import Database, open_database
 from bot.inbox import Inbox
-from bot.library import Library
+from bot.library import RepositoryLibrary
 from bot.messages import IncomingMessage, Place
-from bot.retention import FIRST_SECONDS, Retention, Swept, sentence, swept_daily
-from bot.routing.ledger import Ledger
-from bot.threads import Threads
-from bot.turn_records import TurnRecord, TurnRecords
-from bot.usage import Limits, Usage
+from bot.retention import FIRST_SECONDS, Retention, SweepReport, describe_sweep, run_daily_sweep
+from bot.routing.ledger import ChoiceStore
+from bot.threads import ThreadStore
+from bot.turn_records import TurnRecord, TurnRecordStore
+from bot.usage import QuestionCounter, QuestionLimits
 from indexer.errors import IndexerError, StorageError, StorageLocked
 from tests.bot.test_library import Quiet
 from tests.fakes.clock import FakeClock
@@ -45,10 +45,10 @@ class Chat:
         self.home = home
         self.clock = clock
         self.inbox = Inbox(database, clock, "me")
-        self.threads = Threads(database, clock)
-        self.records = TurnRecords(database, clock)
-        self.usage = Usage(database, clock, Limits())
-        self.ledger = Ledger(database, clock)
+        self.threads = ThreadStore(database, clock)
+        self.records = TurnRecordStore(database, clock)
+        self.usage = QuestionCounter(database, clock, QuestionLimits())
+        self.ledger = ChoiceStore(database, clock)
 
     async def open(self) -> None:
         for table in (self.inbox, self.threads, self.records, self.usage, self.ledger):
@@ -68,11 +68,11 @@ class Chat:
         await self.inbox.settle(claimed, "done")
         return asked
 
-    async def swept(self, days: int = 90) -> Swept:
+    async def swept(self, days: int = 90) -> SweepReport:
         return await Retention(home=self.home, days=days, clock=self.clock).sweep()
 
     def count(self, table: str) -> int:
-        with closing(sqlite3.connect(self.home / FILE)) as db:
+        with closing(sqlite3.connect(self.home / INBOX_FILE)) as db:
             (number,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
         return int(number)
 
@@ -80,7 +80,7 @@ class Chat:
 @pytest_asyncio.fixture
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
     clock = FakeClock()
-    async with open_database(tmp_path / "home" / FILE) as database:
+    async with open_database(tmp_path / "home" / INBOX_FILE) as database:
         made = Chat(tmp_path / "home", database, clock)
         await made.open()
         yield made
@@ -92,7 +92,7 @@ async def test_everything_of_an_old_turn_is_forgotten_and_nothing_of_a_young_one
     young = await chat.turn("20", "2")
     await chat.clock.advance(31 * DAY)
 
-    assert await chat.swept() == Swept(messages=1, threads=1, ratings=1, problems=[])
+    assert await chat.swept() == SweepReport(messages=1, threads=1, ratings=1, problems=[])
 
     assert await chat.inbox.find(old.key) is None
     assert await chat.inbox.find(young.key) is not None
@@ -130,24 +130,24 @@ async def test_with_zero_days_everything_is_kept(chat: Chat) -> None:
     await chat.turn("10", "1")
     await chat.clock.advance(4_000 * DAY)
 
-    assert await chat.swept(days=0) == Swept(problems=[])
+    assert await chat.swept(days=0) == SweepReport(problems=[])
     assert chat.count("inbox") == 1
 
 
 async def test_the_message_database_shrinks(chat: Chat) -> None:
     for number in range(400):
         await chat.records.keep(f"run {number}", "c", replace(RECORD, files=("path" * 500,)))
-    with closing(sqlite3.connect(chat.home / FILE)) as db:
+    with closing(sqlite3.connect(chat.home / INBOX_FILE)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before = (chat.home / FILE).stat().st_size
+    before = (chat.home / INBOX_FILE).stat().st_size
     await chat.clock.advance(91 * DAY)
 
     await chat.swept()
 
-    with closing(sqlite3.connect(chat.home / FILE)) as db:
+    with closing(sqlite3.connect(chat.home / INBOX_FILE)) as db:
         assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert (chat.home / FILE).stat().st_size < before / 4
+    assert (chat.home / INBOX_FILE).stat().st_size < before / 4
 
 
 async def test_a_part_that_cannot_be_swept_keeps_no_other_from_it(chat: Chat) -> None:
@@ -164,7 +164,7 @@ async def test_a_part_that_cannot_be_swept_keeps_no_other_from_it(chat: Chat) ->
 async def test_an_empty_data_folder_stays_empty(tmp_path: Path) -> None:
     swept = await Retention(home=tmp_path / "none", days=90, clock=FakeClock()).sweep()
 
-    assert swept == Swept(problems=[])
+    assert swept == SweepReport(problems=[])
     assert not (tmp_path / "none").exists()
 
 
@@ -175,7 +175,7 @@ async def test_an_empty_data_folder_stays_empty(tmp_path: Path) -> None:
 async def test_all_indexes_are_swept_whatever_is_wrong_with_one(error: IndexerError, problems: list[str]) -> None:
     one, two = FakeIndex(error=error), FakeIndex()
 
-    assert await Library({"one": one, "two": two}, Quiet()).sweep() == problems
+    assert await RepositoryLibrary({"one": one, "two": two}, Quiet()).sweep() == problems
     assert (one.sweeps, two.sweeps) == (1, 1)
 
 
@@ -183,14 +183,14 @@ async def test_it_is_swept_some_minutes_after_the_start_and_daily(caplog: pytest
     clock = FakeClock(0.0)
     times: list[float] = []
 
-    async def sweep() -> Swept:
+    async def sweep() -> SweepReport:
         times.append(clock.now())
         if len(times) == 2:
             raise OSError(28, "No space left on device")
-        return Swept(conversations=1, messages=1_234, problems=("A part is damaged.",))
+        return SweepReport(conversations=1, messages=1_234, problems=("A part is damaged.",))
 
     with caplog.at_level(logging.INFO, "bot"):
-        async with swept_daily(sweep, clock):
+        async with run_daily_sweep(sweep, clock):
             await clock.advance(FIRST_SECONDS - 1)
             assert times == []
             await clock.advance(1 + 2 * DAY)
@@ -204,16 +204,18 @@ async def test_it_is_swept_some_minutes_after_the_start_and_daily(caplog: pytest
 async def test_a_sweep_under_way_is_broken_off_at_the_end() -> None:
     clock, begun = FakeClock(), asyncio.Event()
 
-    async def sweep() -> Swept:
+    async def sweep() -> SweepReport:
         begun.set()
         await asyncio.Event().wait()
-        return Swept()
+        return SweepReport()
 
     async with asyncio.timeout(5):
-        async with swept_daily(sweep, clock):
+        async with run_daily_sweep(sweep, clock):
             await clock.advance(FIRST_SECONDS)
             assert begun.is_set()
 
 
 def test_numbers_of_one_are_said_as_such() -> None:
-    assert sentence(Swept(threads=1, ratings=2)).endswith("0 conversations, 0 messages, 1 thread and 2 ratings.")
+    assert describe_sweep(SweepReport(threads=1, ratings=2)).endswith(
+        "0 conversations, 0 messages, 1 thread and 2 ratings."
+    )

@@ -15,12 +15,12 @@ from bot.access import AccessPolicy
 from bot.chat import ChatPolicy
 from bot.clock import Clock
 from bot.database import open_database
-from bot.messages import Content, MessageHandle, Press, ThreadMessage
-from bot.routing.clues import clues_in
-from bot.routing.ledger import AskedBack, Ledger
-from bot.routing.lookups import Lookups
-from bot.routing.routes import Route
-from bot.routing.signs import Sign
+from bot.messages import ButtonPress, MessageContent, MessageHandle, ThreadMessage
+from bot.routing.clues import find_hints
+from bot.routing.ledger import ChoiceStore, PendingQuestion
+from bot.routing.lookups import HintLookup
+from bot.routing.routes import RepositoryChoice
+from bot.routing.signs import RepositoryProfile
 from tests.bot.contract import settled, until
 from tests.bot.worlds import HOSTS, FakeWorld
 from tests.fakes.answerer import FakeRepositories
@@ -32,10 +32,10 @@ POLICY = ChatPolicy(
     hosts=HOSTS,
     access=AccessPolicy.model_validate({"rules": [{"repositories": ["secret"], "people": ["ann"]}]}),
     signs={
-        "website": Sign(page="https://git.example.com/team/site"),
-        "service-3": Sign(channels=("fake:OPS",)),
-        "service-4": Sign(channels=("direct",)),
-        "secret": Sign(channels=("fake:OPS",)),
+        "website": RepositoryProfile(page="https://git.example.com/team/site"),
+        "service-3": RepositoryProfile(channels=("fake:OPS",)),
+        "service-4": RepositoryProfile(channels=("direct",)),
+        "secret": RepositoryProfile(channels=("fake:OPS",)),
     },
 )
 
@@ -53,7 +53,7 @@ def about(world: FakeWorld) -> list[str | None]:
     return [repository for _, _, repository in world.agent.asked]
 
 
-def shown(world: FakeWorld) -> Content:
+def shown(world: FakeWorld) -> MessageContent:
     return list(world.platform.messages.values())[-1].content
 
 
@@ -222,8 +222,8 @@ async def test_an_old_button_does_nothing(world: FakeWorld) -> None:
     await settled(world, "shop at 0123456")
 
     for value in (button.value, "", "nonsense", button.value.replace(".0", ".99")):
-        press = Press(handle=message.handle, action="choose", author="ann", value=value)
-        assert "has been answered" in await world.conversations.press(press)
+        press = ButtonPress(handle=message.handle, action="choose", author="ann", value=value)
+        assert "has been answered" in await world.conversations.handle_press(press)
     assert len(world.agent.asked) == 1
 
 
@@ -236,7 +236,9 @@ async def test_a_repository_that_was_closed_to_the_asker_is_not_taken_by_its_but
     closed = AccessPolicy.model_validate({"rules": [{"repositories": ["secret"], "people": ["bob"]}]})
     world.policy = replace(POLICY, access=closed)
     await world.begin()
-    await world.conversations.press(Press(handle=handle, action="choose", author="ann", value=chosen.value))
+    await world.conversations.handle_press(
+        ButtonPress(handle=handle, action="choose", author="ann", value=chosen.value)
+    )
 
     await settled(world, "You may not ask about `secret`")
     assert world.agent.asked == []
@@ -434,8 +436,8 @@ async def test_a_repository_that_does_not_answer_is_not_waited_for() -> None:
     repositories = FakeRepositories("shop", "website", "docs")
     repositories.indexes["website"].code.gate = asyncio.Event()
     repositories.indexes["docs"] = FakeIndex(commit=None)
-    clues = clues_in("who calls Session.send?")
-    findings = await Lookups(repositories, seconds=0.05).find(clues, repositories.names())
+    clues = find_hints("who calls Session.send?")
+    findings = await HintLookup(repositories, seconds=0.05).find(clues, repositories.list_names())
 
     assert not findings.complete
     assert {clue.text for clue in findings.found["shop"]} == {"Session.send"}
@@ -454,15 +456,21 @@ async def test_what_could_not_be_looked_at_keeps_anything_from_being_taken(world
 async def test_the_ledger_forgets_what_is_old(tmp_path: Path) -> None:
     clock: Clock = FakeClock()
     async with open_database(tmp_path / "inbox.sqlite") as database:
-        ledger = Ledger(database, clock)
+        ledger = ChoiceStore(database, clock)
         await ledger.open()
         await ledger.set_topic("c", "shop")
-        await ledger.decide("r", "c", Route(repositories=("shop",), why="it is named", question="secret words"))
-        await ledger.ask_back("c", "ann", AskedBack(run_id="r", question="half \ud800 a pair", names=("a", "b")))
+        await ledger.decide(
+            "r", "c", RepositoryChoice(repositories=("shop",), why="it is named", question="secret words")
+        )
+        await ledger.ask_back("c", "ann", PendingQuestion(run_id="r", question="half \ud800 a pair", names=("a", "b")))
         kept = json.dumps(await database.rows("SELECT * FROM routes"))
-        waiting = await ledger.asked_back("r")
+        waiting = await ledger.find_pending_question("r")
         await ledger.forget_old(clock.now() + 1)
 
         assert "secret words" not in kept
-        assert waiting == AskedBack(run_id="r", question="half ? a pair", names=("a", "b"), at=clock.now())
-        assert (await ledger.topic("c"), await ledger.decided("r"), await ledger.asked_back("r")) == (None, None, None)
+        assert waiting == PendingQuestion(run_id="r", question="half ? a pair", names=("a", "b"), at=clock.now())
+        assert (await ledger.topic("c"), await ledger.find_route("r"), await ledger.find_pending_question("r")) == (
+            None,
+            None,
+            None,
+        )

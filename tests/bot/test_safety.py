@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.markdown.blocks import lines_of
-from bot.markdown.safety import leads_to, safe
+from bot.markdown.blocks import read_lines
+from bot.markdown.safety import is_allowed_link, neutralize
 
 HOSTS = frozenset({"git.example.com", "code.example.com:8443"})
 GOOD = "https://git.example.com/shop/blob/abc/src/a.py#L1-L2"
@@ -36,7 +36,7 @@ def outside_code(text: str) -> str:
     """What a platform does not show as code: all but closed blocks, and spans that end on their line."""
     kept: list[str] = []
     block: list[str] = []
-    for line in lines_of(text):
+    for line in read_lines(text):
         if line.in_code:
             block = [] if line.fence is None else [*block, line.text]
         else:
@@ -47,22 +47,22 @@ def outside_code(text: str) -> str:
 @given(MARKDOWN)
 @example("[`@here`](https://evil.example)@here")
 def test_no_ping_is_left_outside_code(text: str) -> None:
-    assert not PING.search(outside_code(safe(text, HOSTS)))
+    assert not PING.search(outside_code(neutralize(text, HOSTS)))
 
 
 @given(MARKDOWN)
 def test_every_address_outside_code_leads_to_an_allowed_host(text: str) -> None:
-    found = URL.findall(LINK.sub(" ", outside_code(safe(text, HOSTS))))
+    found = URL.findall(LINK.sub(" ", outside_code(neutralize(text, HOSTS))))
 
-    assert [url for url in found if not leads_to(url.rstrip(".,;:!?'\")]}*_"), HOSTS)] == []
+    assert [url for url in found if not is_allowed_link(url.rstrip(".,;:!?'\")]}*_"), HOSTS)] == []
 
 
 @given(MARKDOWN)
 @example("[https://git.example.com](https://evil.example)``[x](https://evil.example)``")
 def test_no_target_of_a_link_leads_elsewhere(text: str) -> None:
-    targets = LINK.findall(outside_code(safe(text, HOSTS)))
+    targets = LINK.findall(outside_code(neutralize(text, HOSTS)))
 
-    assert [target for target in targets if not leads_to(target, HOSTS)] == []
+    assert [target for target in targets if not is_allowed_link(target, HOSTS)] == []
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_no_target_of_a_link_leads_elsewhere(text: str) -> None:
     ],
 )
 def test_what_is_left_of_links_makes_up_no_address(text: str) -> None:
-    found = URL.findall(outside_code(safe(text, HOSTS)))
+    found = URL.findall(outside_code(neutralize(text, HOSTS)))
 
-    assert [url for url in found if not leads_to(url, HOSTS)] == []
+    assert [url for url in found if not is_allowed_link(url, HOSTS)] == []
 
 
 @pytest.mark.parametrize("target", ["x", "https://evil.example", GOOD])
 def test_links_nested_without_end_are_taken_apart_at_once(target: str) -> None:
     began = time.process_time()
-    text = safe("[" * 5_000 + "a" + f"]({target})" * 5_000, HOSTS)
+    text = neutralize("[" * 5_000 + "a" + f"]({target})" * 5_000, HOSTS)
 
     assert time.process_time() - began < 2
     assert LINK.findall(text) in ([], [GOOD])
@@ -92,47 +92,47 @@ def test_links_nested_without_end_are_taken_apart_at_once(target: str) -> None:
 
 
 def test_angles_nested_without_end_are_taken_apart() -> None:
-    text = safe("<https://evil.example|" * 50 + "a" + ">" * 50, HOSTS)
+    text = neutralize("<https://evil.example|" * 50 + "a" + ">" * 50, HOSTS)
 
     assert not re.search(r"<https", text)
     assert "https://evil.example" not in outside_code(text)
 
 
 def test_what_is_left_of_links_makes_up_no_ping() -> None:
-    assert not PING.search(safe("@[everyone](x) <[@U1](y)> [<](z)!channel>", HOSTS))
+    assert not PING.search(neutralize("@[everyone](x) <[@U1](y)> [<](z)!channel>", HOSTS))
 
 
 @given(st.text("abc .,\n*_#-|üé🎉", max_size=300))
 def test_plain_text_stays_as_it_is(text: str) -> None:
-    assert safe(text, HOSTS) == text
+    assert neutralize(text, HOSTS) == text
 
 
 @pytest.mark.parametrize("ping", PINGS)
 def test_a_ping_is_broken_apart_but_still_to_be_read(ping: str) -> None:
-    assert safe(f"hi {ping}!", HOSTS).replace("\u200b", "") == f"hi {ping}!"
-    assert safe(f"hi {ping}!", HOSTS) != f"hi {ping}!"
+    assert neutralize(f"hi {ping}!", HOSTS).replace("\u200b", "") == f"hi {ping}!"
+    assert neutralize(f"hi {ping}!", HOSTS) != f"hi {ping}!"
 
 
 @pytest.mark.parametrize(
     "code", ["`@everyone`", "``<!channel> ` ``", "```\n<@U1> https://evil.example\n```\n", "`www.evil.example`"]
 )
 def test_code_stays_as_it_is(code: str) -> None:
-    assert safe(code, HOSTS) == code
+    assert neutralize(code, HOSTS) == code
 
 
 def test_a_code_block_that_is_left_open_is_closed() -> None:
-    assert safe("```\n@everyone", HOSTS) == "```\n@everyone\n```"
-    assert safe("```\nmore to co", HOSTS, growing=True) == "```\nmore to co"
+    assert neutralize("```\n@everyone", HOSTS) == "```\n@everyone\n```"
+    assert neutralize("```\nmore to co", HOSTS, growing=True) == "```\nmore to co"
 
 
 def test_a_span_that_is_never_closed_is_not_trusted_to_be_code() -> None:
-    assert "@here" not in safe("`@here", HOSTS)
-    assert "`" not in safe("`@here", HOSTS)
+    assert "@here" not in neutralize("`@here", HOSTS)
+    assert "`" not in neutralize("`@here", HOSTS)
 
 
 @pytest.mark.parametrize("link", [f"[a.py:1]({GOOD})", GOOD, f"<{GOOD}>", f"See {GOOD}."])
 def test_links_to_allowed_hosts_stay(link: str) -> None:
-    assert safe(link, HOSTS) == link
+    assert neutralize(link, HOSTS) == link
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_links_to_allowed_hosts_stay(link: str) -> None:
     ],
 )
 def test_links_elsewhere_become_text(link: str, left: str) -> None:
-    assert safe(link, HOSTS) == left
+    assert neutralize(link, HOSTS) == left
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_links_elsewhere_become_text(link: str, left: str) -> None:
     ],
 )
 def test_an_address_that_only_looks_allowed_is_not(address: str) -> None:
-    assert not leads_to(address, HOSTS)
+    assert not is_allowed_link(address, HOSTS)
 
 
 def test_a_named_port_is_allowed() -> None:
-    assert leads_to("https://code.example.com:8443/a", HOSTS)
+    assert is_allowed_link("https://code.example.com:8443/a", HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_a_named_port_is_allowed() -> None:
     ],
 )
 def test_code_is_written_as_every_platform_reads_it(text: str, written: str) -> None:
-    assert safe(text, HOSTS) == written
+    assert neutralize(text, HOSTS) == written

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
 
-from bot.messages import Rate
+from bot.messages import RateLimit
 from bot.send_budget import SendBudget
-from bot.slots import Slots
+from bot.slots import AnswerQueue
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
 
@@ -28,7 +28,7 @@ async def taken(budget: SendBudget, clock: FakeClock, times: list[float], *, urg
 def test_no_window_holds_more_calls_than_the_rate(calls: int, arrivals: list[tuple[float, bool]]) -> None:
     async def run() -> list[float]:
         clock, times = FakeClock(), list[float]()
-        budget = SendBudget({"edit": Rate(calls=calls, seconds=10)}, clock)
+        budget = SendBudget({"edit": RateLimit(calls=calls, seconds=10)}, clock)
 
         async def one(at: float, urgent: bool) -> None:
             await clock.sleep(at)
@@ -47,7 +47,7 @@ def test_no_window_holds_more_calls_than_the_rate(calls: int, arrivals: list[tup
 
 async def test_urgent_calls_go_before_others_and_all_wait_their_turn() -> None:
     clock, order = FakeClock(), list[str]()
-    budget = SendBudget({"edit": Rate(calls=1, seconds=10)}, clock)
+    budget = SendBudget({"edit": RateLimit(calls=1, seconds=10)}, clock)
     await budget.take("edit", PLACE)
 
     async def one(name: str, urgent: bool) -> None:
@@ -63,7 +63,7 @@ async def test_urgent_calls_go_before_others_and_all_wait_their_turn() -> None:
 
 async def test_who_gives_up_waiting_is_passed_over() -> None:
     clock, times = FakeClock(), list[float]()
-    budget = SendBudget({"edit": Rate(calls=1, seconds=10)}, clock)
+    budget = SendBudget({"edit": RateLimit(calls=1, seconds=10)}, clock)
     await budget.take("edit", PLACE)
     first, second = (asyncio.create_task(taken(budget, clock, times)) for _ in range(2))
     await clock.settled()
@@ -88,7 +88,7 @@ async def test_nobody_calls_while_the_platform_asks_to_wait() -> None:
 
 
 async def test_the_share_of_each_shrinks_with_the_answers_that_grow() -> None:
-    budget = SendBudget({"edit": Rate(calls=60)}, FakeClock())
+    budget = SendBudget({"edit": RateLimit(calls=60)}, FakeClock())
     with budget.growing("edit", PLACE), budget.growing("edit", PLACE):
         assert budget.pace("edit", PLACE) == pytest.approx(2.2)
 
@@ -96,11 +96,11 @@ async def test_the_share_of_each_shrinks_with_the_answers_that_grow() -> None:
 
 
 async def test_slots_are_given_in_the_order_of_asking() -> None:
-    slots, order = Slots(1), list[int]()
+    slots, order = AnswerQueue(1), list[int]()
     gates = [asyncio.Event() for _ in range(4)]
 
     async def one(number: int) -> None:
-        async with slots.taken():
+        async with slots.hold_place():
             order.append(number)
             await gates[number].wait()
 
@@ -120,11 +120,11 @@ async def test_slots_are_given_in_the_order_of_asking() -> None:
 
 
 async def test_those_in_line_are_told_when_it_moves() -> None:
-    slots, told = Slots(1), list[tuple[int, int]]()
+    slots, told = AnswerQueue(1), list[tuple[int, int]]()
     gates = [asyncio.Event() for _ in range(4)]
 
     async def one(number: int) -> None:
-        async with slots.taken(lambda before: told.append((number, before))):
+        async with slots.hold_place(lambda before: told.append((number, before))):
             await gates[number].wait()
 
     tasks = [asyncio.create_task(one(number)) for number in range(4)]
@@ -145,7 +145,7 @@ async def test_those_in_line_are_told_when_it_moves() -> None:
 
 async def test_threads_that_are_over_take_no_room() -> None:
     clock = FakeClock()
-    budget = SendBudget({"edit": Rate(calls=1, seconds=5, per="thread")}, clock)
+    budget = SendBudget({"edit": RateLimit(calls=1, seconds=5, per="thread")}, clock)
     for number in range(5_000):
         place = dataclasses.replace(PLACE, thread=str(number))
         with budget.growing("edit", place):

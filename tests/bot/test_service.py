@@ -16,11 +16,11 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.backup import save
-from bot.chat import FILE
+from bot.backup import write_backup
+from bot.chat import INBOX_FILE
 from bot.database import open_database
 from bot.errors import BackupError
-from bot.restore import restore
+from bot.restore import restore_backup
 from tests.bot.offices import LIMIT, OFFICES, ROOT, Forks, Office, Processes, in_discord, in_slack
 from tests.fakes import pushes
 from tests.fakes.git_host import GitHost, published, serving
@@ -361,13 +361,13 @@ async def test_a_backup_beside_a_serving_process_holds_its_answers(
     await answered(office, await office.ask())
     saved, empty = tmp_path / "saved.tar.gz", tmp_path / "restored"
 
-    await asyncio.to_thread(save, home, saved, now=0.0, indexes=True, force=False)
+    await asyncio.to_thread(write_backup, home, saved, now=0.0, indexes=True, force=False)
     with pytest.raises(BackupError, match="Another citebot is using"):
-        await asyncio.to_thread(restore, saved, home, force=True)
+        await asyncio.to_thread(restore_backup, saved, home, force=True)
     await answered(office, await office.ask())  # it goes on
 
     assert await processes.end(pid) == 128 + signal.SIGTERM
-    await asyncio.to_thread(restore, saved, empty, force=False)
-    async with open_database(empty / FILE) as database:
+    await asyncio.to_thread(restore_backup, saved, empty, force=False)
+    async with open_database(empty / INBOX_FILE) as database:
         (newest,) = await database.rows("SELECT state, handles <> '[]' FROM inbox ORDER BY id DESC LIMIT 1")
     assert newest in {("running", 1), ("done", 1)}  # answered, and perhaps not noted yet

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import SettingsError
-from bot.settings import TABLES, Settings, file_keys, variable_names
+from bot.settings import TABLES, Settings, list_file_keys, list_variable_names
 
 
 def test_defaults_need_no_variable_and_no_file(tmp_path: Path) -> None:
@@ -159,14 +159,16 @@ def test_a_stray_environment_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_names_of_variables_and_keys_belong_together() -> None:
-    variables = set(variable_names())
+    variables = set(list_variable_names())
 
-    assert {f"CITEBOT_{key.upper()}" for key in file_keys() if key not in TABLES} <= variables
+    assert {f"CITEBOT_{key.upper()}" for key in list_file_keys() if key not in TABLES} <= variables
     assert {"GOOGLE_API_KEY", "GOOGLE_API_BASE_URL", "CITEBOT_CONFIG"} <= variables
 
 
 @given(
-    st.dictionaries(st.sampled_from(variable_names()), st.text(st.characters(codec="utf-8", exclude_characters="\0")))
+    st.dictionaries(
+        st.sampled_from(list_variable_names()), st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    )
 )
 def test_any_value_is_taken_or_refused_with_its_name(variables: dict[str, str]) -> None:
     complaint = ""

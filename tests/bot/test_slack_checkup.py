@@ -11,10 +11,10 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.slack.checkup import Credentials, findings
-from bot.adapters.slack.scopes import ESSENTIAL, WITHOUT, bot_scopes
-from bot.adapters.slack.tokens import misplaced
-from bot.doctor import Finding, Level
+from bot.adapters.slack.checkup import SlackCredentials, run_diagnostics
+from bot.adapters.slack.scopes import ESSENTIAL, WITHOUT, list_bot_scopes
+from bot.adapters.slack.tokens import check_token_shape
+from bot.doctor import DoctorFinding, Level
 from tests.fakes.slack import Clock, FakeSlack
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -24,24 +24,24 @@ SECRET = "0123456789abcdef0123456789abcdef"
 async def fake() -> AsyncIterator[FakeSlack]:
     """A workspace in which everything is as it should be."""
     async with FakeSlack() as made:
-        made.access.scopes = set(bot_scopes())
+        made.access.scopes = set(list_bot_scopes())
         made.add_channel("general", members=(made.add_user("ann"),))
         yield made
 
 
-async def looked(fake: FakeSlack, **given: Any) -> Sequence[Finding]:
-    usual = Credentials(bot_token=fake.bot_token, app_token=fake.app_token, api_url=fake.api_url)
-    found = await findings(dataclasses.replace(usual, **given), fake.clock)
+async def looked(fake: FakeSlack, **given: Any) -> Sequence[DoctorFinding]:
+    usual = SlackCredentials(bot_token=fake.bot_token, app_token=fake.app_token, api_url=fake.api_url)
+    found = await run_diagnostics(dataclasses.replace(usual, **given), fake.clock)
     told = " ".join(f"{each.what} {each.advice}" for each in found)
     assert not any(secret in told for secret in (fake.bot_token, fake.app_token, fake.signing_secret))
     return found
 
 
-def levels(found: Sequence[Finding]) -> set[Level]:
+def levels(found: Sequence[DoctorFinding]) -> set[Level]:
     return {each.level for each in found}
 
 
-def bad(found: Sequence[Finding]) -> Finding:
+def bad(found: Sequence[DoctorFinding]) -> DoctorFinding:
     """The one thing that is amiss."""
     (only,) = [each for each in found if each.level in {"warning", "problem"}]
     return only
@@ -75,7 +75,7 @@ async def test_it_is_said_what_cannot_be_seen_with_these_tokens(fake: FakeSlack)
 
 
 async def test_without_slack_it_is_told_how_to_add_it() -> None:
-    (only,) = await findings(Credentials(), Clock())
+    (only,) = await run_diagnostics(SlackCredentials(), Clock())
 
     assert only.level == "note"
     assert only.what == "Slack is not set up."
@@ -248,7 +248,7 @@ async def test_a_slack_that_asks_to_wait_is_no_problem(fake: FakeSlack) -> None:
 
 
 async def test_credentials_show_no_token() -> None:
-    given = Credentials(bot_token="xoxb-1", app_token="xapp-1", signing_secret=SECRET)
+    given = SlackCredentials(bot_token="xoxb-1", app_token="xapp-1", signing_secret=SECRET)
 
     assert not any(part in repr(given) for part in ("xoxb", "xapp", SECRET))
 
@@ -270,7 +270,7 @@ async def test_credentials_show_no_token() -> None:
     ],
 )
 def test_what_is_no_bot_token_is_called_what_it_is(value: str, held: str) -> None:
-    (found,) = misplaced("SLACK_BOT_TOKEN", value)
+    (found,) = check_token_shape("SLACK_BOT_TOKEN", value)
 
     assert found.level == "problem"
     assert found.what.startswith(f"SLACK_BOT_TOKEN {held}")
@@ -278,4 +278,4 @@ def test_what_is_no_bot_token_is_called_what_it_is(value: str, held: str) -> Non
 
 @given(st.text(min_size=12), st.sampled_from(["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]))
 def test_whatever_a_variable_holds_is_never_quoted(value: str, variable: Any) -> None:
-    assert all(value not in f"{found.what} {found.advice}" for found in misplaced(variable, value))
+    assert all(value not in f"{found.what} {found.advice}" for found in check_token_shape(variable, value))

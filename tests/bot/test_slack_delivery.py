@@ -10,10 +10,10 @@ import pytest_asyncio
 from aiohttp import web
 
 from bot.access import AccessPolicy
-from bot.adapters.slack.workspace import Slack, SlackOptions
+from bot.adapters.slack.workspace import SlackAdapter, SlackOptions
 from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
-from bot.messages import IncomingMessage, MessageKey, Press
+from bot.messages import ButtonPress, IncomingMessage, MessageKey
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.answerer import FakeRepositories
@@ -45,12 +45,15 @@ class Core:
             raise InboxError("The disk is full.")
         self.heard.append(message)
 
-    async def edited(self, message: IncomingMessage) -> None:
+    async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> list[str]:
+        return []
+
+    async def handle_edit(self, message: IncomingMessage) -> None:
         await self.receive(message)
 
-    async def deleted(self, key: MessageKey) -> None: ...
+    async def handle_deletion(self, key: MessageKey) -> None: ...
 
-    async def press(self, press: Press) -> str:
+    async def handle_press(self, press: ButtonPress) -> str:
         return ""
 
 
@@ -98,7 +101,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
             api_url=fake.api_url, connections=1,
         )  # fmt: skip
         async with (
-            Slack.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
+            SlackAdapter.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
             slack.listening(core, FakeRepositories(), AccessPolicy(), server.router),
         ):
             runner = web.AppRunner(server, shutdown_timeout=1)

@@ -19,9 +19,9 @@ from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.events import _READERS
 from bot.adapters.slack.front import EVENTS as HANDLED
 from bot.adapters.slack.home import PROMPTS
-from bot.adapters.slack.scopes import ESSENTIAL, EVENTS, METHODS, WITHOUT, bot_scopes
+from bot.adapters.slack.scopes import ESSENTIAL, EVENTS, METHODS, WITHOUT, list_bot_scopes
 from bot.adapters.slack.slash import COMMANDS
-from bot.messages import Attachment, Content, Place
+from bot.messages import Attachment, MessageContent, Place
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.slack import FakeSlack
 
@@ -79,12 +79,12 @@ def test_the_manifest_subscribes_to_the_events_that_are_handled(manifest: dict[s
 
 
 def test_the_manifest_asks_for_what_is_needed_and_nothing_more(manifest: dict[str, Any]) -> None:
-    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == sorted(bot_scopes())
+    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == sorted(list_bot_scopes())
     assert set(manifest["oauth_config"]["scopes"]) == {"bot"}
 
 
 def test_every_scope_says_what_is_missing_without_it() -> None:
-    assert set(WITHOUT) == bot_scopes()
+    assert set(WITHOUT) == list_bot_scopes()
     assert set(WITHOUT) > ESSENTIAL
     assert {scope for scope in WITHOUT if not re.search(rf"- {scope} +# \S", TEXT)} == set()
 
@@ -164,8 +164,8 @@ async def test_an_app_made_from_the_manifest_is_refused_nothing(world: SlackWorl
     assert world.slack is not None
     place = Place(platform="slack", workspace="T0HOME", channel=world.channel, thread=asked)
     file = Attachment(name="answer.md", text="long")
-    await world.slack.platform.post(place, Content(text="It is long.", file=file), nonce="n")
-    await world.slack.platform.find(place, "another")
+    await world.slack.platform.post(place, MessageContent(text="It is long.", file=file), nonce="n")
+    await world.slack.platform.find_reply(place, "another")
     await fake.delivered()
 
     assert {call.error for call in fake.calls if call.error} == set()
@@ -181,16 +181,16 @@ async def test_the_least_scopes_answer_a_mention_in_a_public_channel(tmp_path: P
         assert {call.error for call in world.fake.calls if call.error} == set()
 
 
-@pytest.mark.parametrize("scope", sorted(bot_scopes() - ESSENTIAL))
+@pytest.mark.parametrize("scope", sorted(list_bot_scopes() - ESSENTIAL))
 async def test_without_any_other_scope_a_mention_is_answered(scope: str, tmp_path: Path) -> None:
-    async with world_of(bot_scopes() - {scope}, tmp_path) as world:
+    async with world_of(list_bot_scopes() - {scope}, tmp_path) as world:
         await world.mention("where is send?")
 
         await world.fake.until(lambda: "Answer to: where is send?" in " ".join(world.said()))
 
 
 async def test_where_nobody_can_tell_who_reads_along_nothing_is_answered(tmp_path: Path) -> None:
-    async with world_of(bot_scopes() - {"channels:read"}, tmp_path) as world:
+    async with world_of(list_bot_scopes() - {"channels:read"}, tmp_path) as world:
         await world.mention("where is send?")
 
         (said,) = await world.fake.until(world.said)
@@ -198,7 +198,7 @@ async def test_where_nobody_can_tell_who_reads_along_nothing_is_answered(tmp_pat
 
 
 async def test_the_home_tab_needs_to_see_that_a_direct_message_is_one(tmp_path: Path) -> None:
-    async with world_of(bot_scopes() - {"im:read"}, tmp_path) as world:
+    async with world_of(list_bot_scopes() - {"im:read"}, tmp_path) as world:
         ann = world.people["ann"]
         await world.fake.open_home(ann)
 

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from agent.events import AgentEvent
 from agent.ports import Answer
-from bot.access import AccessPolicy, Rule
+from bot.access import AccessPolicy, AccessRule
 from bot.chat import ChatPolicy
-from bot.usage import Limits
+from bot.usage import QuestionLimits
 from indexer.models import IndexStatus
 from tests.bot.contract import have, settled, until
 from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
@@ -133,8 +133,8 @@ async def test_a_channel_that_slack_does_not_describe_is_refused(world: SlackWor
     assert world.agent.asked == []
 
 
-@pytest.mark.parametrize("limits", [Limits(per_minute=1), Limits(per_day=1)])
-async def test_one_question_too_many_is_refused(tmp_path: Path, limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [QuestionLimits(per_minute=1), QuestionLimits(per_day=1)])
+async def test_one_question_too_many_is_refused(tmp_path: Path, limits: QuestionLimits) -> None:
     async with FakeSlack() as fake:
         world = SlackWorld(fake, tmp_path / "i.sqlite", policy=ChatPolicy(limits=limits))
         await world.begin()
@@ -146,7 +146,7 @@ async def test_one_question_too_many_is_refused(tmp_path: Path, limits: Limits) 
 
 
 async def test_a_repository_is_answered_about_only_where_a_rule_admits(tmp_path: Path) -> None:
-    rule = Rule(repositories=("demo",), channels=("direct",))
+    rule = AccessRule(repositories=("demo",), channels=("direct",))
     async with FakeSlack() as fake:
         policy = ChatPolicy(access=AccessPolicy(rules=(rule,)))
         world = SlackWorld(fake, tmp_path / "i.sqlite", policy=policy)

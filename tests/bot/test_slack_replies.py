@@ -11,18 +11,18 @@ import pytest
 import pytest_asyncio
 
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
-from bot.adapters.slack.workspace import Slack, SlackOptions
-from bot.errors import EditRefused, PostRefused, RateLimited, Unreachable
-from bot.messages import Attachment, Button, Content, MessageHandle, Place
+from bot.adapters.slack.workspace import SlackAdapter, SlackOptions
+from bot.errors import EditRefused, PlatformUnreachable, PostRefused, RateLimited
+from bot.messages import Attachment, Button, MessageContent, MessageHandle, Place
 from bot.replies import Reply
-from bot.ways import Ways
+from bot.ways import ReplyTransport
 from tests.fakes.slack import Clock, FakeSlack, Seen
 
 T = TypeVar("T")
 NONCE = "0123456789abcdef0123456789abcdef"
 RATING = (Button(action="good", label="Helpful", value=NONCE), Button(action="bad", label="Not helpful", value=NONCE))
-WORKING = Content(status="Reading the question …")
-DONE = Content(text="It is in `session.py`.", footer="demo at 0123456", buttons=RATING)
+WORKING = MessageContent(status="Reading the question …")
+DONE = MessageContent(text="It is in `session.py`.", footer="demo at 0123456", buttons=RATING)
 
 
 class Desk:
@@ -42,7 +42,7 @@ class Desk:
         options = SlackOptions(
             bot_token=self.fake.bot_token, app_token="xapp", api_url=self.fake.api_url, streaming=streaming, rates=RATES
         )
-        slack = await self._stack.enter_async_context(Slack.open(options, self.fake.clock))
+        slack = await self._stack.enter_async_context(SlackAdapter.open(options, self.fake.clock))
         self.question = self.question or await self.fake.mention(self.channel, self.ann, "where is send?")
         return slack.platform
 
@@ -54,7 +54,7 @@ class Desk:
         async def note(handles: Sequence[MessageHandle]) -> None:
             self.noted.append(handles)
 
-        return Reply(Ways.of(platform, self.fake.clock), self.place, nonce=NONCE, note=note, **given)
+        return Reply(ReplyTransport.of(platform, self.fake.clock), self.place, nonce=NONCE, note=note, **given)
 
     def answers(self) -> list[Seen]:
         return self.fake.answers(self.channel, self.question)
@@ -68,7 +68,7 @@ class Desk:
                 self.fake.clock.advance(0.5)
         return task.result()
 
-    async def grown(self, reply: Reply, content: Content, shown: str, *then: tuple[Content, str]) -> None:
+    async def grown(self, reply: Reply, content: MessageContent, shown: str, *then: tuple[MessageContent, str]) -> None:
         """Let a reply grow until it shows some words, then others. Before the second the streams may be expired."""
 
         async def grow() -> None:
@@ -102,8 +102,8 @@ async def test_a_stream_shows_its_steps_then_its_text_then_what_stands_below(des
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
     assert desk.answers()[0].tasks == {"Reading the question …": "in_progress"}
-    searching = Content(status="Searching `send` …")
-    await desk.grown(reply, searching, "Searching send …", (Content(text="It is in "), "It is in"))
+    searching = MessageContent(status="Searching `send` …")
+    await desk.grown(reply, searching, "Searching send …", (MessageContent(text="It is in "), "It is in"))
     await desk.run(reply.settle(DONE))
 
     (seen,) = desk.answers()
@@ -115,9 +115,11 @@ async def test_a_stream_shows_its_steps_then_its_text_then_what_stands_below(des
 
 async def test_without_streams_one_message_is_changed(desk: Desk) -> None:
     reply = desk.reply(await desk.platform("off"))
-    await desk.run(reply.begin(Content(status="Reading …", buttons=(Button(action="stop", label="Stop", value="1"),))))
+    await desk.run(
+        reply.begin(MessageContent(status="Reading …", buttons=(Button(action="stop", label="Stop", value="1"),)))
+    )
     assert desk.answers()[0].buttons == ("citebot_stop",)
-    await desk.grown(reply, Content(text="It is"), "It is")
+    await desk.grown(reply, MessageContent(text="It is"), "It is")
     await desk.run(reply.settle(DONE))
 
     (seen,) = desk.answers()
@@ -130,7 +132,7 @@ async def test_without_streams_one_message_is_changed(desk: Desk) -> None:
 async def test_a_workspace_without_streams_is_asked_for_one_once(desk: Desk, refusal: str) -> None:
     desk.fake.streaming.refusal = refusal
     platform = await desk.platform()
-    ways = Ways.of(platform, desk.fake.clock)
+    ways = ReplyTransport.of(platform, desk.fake.clock)
 
     async def note(handles: Sequence[MessageHandle]) -> None: ...
 
@@ -147,7 +149,7 @@ async def test_a_stream_that_expires_before_any_text_goes_on_by_edits(desk: Desk
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
     desk.fake.expire_streams()
-    await desk.grown(reply, Content(text="It is in the "), "It is in")
+    await desk.grown(reply, MessageContent(text="It is in the "), "It is in")
     await desk.run(reply.settle(DONE))
 
     assert [text_of(seen) for seen in desk.answers()] == ["It is in `session.py`."]
@@ -157,9 +159,9 @@ async def test_a_stream_that_expires_with_text_loses_and_doubles_none(desk: Desk
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
     desk.expiring = True
-    longer = Content(text="It is in the file that "), "the file that"
-    await desk.grown(reply, Content(text="It is in the "), "It is in", longer)
-    await desk.run(reply.settle(Content(text="It is in the file that holds sessions.")))
+    longer = MessageContent(text="It is in the file that "), "the file that"
+    await desk.grown(reply, MessageContent(text="It is in the "), "It is in", longer)
+    await desk.run(reply.settle(MessageContent(text="It is in the file that holds sessions.")))
 
     (seen,) = desk.answers()
     assert seen.text == "It is in the file that holds sessions."
@@ -169,7 +171,7 @@ async def test_a_stream_that_expires_with_text_loses_and_doubles_none(desk: Desk
 async def test_a_stream_that_expires_at_its_end_is_completed_by_an_edit(desk: Desk) -> None:
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
-    await desk.grown(reply, Content(text="It is in "), "It is in")
+    await desk.grown(reply, MessageContent(text="It is in "), "It is in")
     desk.fake.clock.advance(301)
     await desk.run(reply.settle(DONE))
 
@@ -183,8 +185,8 @@ async def test_a_lost_answer_to_a_stream_call_neither_loses_nor_doubles(desk: De
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
     desk.fake.faults.reset(method, after=after)
-    await desk.grown(reply, Content(text="It is in the "), "It is in")
-    await desk.run(reply.settle(Content(text="It is in the session.")))
+    await desk.grown(reply, MessageContent(text="It is in the "), "It is in")
+    await desk.run(reply.settle(MessageContent(text="It is in the session.")))
 
     assert [seen.text for seen in desk.answers()] == ["It is in the session."]
 
@@ -194,8 +196,8 @@ async def test_a_stream_waits_when_slack_says_so(desk: Desk, method: str) -> Non
     reply = desk.reply(await desk.platform())
     desk.fake.faults.ratelimited(method, retry_after=3)
     await desk.run(reply.begin(WORKING))
-    await desk.grown(reply, Content(text="It is in the "), "It is in")
-    await desk.run(reply.settle(Content(text="It is in the session.")))
+    await desk.grown(reply, MessageContent(text="It is in the "), "It is in")
+    await desk.run(reply.settle(MessageContent(text="It is in the session.")))
 
     assert [seen.text for seen in desk.answers()] == ["It is in the session."]
     calls = [call.at for call in desk.fake.calls_of(method)]
@@ -245,7 +247,7 @@ async def test_an_earlier_answer_in_the_thread_is_not_taken_for_a_lost_one(desk:
     await desk.run(reply.begin(WORKING))
     await desk.run(reply.settle(DONE))
 
-    assert await platform.find(desk.place, f"{'f' * 20}.0") is None
+    assert await platform.find_reply(desk.place, f"{'f' * 20}.0") is None
 
 
 async def test_an_open_stream_is_ended_when_its_message_is_changed(desk: Desk) -> None:
@@ -264,8 +266,8 @@ async def test_slacks_own_stop_button_is_heard_at_the_next_piece(desk: Desk) -> 
     reply = desk.reply(await desk.platform(), on_stop=lambda: stops.append(True))
     await desk.run(reply.begin(WORKING))
     await desk.fake.stop_session(desk.channel, desk.question, desk.ann)
-    await desk.grown(reply, Content(text="It is in "), "It is in")
-    await desk.run(reply.settle(Content(text="Stopped, as you asked.")))
+    await desk.grown(reply, MessageContent(text="It is in "), "It is in")
+    await desk.run(reply.settle(MessageContent(text="Stopped, as you asked.")))
 
     assert stops == [True]
     assert [seen.text for seen in desk.answers()] == ["Stopped, as you asked."]
@@ -276,7 +278,7 @@ async def test_a_long_answer_goes_on_in_the_thread(desk: Desk, streaming: Stream
     text = "\n".join(f"Line {number} of a long answer about sessions." for number in range(400))
     reply = desk.reply(await desk.platform(streaming))
     await desk.run(reply.begin(WORKING))
-    await desk.run(reply.settle(Content(text=text, footer="demo at 0123456", buttons=RATING)))
+    await desk.run(reply.settle(MessageContent(text=text, footer="demo at 0123456", buttons=RATING)))
 
     answers = desk.answers()
     assert len(answers) == 2
@@ -288,7 +290,7 @@ async def test_the_longest_answer_becomes_a_file(desk: Desk) -> None:
     text = "\n".join(f"Line {number} of the longest answer about sessions." for number in range(2_000))
     reply = desk.reply(await desk.platform())
     await desk.run(reply.begin(WORKING))
-    await desk.run(reply.settle(Content(text=text, buttons=RATING)))
+    await desk.run(reply.settle(MessageContent(text=text, buttons=RATING)))
 
     (file,) = desk.fake.files.stored.values()
     assert (file.name, file.shared) == ("answer.md", True)
@@ -300,7 +302,9 @@ async def test_a_file_that_may_not_be_sent_is_told(desk: Desk) -> None:
     desk.fake.access.scopes.discard("files:write")
     platform = await desk.platform()
 
-    await platform.post(desk.place, Content(text="Too long.", file=Attachment(name="a.md", text="all")), nonce="1")
+    await platform.post(
+        desk.place, MessageContent(text="Too long.", file=Attachment(name="a.md", text="all")), nonce="1"
+    )
 
     assert "files:write" in desk.answers()[0].text
 
@@ -308,7 +312,7 @@ async def test_a_file_that_may_not_be_sent_is_told(desk: Desk) -> None:
 async def test_nothing_rings_and_nothing_is_previewed(desk: Desk) -> None:
     platform = await desk.platform()
     await platform.post(
-        desk.place, Content(text="See [x](https://git.example.com/x).", status="`<!here>` & <@U1>"), nonce="1"
+        desk.place, MessageContent(text="See [x](https://git.example.com/x).", status="`<!here>` & <@U1>"), nonce="1"
     )
 
     (seen,) = desk.answers()
@@ -319,7 +323,9 @@ async def test_nothing_rings_and_nothing_is_previewed(desk: Desk) -> None:
 
 async def test_footers_show_links_as_slack_writes_them(desk: Desk) -> None:
     platform = await desk.platform()
-    await platform.post(desk.place, Content(text="x", footer="at [0123](https://git.example.com/c/0123)"), nonce="1")
+    await platform.post(
+        desk.place, MessageContent(text="x", footer="at [0123](https://git.example.com/c/0123)"), nonce="1"
+    )
 
     assert desk.answers()[0].blocks[-1]["elements"][0]["text"] == "at <https://git.example.com/c/0123|0123>"
 
@@ -349,10 +355,10 @@ async def test_where_edits_are_over_the_answer_is_a_new_message(desk: Desk) -> N
     ("order", "error"),
     [
         (lambda fake: fake.faults.error("chat.postMessage", "is_archived"), PostRefused),
-        (lambda fake: fake.faults.error("chat.postMessage", "internal_error"), Unreachable),
+        (lambda fake: fake.faults.error("chat.postMessage", "internal_error"), PlatformUnreachable),
         (lambda fake: fake.faults.error("chat.postMessage", "a_new_error"), PostRefused),
-        (lambda fake: fake.faults.http("chat.postMessage", 503), Unreachable),
-        (lambda fake: fake.faults.reset("chat.postMessage"), Unreachable),
+        (lambda fake: fake.faults.http("chat.postMessage", 503), PlatformUnreachable),
+        (lambda fake: fake.faults.reset("chat.postMessage"), PlatformUnreachable),
         (lambda fake: fake.faults.ratelimited("chat.postMessage", retry_after=9), RateLimited),
     ],
 )
@@ -373,7 +379,7 @@ async def test_the_newest_messages_of_a_long_thread_are_read_each_once(desk: Des
     desk.fake.conversations.root_on_every_page = True
     for number in range(450):
         await desk.fake.message(desk.channel, desk.ann, f"word {number} of `setup.py`", desk.question)
-    await platform.post(desk.place, Content(text="Mine."), nonce="1")
+    await platform.post(desk.place, MessageContent(text="Mine."), nonce="1")
     last = await desk.fake.mention(desk.channel, desk.ann, "and now?", desk.question)
 
     read = await platform.read_thread(desk.place, before=last, limit=40)

@@ -13,7 +13,7 @@ import pytest
 from agent.events import AgentEvent
 from bot.adapters.slack.platform import Streaming
 from bot.chat import ChatPolicy
-from bot.usage import Limits
+from bot.usage import QuestionLimits
 from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.parts import ANSWER, event
@@ -46,7 +46,7 @@ class Writer(FakeAnswerer):
 
 async def test_thirty_answers_that_are_written_at_once_all_keep_growing(tmp_path: Path) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
-        policy = ChatPolicy(hosts=HOSTS, limits=Limits(per_minute=100), max_concurrent=QUESTIONS)
+        policy = ChatPolicy(hosts=HOSTS, limits=QuestionLimits(per_minute=100), max_concurrent=QUESTIONS)
         world = SlackWorld(fake, tmp_path / "i.sqlite", paced=True, policy=policy, agent=Writer(fake.clock))
         await world.begin()
         for number in range(QUESTIONS):
@@ -82,7 +82,7 @@ async def test_thirty_answers_at_once_keep_to_the_limits_and_none_stalls(
     tmp_path: Path, mode: Mode, streaming: Streaming
 ) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
-        policy = ChatPolicy(hosts=HOSTS, limits=Limits(per_minute=100), max_concurrent=QUESTIONS)
+        policy = ChatPolicy(hosts=HOSTS, limits=QuestionLimits(per_minute=100), max_concurrent=QUESTIONS)
         world = SlackWorld(fake, tmp_path / "i.sqlite", mode=mode, streaming=streaming, paced=True, policy=policy)
         world.agent.gate = asyncio.Event()
         await world.begin()

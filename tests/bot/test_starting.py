@@ -58,7 +58,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
 async def start(settings: dict[str, str], repository: Path, directory: Path) -> float:
     """Serve until the first line is said, and return how long that took; raises what ends it before."""
     said, began = asyncio.Event(), time.monotonic()
-    serving = asyncio.create_task(service.serve(Settings.load(settings, directory), repository, lambda _: said.set()))
+    serving = asyncio.create_task(
+        service.serve_team(Settings.load(settings, directory), repository, lambda _: said.set())
+    )
     saying = asyncio.create_task(said.wait())
     await asyncio.wait({serving, saying}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
     seconds = time.monotonic() - began

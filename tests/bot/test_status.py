@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.repository_states import described
+from bot.repository_states import describe_state
 from tests.fakes.citebot import Citebot
 from tests.fakes.parts import FakeIndex
 from tests.fakes.repositories import GitRepo
@@ -57,7 +57,7 @@ async def test_what_a_watcher_says_of_a_repository_goes_before() -> None:
     class Away:
         state, sentence = "unreachable", "The host does not answer. It is tried again in 60 seconds."
 
-    told = described(await FakeIndex().status(), Away())
+    told = describe_state(await FakeIndex().status(), Away())
 
     assert (told.state, told.sentence) == ("unreachable", Away.sentence)
 

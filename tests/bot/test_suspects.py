@@ -205,5 +205,5 @@ async def test_an_inbox_of_an_earlier_version_is_read_on(tmp_path: Path) -> None
         inbox = Inbox(database, FakeClock(), "here")
         await inbox.open()
 
-        (entry,) = await inbox.unfinished()
+        (entry,) = await inbox.list_unfinished()
         assert (entry.message.text, entry.deaths) == ("where is send?", 0)

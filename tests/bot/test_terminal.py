@@ -15,7 +15,7 @@ from rich.console import Console
 
 from agent.events import AgentEvent
 from agent.ports import Answer
-from bot.adapters.terminal import Draft, SafeMarkdown, Terminal
+from bot.adapters.terminal import LiveAnswer, SafeMarkdown, Terminal
 from bot.errors import AnswerFailed
 from indexer.models import Progress
 from tests.fakes.parts import ANSWER, CITATION, answering, event, saying
@@ -111,7 +111,7 @@ def test_no_path_steers_the_terminal(path: str) -> None:
 
 async def test_stages_and_text_show_while_the_answer_grows() -> None:
     out = screen()
-    draft = Draft()
+    draft = LiveAnswer()
     for each in answering(ANSWER)[:2]:
         draft.take(each)
 
@@ -123,7 +123,7 @@ async def test_stages_and_text_show_while_the_answer_grows() -> None:
 
 def test_a_long_draft_shows_its_end_within_the_window() -> None:
     out = screen(terminal=False)
-    draft = Draft()
+    draft = LiveAnswer()
     draft.take(event("token", text="\n\n".join(f"paragraph {number}" for number in range(100))))
 
     out.print(draft)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.events import AgentEvent
-from bot.adapters.trace import Trace
+from bot.adapters.trace import RunTrace
 from indexer.models import Location
 from tests.fakes.parts import ANSWER, event
 
@@ -13,7 +13,7 @@ from tests.fakes.parts import ANSWER, event
 def traced(*events: AgentEvent, verbose: bool = False) -> list[str]:
     """The lines that are written of events a hundredth of a second apart."""
     lines: list[str] = []
-    trace = Trace(lines.append, verbose=verbose)
+    trace = RunTrace(lines.append, verbose=verbose)
     for number, each in enumerate(events):
         trace.take(dataclasses.replace(each, ts=1000 + number / 100))
     return lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.folders import folder_at, index_folders
+from indexer.folders import find_index_folder, list_index_folders
 from tests.fakes.citebot import Citebot
 from tests.fakes.repositories import GitRepo
 
@@ -27,12 +27,12 @@ def configured(tmp_path: Path, *paths: Path) -> None:
 
 
 def names(home: Path) -> set[str]:
-    return {folder.name for folder in index_folders(home)}
+    return {folder.name for folder in list_index_folders(home)}
 
 
 def test_status_tells_what_each_part_takes(citebot: Citebot, home: Path) -> None:
     assert citebot("ask", "where is parse_date defined?").code == 0
-    (index,) = index_folders(home)
+    (index,) = list_index_folders(home)
 
     data = citebot("status", "--json").answer["data"]
 
@@ -47,7 +47,7 @@ def test_status_tells_what_each_part_takes(citebot: Citebot, home: Path) -> None
 def test_an_index_of_no_repository_is_named_and_removed_on_demand(
     citebot: Citebot, home: Path, shop: Path, tmp_path: Path
 ) -> None:
-    left = folder_at(other(tmp_path, citebot))
+    left = find_index_folder(other(tmp_path, citebot))
     configured(tmp_path, shop)
 
     assert citebot("status", "--json").answer["data"]["unused_indexes"] == [left]
@@ -57,7 +57,7 @@ def test_an_index_of_no_repository_is_named_and_removed_on_demand(
     assert citebot("sweep").code == 0
     assert left in names(home)  # never without being asked
     assert citebot("sweep", "--unused-indexes", "--json").answer["removed_indexes"] == [left]
-    assert names(home) == {folder_at(shop)}
+    assert names(home) == {find_index_folder(shop)}
     assert citebot("search", "parse date").code == 0
 
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from bot.bodies import Bodies
+from bot.bodies import BodyReader
 from bot.connections import Connections
 from bot.rare_warnings import RareWarnings
-from bot.web import application, served
+from bot.web import make_application, run_http_server
 from tests.fakes.raw_http import exchange, read_answer, write_request
 
 LIMIT = 5.0
@@ -26,7 +26,7 @@ SLOW_BODY = b"POST /in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"
 class Site:
     """A server that reads bodies at /in and says at /alive that it lives."""
 
-    def __init__(self, connections: Connections, bodies: Bodies) -> None:
+    def __init__(self, connections: Connections, bodies: BodyReader) -> None:
         self.connections = connections
         self.bodies = bodies
         self.address = ""
@@ -47,8 +47,8 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(*, most: int = 8, seconds: float = 60.0, bodies: Bodies | None = None) -> AsyncIterator[Site]:
-    site = Site(Connections(most=most, seconds=seconds), bodies or Bodies(largest=1_000, seconds=60.0, total=1_000))
+async def serving(*, most: int = 8, seconds: float = 60.0, bodies: BodyReader | None = None) -> AsyncIterator[Site]:
+    site = Site(Connections(most=most, seconds=seconds), bodies or BodyReader(largest=1_000, seconds=60.0, total=1_000))
 
     async def take(request: web.Request) -> web.StreamResponse:
         body = await site.bodies.read(request)
@@ -57,10 +57,10 @@ async def serving(*, most: int = 8, seconds: float = 60.0, bodies: Bodies | None
     async def alive(_: web.Request) -> web.StreamResponse:
         return web.Response(text="alive")
 
-    server = application()
+    server = make_application()
     server.router.add_post("/in", take)
     server.router.add_get("/alive", alive)
-    async with served(server, host="127.0.0.1", port=0, connections=site.connections) as site.address:
+    async with run_http_server(server, host="127.0.0.1", port=0, connections=site.connections) as site.address:
         try:
             yield site
         finally:
@@ -146,7 +146,7 @@ def test_a_warning_says_how_many_were_left_out(
 
 
 async def test_bodies_that_are_too_much_together_give_way_to_newer_ones() -> None:
-    bodies = Bodies(largest=1_000, seconds=60.0, total=3_000)
+    bodies = BodyReader(largest=1_000, seconds=60.0, total=3_000)
     async with serving(most=100, bodies=bodies) as site:
         big = write_request("POST", "/in", body=b"x" * 900, length=1_000)
         held = [await site.hold(big) for _ in range(20)]
@@ -160,7 +160,7 @@ async def test_bodies_that_are_too_much_together_give_way_to_newer_ones() -> Non
 
 
 async def test_nothing_is_kept_of_bodies_that_were_read() -> None:
-    bodies = Bodies(largest=1_000, seconds=60.0, total=3_000)
+    bodies = BodyReader(largest=1_000, seconds=60.0, total=3_000)
     async with serving(bodies=bodies) as site:
         for size in (0, 1, 1_000, 1_001):
             await asyncio.to_thread(exchange, site.address, write_request("POST", "/in", body=b"x" * size))
@@ -169,7 +169,7 @@ async def test_nothing_is_kept_of_bodies_that_were_read() -> None:
 
 
 async def test_a_slow_body_is_refused_in_time() -> None:
-    async with serving(bodies=Bodies(largest=1_000, seconds=0.2, total=1_000)) as site:
+    async with serving(bodies=BodyReader(largest=1_000, seconds=0.2, total=1_000)) as site:
         assert (await read_to_end(await site.hold(SLOW_BODY))).startswith(b"HTTP/1.1 408")
 
 
@@ -186,7 +186,7 @@ async def test_garbage_is_no_error_in_the_log(caplog: pytest.LogCaptureFixture) 
 
 async def test_no_connection_outlives_the_server() -> None:
     bounds = Connections()
-    async with served(application(), host="127.0.0.1", port=0, connections=bounds) as address:
+    async with run_http_server(make_application(), host="127.0.0.1", port=0, connections=bounds) as address:
         host, port = address.removeprefix("http://").split(":")
         held = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
         late = socket.create_connection((host, int(port)))

@@ -18,11 +18,11 @@ from multidict import CIMultiDict
 from pydantic import SecretStr
 
 from bot.errors import SettingsError
-from bot.web import application, served
-from bot.webhooks.deliveries import Deliveries
-from bot.webhooks.endpoint import LARGEST, push_webhook
-from bot.webhooks.pushes import concerned, pushes_in, read_payload
-from bot.webhooks.signatures import is_authentic, may_be_authentic
+from bot.web import make_application, run_http_server
+from bot.webhooks.deliveries import SeenDeliveries
+from bot.webhooks.endpoint import LARGEST, make_push_handler
+from bot.webhooks.pushes import find_repositories, read_payload, read_pushes
+from bot.webhooks.signatures import has_signature, verify_signature
 from indexer.remotes.configured import RemoteRepository
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
@@ -65,9 +65,9 @@ async def hook(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hook]:
     async with aiohttp.ClientSession() as session:
         hook = Hook(session, "", FakeClock(1_700_000_000))
         secrets = (SecretStr("a retired one"), SecretStr(SECRET), SecretStr(KEY))
-        app = application()
-        app.router.add_post("/push", push_webhook(REMOTES, secrets, hook.notify, hook.clock))
-        async with served(app, host="127.0.0.1", port=0) as address:
+        app = make_application()
+        app.router.add_post("/push", make_push_handler(REMOTES, secrets, hook.notify, hook.clock))
+        async with run_http_server(app, host="127.0.0.1", port=0) as address:
             hook.url = f"{address}/push"
             yield hook
 
@@ -98,9 +98,9 @@ async def test_a_host_that_names_no_address_is_known_by_the_project() -> None:
     ]
     payload = json.loads(pushes.bitbucket_server().body)
 
-    (push,) = pushes_in("repo:refs_changed", payload)
+    (push,) = read_pushes("repo:refs_changed", payload)
 
-    assert [remote.name for remote in concerned(push, remotes)] == ["server"]
+    assert [remote.name for remote in find_repositories(push, remotes)] == ["server"]
     assert (push.branch, push.commit) == ("main", NEW)
 
 
@@ -228,7 +228,7 @@ async def test_a_signed_delivery_cannot_be_sent_again_under_another_id(hook: Hoo
 
 
 def test_only_so_many_deliveries_are_remembered() -> None:
-    deliveries = Deliveries(most=10)
+    deliveries = SeenDeliveries(most=10)
     fresh = [deliveries.is_new({"X-GitHub-Delivery": str(number)}, b"") for number in range(100)]
 
     assert all(fresh)
@@ -237,7 +237,7 @@ def test_only_so_many_deliveries_are_remembered() -> None:
 
 
 def test_one_id_with_another_body_is_another_delivery() -> None:
-    deliveries = Deliveries()
+    deliveries = SeenDeliveries()
 
     assert deliveries.is_new({"X-GitHub-Delivery": "1"}, b"a")
     assert deliveries.is_new({"X-GitHub-Delivery": "1"}, b"b")
@@ -286,11 +286,11 @@ async def test_a_packed_body_is_refused_unread(hook: Hook, kind: str) -> None:
 
 
 async def test_what_nobody_reads_is_not_taken_in_for_long() -> None:
-    handler = push_webhook(REMOTES, [SecretStr(SECRET)], Hook.notify, FakeClock())  # type: ignore[arg-type]
-    server = application()
+    handler = make_push_handler(REMOTES, [SecretStr(SECRET)], Hook.notify, FakeClock())  # type: ignore[arg-type]
+    server = make_application()
     server.router.add_post("/push", handler)
 
-    async with served(server, host="127.0.0.1", port=0) as address:
+    async with run_http_server(server, host="127.0.0.1", port=0) as address:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
         writer.write(b"POST /push HTTP/1.1\r\nHost: citebot\r\nContent-Length: 999999999999\r\n\r\n")
         assert b" 401 " in await reader.readline()
@@ -336,7 +336,7 @@ async def test_only_posts_are_answered(hook: Hook) -> None:
 @pytest.mark.parametrize("secrets", [(), (SecretStr(""),), (SecretStr("x"), SecretStr(""))])
 def test_without_a_secret_there_is_no_endpoint(secrets: tuple[SecretStr, ...]) -> None:
     with pytest.raises(SettingsError, match="need a secret"):
-        push_webhook(REMOTES, secrets, Hook.notify, FakeClock())  # type: ignore[arg-type]
+        make_push_handler(REMOTES, secrets, Hook.notify, FakeClock())  # type: ignore[arg-type]
 
 
 _NAMES = st.sampled_from(
@@ -350,8 +350,8 @@ _VALUES = st.one_of(st.text(), st.sampled_from(["v1,", "sha256=", "1700000000", 
 
 @given(headers=st.dictionaries(_NAMES, _VALUES), body=st.binary())
 def test_no_headers_are_believed_without_the_secret(headers: dict[str, str], body: bytes) -> None:
-    assert not is_authentic(CIMultiDict(headers), body, [SECRET, KEY, ""], now=1_700_000_000)
-    assert not is_authentic(CIMultiDict(headers), body, [], now=1_700_000_000)
+    assert not verify_signature(CIMultiDict(headers), body, [SECRET, KEY, ""], now=1_700_000_000)
+    assert not verify_signature(CIMultiDict(headers), body, [], now=1_700_000_000)
 
 
 @given(headers=st.dictionaries(_NAMES, _VALUES), body=st.binary(), secret=st.text(min_size=1))
@@ -360,8 +360,8 @@ def test_whatever_is_authentic_is_read(headers: dict[str, str], body: bytes, sec
     headers["X-Gitlab-Token"] = secret
     for each in headers, {"X-Gitlab-Token": secret}:
         told = CIMultiDict(each)
-        read = may_be_authentic(told, [secret], now=1_700_000_000)
-        assert read or not is_authentic(told, body, [secret], now=1_700_000_000)
+        read = has_signature(told, [secret], now=1_700_000_000)
+        assert read or not verify_signature(told, body, [secret], now=1_700_000_000)
 
 
 _JSON = st.recursive(
@@ -384,8 +384,8 @@ _JSON = st.recursive(
 @given(payload=st.dictionaries(st.sampled_from(["ref", "after", "repository", "project", "push", "changes"]), _JSON))
 def test_any_payload_is_understood_or_is_no_push(payload: dict[str, object]) -> None:
     for event in ("push", "Push Hook", "System Hook", "repo:push", "repo:refs_changed", "issues"):
-        for push in pushes_in(event, payload):
-            assert len(concerned(push, REMOTES)) <= len(REMOTES)
+        for push in read_pushes(event, payload):
+            assert len(find_repositories(push, REMOTES)) <= len(REMOTES)
 
 
 @given(st.binary(), st.sampled_from(["application/json", "application/x-www-form-urlencoded"]))

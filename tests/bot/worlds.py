@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from bot.chat import ChatPolicy, open_chat
+from bot.chat import ChatPolicy, open_conversations
 from bot.conversations import Conversations
-from bot.messages import ButtonAction, Capabilities, IncomingMessage, Place, Press
+from bot.messages import ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
 from tests.fakes.observer import FakeObserver
@@ -54,14 +54,14 @@ class FakeWorld:
     async def _live(self, owner: str, ready: asyncio.Event, ending: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
             self._conversations = await stack.enter_async_context(
-                open_chat(
+                open_conversations(
                     self.agent, self.repositories,
                     path=self._path, policy=self.policy, clock=self.clock, owner=owner,
                     observer=self.observer,
                 )
             )  # fmt: skip
             await stack.enter_async_context(self._conversations.open())
-            await stack.enter_async_context(self._conversations.on("fake", self.platform))
+            await stack.enter_async_context(self._conversations.connect_platform("fake", self.platform))
             ready.set()
             await ending.wait()
 
@@ -106,20 +106,20 @@ class FakeWorld:
         return await self._write(text, author, "", 1, kind="command", private=True)
 
     async def edit(self, message: str, text: str) -> None:
-        await self.conversations.edited(replace(self.written[message], text=text))
+        await self.conversations.handle_edit(replace(self.written[message], text=text))
 
     async def delete(self, message: str) -> None:
-        await self.conversations.deleted(self.written[message].key)
+        await self.conversations.handle_deletion(self.written[message].key)
 
     async def press(self, action: ButtonAction, *, author: str = "ann") -> str:
         newest = list(self.platform.messages.values())[-1].handle
-        return await self.conversations.press(Press(handle=newest, action=action, author=author))
+        return await self.conversations.handle_press(ButtonPress(handle=newest, action=action, author=author))
 
     async def choose(self, label: str, *, author: str = "ann") -> str:
         shown = list(self.platform.messages.values())[-1]
         button = next(each for each in shown.content.buttons if each.label == label)
-        press = Press(handle=shown.handle, action=button.action, author=author, value=button.value)
-        return await self.conversations.press(press)
+        press = ButtonPress(handle=shown.handle, action=button.action, author=author, value=button.value)
+        return await self.conversations.handle_press(press)
 
     def said(self) -> list[str]:
         contents = [shown.content for shown in self.platform.messages.values()]

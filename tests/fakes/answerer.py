@@ -119,7 +119,7 @@ class FakeRepositories:
         self.indexes = {name: FakeIndex() for name in names or ("demo",)}
         self.branch = "main"
 
-    def names(self) -> Sequence[str]:
+    def list_names(self) -> Sequence[str]:
         return tuple(self.indexes)
 
     async def status(self, name: str) -> IndexStatus:
@@ -139,5 +139,5 @@ class FakeRepositories:
 
         return await self.indexes[name].refresh(full=full, progress=tell)
 
-    async def peek(self, name: str) -> FakeCode:
+    async def pin_existing(self, name: str) -> FakeCode:
         return await self.indexes[name].pin()

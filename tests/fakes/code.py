@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from indexer.contents import counted_folders
+from indexer.contents import count_folders
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
 from indexer.globs import compile_globs
-from indexer.grep import grep
+from indexer.grep import grep_texts
 from indexer.models import (
     CallSite,
     Commit,
@@ -170,12 +170,12 @@ class FakeCode:
 
     async def folders(self) -> Mapping[str, int]:
         """Count the files of every folder."""
-        return counted_folders(self._files)
+        return count_folders(self._files)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines with the indexer's own search."""
         texts = [(name, text) for name, text in sorted(self._files.items()) if name.startswith(path)]
-        return await asyncio.to_thread(grep, texts, pattern, limit=limit)
+        return await asyncio.to_thread(grep_texts, texts, pattern, limit=limit)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """Return one made-up commit for every file."""

@@ -25,24 +25,24 @@ import numpy as np
 
 import indexer.pipeline  # noqa: F401
 from indexer.index import CodeIndex
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
 from indexer.snapshot import Snapshot
 from indexer.storage import DataFolder
 from indexer.vectors import ChromaVectors
-from indexer.writer import Writer
+from indexer.writer import CatalogWriter
 
 STEPS: dict[str, tuple[object, str]] = {
-    "fetch": (Clone, "_fetch"),
-    "switch": (Clone, "_switch"),
-    "generation": (Writer, "begin_generation"),
-    "removal": (Writer, "remove_files"),
-    "file": (Writer, "add_file"),
-    "chunks": (Writer, "add_parsed"),
+    "fetch": (RemoteClone, "_fetch"),
+    "switch": (RemoteClone, "_switch"),
+    "generation": (CatalogWriter, "begin_generation"),
+    "removal": (CatalogWriter, "remove_files"),
+    "file": (CatalogWriter, "add_file"),
+    "chunks": (CatalogWriter, "add_parsed"),
     "vectors": (ChromaVectors, "add"),
     "array": (np, "save"),
     "snapshot": (Snapshot, "save"),
-    "sweep": (Writer, "sweep"),
+    "sweep": (CatalogWriter, "sweep"),
     "folder": (DataFolder, "remove"),
 }
 POINTS = (
@@ -108,7 +108,7 @@ async def refresh(repository: str, home: Path) -> None:
     """Refresh, or die."""
     path = Path(repository)
     if "://" in repository:
-        clone = Clone(RemoteRepository(name="shop", url=repository), home)
+        clone = RemoteClone(RemoteRepository(name="shop", url=repository), home)
         await clone.newest()
         path = clone.path
     index = await CodeIndex.open(path, home=home)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.parsers import worker
-from indexer.parsers.frames import Contents, Request, Unfit
+from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsers.source import parse_source
 
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> None:
     worker.main(arguments, parse=parse)
 
 
-def parse(request: Request, *, seconds: float) -> Contents | Unfit:
+def parse(request: Request, *, seconds: float) -> ParsedContents | SkippedFile:
     """Do what the name of the file says, as long as it is read with its grammar, or whatever it is read as."""
     name, _, what = Path(request.path).stem.partition("-")
     if what and (name == "always" or request.plain is None):

@@ -28,12 +28,12 @@ from pydantic import SecretStr
 
 import agent.graph
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver, open_saver
+from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.events import AgentEvent, AsyncEventBus
-from agent.journal import Journal, Run
-from agent.llm.chat import LangChainChat
-from agent.llm.providers import recipe
-from agent.models import DEFAULT_MODEL, Models
+from agent.journal import AgentRun, RunStore
+from agent.llm.chat import LangChainChatModel
+from agent.llm.providers import parse_model_spec
+from agent.models import DEFAULT_MODEL, ChatModels
 from agent.ports import Answer, Deps
 from agent.state import AgentState
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -45,10 +45,10 @@ WHAT = "the orders, please"
 NODES = tuple(agent.graph.build_graph().nodes)
 SPECIAL = {"__interrupt__": "asked+", "__resume__": "replied+"}  # what the graph writes beside the nodes
 NOTED: tuple[tuple[type, str, str], ...] = (
-    (Journal, "begin", "begin"),
-    (Journal, "begin_unless_paused", "begin"),
-    (Journal, "pause", "pause"),
-    (SafeSaver, "prune_thread", "end"),
+    (RunStore, "begin", "begin"),
+    (RunStore, "begin_unless_paused", "begin"),
+    (RunStore, "pause", "pause"),
+    (SafeSqliteSaver, "prune_thread", "end"),
 )
 
 Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]
@@ -74,8 +74,8 @@ class Fuse:
         """Make the nodes, the checkpointer, the journal and the events of this process pass their points."""
         for name in NODES:
             setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
-        setattr(SafeSaver, "aput", self._stepping(SafeSaver.aput))  # noqa: B010 - mypy minds an assignment
-        setattr(SafeSaver, "aput_writes", self._writing(SafeSaver.aput_writes))  # noqa: B010
+        setattr(SafeSqliteSaver, "aput", self._stepping(SafeSqliteSaver.aput))  # noqa: B010 - mypy minds an assignment
+        setattr(SafeSqliteSaver, "aput_writes", self._writing(SafeSqliteSaver.aput_writes))  # noqa: B010
         for owner, name, point in NOTED:
             setattr(owner, name, self._noting(getattr(owner, name), point))
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
@@ -101,7 +101,7 @@ class Fuse:
 
     def _writing(self, save: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(save)  # the graph looks at its parameters
-        async def deadly(saver: SafeSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
+        async def deadly(saver: SafeSqliteSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
             saved = await save(saver, config, writes, *rest)
             for channel, _ in writes:
                 self.burn(SPECIAL.get(channel, ""))
@@ -120,7 +120,7 @@ class Fuse:
         async def deadly(*arguments: Any, **options: Any) -> Any:
             self.burn(f"{name}<")
             noted = await note(*arguments, **options)
-            if not (isinstance(noted, Run) and noted.status == "paused"):  # which was noted before
+            if not (isinstance(noted, AgentRun) and noted.status == "paused"):  # which was noted before
                 self.burn(f"{name}>")
             return noted
 
@@ -128,7 +128,7 @@ class Fuse:
 
 
 @asynccontextmanager
-async def open_agent(database: Path, models: Models) -> AsyncGenerator[Agent]:
+async def open_agent(database: Path, models: ChatModels) -> AsyncGenerator[Agent]:
     """Open an agent that asks for approval of every plan."""
     async with open_saver(database) as saver:
         yield Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models, approval_calls=0)
@@ -158,21 +158,23 @@ async def end_of(events: AsyncGenerator[AgentEvent, None]) -> Answer:
     return answer
 
 
-async def built(gemini_url: str) -> Models:
+async def built(gemini_url: str) -> ChatModels:
     """Return models with the real class behind them, as it is before it is first asked."""
-    chat = LangChainChat(recipe(DEFAULT_MODEL, google_api_key=SecretStr("k"), google_base_url=gemini_url))
+    chat = LangChainChatModel(
+        parse_model_spec(DEFAULT_MODEL, google_api_key=SecretStr("k"), google_base_url=gemini_url)
+    )
     await chat._model()
-    return Models(main=(chat,), small=(chat,))
+    return ChatModels(main=(chat,), small=(chat,))
 
 
-async def die(models: Models, database: str, point: str, question: str) -> None:
+async def die(models: ChatModels, database: str, point: str, question: str) -> None:
     """Answer, and be killed on the way."""
     Fuse(point).arm()
     async with open_agent(Path(database), models) as agent:
         await put(agent, question)
 
 
-def killed(models: Models, line: str) -> int:
+def killed(models: ChatModels, line: str) -> int:
     """Run a process to its end, and return how it ended."""
     child = os.fork()
     if not child:

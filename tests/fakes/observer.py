@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.messages import SendMethod
-from bot.observing import Outcome, Stage
+from bot.observing import Stage, TurnOutcome
 
 
 class FakeObserver:
@@ -11,14 +11,14 @@ class FakeObserver:
 
     def __init__(self) -> None:
         self.stages: list[tuple[Stage, float]] = []
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[TurnOutcome] = []
         self.limits: list[SendMethod] = []
 
-    def reached(self, platform: str, stage: Stage, seconds: float) -> None:
+    def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         self.stages.append((stage, seconds))
 
-    def ended(self, platform: str, outcome: Outcome) -> None:
+    def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
         self.outcomes.append(outcome)
 
-    def limited(self, platform: str, method: SendMethod) -> None:
+    def count_rate_limit(self, platform: str, method: SendMethod) -> None:
         self.limits.append(method)

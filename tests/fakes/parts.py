@@ -15,7 +15,7 @@ from agent.ports import Answer, Citation
 from bot.app import App
 from bot.ports import Assistant
 from bot.settings import Settings
-from indexer.contents import counted_folders
+from indexer.contents import count_folders
 from indexer.errors import IndexerError, NotIndexed
 from indexer.models import (
     CallSite,
@@ -120,7 +120,7 @@ class FakeCode:
         return [FileEntry(path=path, language="python", source_type="code", lines=9) for path in self.paths]
 
     async def folders(self) -> Mapping[str, int]:
-        return counted_folders(self.paths)
+        return count_folders(self.paths)
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         return Matches(lines=(), files_searched=0, complete=True)

@@ -11,15 +11,15 @@ from bot.clock import Clock
 from bot.errors import (
     ChatError,
     EditRefused,
+    MessageTooLong,
+    PlatformUnreachable,
     PostRefused,
     RateLimited,
     StreamGone,
     StreamRefused,
-    TooLong,
-    Unreachable,
 )
-from bot.markdown.splitting import units
-from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.markdown.splitting import count_units
+from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
 from bot.paging import FRAME
 
 ABLE = Capabilities(max_units=1_000, utf16=True, rates={})
@@ -28,11 +28,11 @@ SLACK_LIKE = Capabilities(
     utf16=False,
     streams=True,
     rates={
-        "post": Rate(calls=1, seconds=1, per="channel"),
-        "edit": Rate(calls=50),
-        "stream_start": Rate(calls=20),
-        "stream_append": Rate(calls=100),
-        "stream_stop": Rate(calls=20),
+        "post": RateLimit(calls=1, seconds=1, per="channel"),
+        "edit": RateLimit(calls=50),
+        "stream_start": RateLimit(calls=20),
+        "stream_append": RateLimit(calls=100),
+        "stream_stop": RateLimit(calls=20),
     },
 )
 
@@ -44,9 +44,9 @@ class Shown:
     handle: MessageHandle
     place: Place
     nonce: str
-    content: Content
+    content: MessageContent
     streaming: bool = False
-    history: list[tuple[float, Content]] = field(default_factory=list)
+    history: list[tuple[float, MessageContent]] = field(default_factory=list)
 
 
 @dataclass
@@ -99,7 +99,7 @@ class FakePlatform:
     def texts(self) -> list[str]:
         return [shown.content.text for shown in self.messages.values()]
 
-    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         await self._reached(after=False)
         self._count("post", place)
         self._check(content)
@@ -112,7 +112,7 @@ class FakePlatform:
             raise failure
         return handle
 
-    async def edit(self, handle: MessageHandle, content: Content) -> None:
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         await self._reached(after=False)
         self._count("edit", Place(platform="fake", workspace=handle.workspace, channel=handle.channel))
         if self.gate is not None:
@@ -132,11 +132,11 @@ class FakePlatform:
         if self.messages.pop(handle.id, None):
             self.withdrawn.append(handle.id)
 
-    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         self.calls.append(("find", self._clock.now()))
         return next((shown.handle for shown in self.messages.values() if shown.nonce == nonce), None)
 
-    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> FakeStream:
+    async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> FakeStream:
         await self._reached(after=False)
         self._count("stream_start", place)
         failure = self._failing("stream_start")
@@ -157,7 +157,7 @@ class FakePlatform:
     async def hint(self, place: Place, status: str) -> None:
         self.hints.append(status)
 
-    def _keep(self, place: Place, content: Content, nonce: str) -> Shown:
+    def _keep(self, place: Place, content: MessageContent, nonce: str) -> Shown:
         number = f"r{len(self.messages) + len(self.withdrawn) + 1}"
         handle = MessageHandle(
             platform=place.platform, workspace=place.workspace, channel=place.channel, id=number, thread=place.thread
@@ -167,15 +167,17 @@ class FakePlatform:
         self._change(shown, content)
         return shown
 
-    def _change(self, shown: Shown, content: Content) -> None:
+    def _change(self, shown: Shown, content: MessageContent) -> None:
         shown.content, shown.streaming = content, False
         shown.history.append((self._clock.now(), content))
 
-    def _check(self, content: Content) -> None:
+    def _check(self, content: MessageContent) -> None:
         below = [line for line in (content.status, content.footer) if line]
-        length = sum(units(line, utf16=self.capabilities.utf16) for line in (content.text, *below)) + FRAME * len(below)
+        length = sum(count_units(line, utf16=self.capabilities.utf16) for line in (content.text, *below)) + FRAME * len(
+            below
+        )
         if length > self.capabilities.max_units:
-            raise TooLong(f"The message has {length} units.")
+            raise MessageTooLong(f"The message has {length} units.")
         if not any((content.text.strip(), content.status, content.file)):
             raise PostRefused("The message is empty.")
 
@@ -217,13 +219,13 @@ class FakeStream:
 
     async def append(self, text: str, *, status: str) -> None:
         self._platform._count("stream_append", self._shown.place)
-        await self._take(text, Content(status=status), "stream_append", streaming=True)
+        await self._take(text, MessageContent(status=status), "stream_append", streaming=True)
 
-    async def finish(self, text: str, content: Content) -> None:
+    async def finish(self, text: str, content: MessageContent) -> None:
         self._platform._count("stream_stop", self._shown.place)
         await self._take(text, content, "stream_stop", streaming=False)
 
-    async def _take(self, text: str, content: Content, method: str, *, streaming: bool) -> None:
+    async def _take(self, text: str, content: MessageContent, method: str, *, streaming: bool) -> None:
         await self._platform._reached(after=False)
         if not self._shown.streaming:
             raise StreamGone("The stream has ended.")
@@ -241,5 +243,5 @@ class FakeStream:
             raise failure
 
 
-def unreachable() -> Unreachable:
-    return Unreachable("The platform does not answer.")
+def unreachable() -> PlatformUnreachable:
+    return PlatformUnreachable("The platform does not answer.")

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from agent.budget import Budget
-from agent.errors import AnswerMalformed, ModelDown, ModelError
+from agent.errors import AnswerMalformed, ModelError, ModelUnavailable
 from agent.ports import Emit, TurnModels
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -46,7 +46,7 @@ class ScriptedModel:
             else:
                 yield str(part) if isinstance(line, list) else f"{part} "
 
-    async def structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form with the line."""
         line = await self._line(task, messages, ())
         try:
@@ -78,7 +78,7 @@ class ScriptedModel:
         if isinstance(line, asyncio.Event):
             await line.wait()
         if line is None or isinstance(line, asyncio.Event):
-            raise ModelDown("The scripted model has nothing to say.")
+            raise ModelUnavailable("The scripted model has nothing to say.")
         if isinstance(line, ModelError):
             raise line
         return line

@@ -117,7 +117,7 @@ async def served(
         started.set()
 
     settings = Settings.load(variables(fake, home) | dict(more or {}), directory)
-    serving = asyncio.create_task(service.serve(settings, repository, say))
+    serving = asyncio.create_task(service.serve_team(settings, repository, say))
     waiting = asyncio.create_task(started.wait())
     try:
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=LIMIT)

@@ -23,7 +23,7 @@ import bot.adapters.slack.workspace
 import bot.service
 import indexer.index  # noqa: F401
 from bot.settings import Settings
-from bot.signals import Ended, until_ended
+from bot.signals import TerminationSignal, run_until_signal
 from bot.watchdog import WatchedLoop
 from tests.fakes.dying import Fuse
 
@@ -44,8 +44,8 @@ def _serve(variables: Mapping[str, str], directory: Path, point: str) -> NoRetur
         os.environ.update(variables)
         settings = Settings.load(variables, directory)
         with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-            runner.run(until_ended(bot.service.serve(settings, directory, _say)))
-    except Ended as ended:
+            runner.run(run_until_signal(bot.service.serve_team(settings, directory, _say)))
+    except TerminationSignal as ended:
         code = 128 + ended.number
     finally:
         os._exit(code)

@@ -13,15 +13,15 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bot.clock import Clock, SystemClock
-from bot.library import Library
-from bot.web import served
-from bot.webhooks.endpoint import push_webhook
+from bot.library import RepositoryLibrary
+from bot.web import run_http_server
+from bot.webhooks.endpoint import make_push_handler
 from indexer.index import CodeIndex
 from indexer.models import IndexStatus, Progress, RefreshReport
 from indexer.reader import IndexReader
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
-from indexer.watcher import Pace, Watcher, WatchStatus
+from indexer.watcher import Watcher, WatchIntervals, WatchStatus
 from tests.fakes import pushes
 
 LIMIT = 30
@@ -41,15 +41,15 @@ class Unseen:
 class Counted:
     """The library as the watcher sees it, with the reports of its refreshes."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: RepositoryLibrary) -> None:
         self._library = library
         self.reports: list[RefreshReport] = []
 
     async def status(self, name: str) -> IndexStatus:
         return await self._library.status(name)
 
-    async def take_in(self, name: str) -> RefreshReport:
-        report = await self._library.take_in(name)
+    async def index_here(self, name: str) -> RefreshReport:
+        report = await self._library.index_here(name)
         self.reports.append(report)
         return report
 
@@ -60,7 +60,7 @@ class Watched:
 
     remote: RemoteRepository
     index: CodeIndex
-    library: Library
+    library: RepositoryLibrary
     counted: Counted
     watcher: Watcher
     url: str
@@ -91,20 +91,20 @@ class Watched:
 
 @asynccontextmanager
 async def watched(
-    remote: RemoteRepository, home: Path, *, clock: Clock | None = None, pace: Pace | None = None
+    remote: RemoteRepository, home: Path, *, clock: Clock | None = None, pace: WatchIntervals | None = None
 ) -> AsyncIterator[Watched]:
     """Open everything, and watch; unless told of pushes, the watcher looks once."""
-    clone = Clone(remote, home)
+    clone = RemoteClone(remote, home)
     await clone.prepare()
     index = await CodeIndex.open(clone.path, home=home, name=remote.name, web_url=remote.page)
-    library = Library({remote.name: index}, Unseen(), clones={remote.name: clone})
+    library = RepositoryLibrary({remote.name: index}, Unseen(), clones={remote.name: clone})
     counted = Counted(library)
-    watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or Pace(poll=3_600, gap=0.1))
+    watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or WatchIntervals(poll=3_600, gap=0.1))
     watching = asyncio.create_task(watcher.run())
     app = web.Application()
-    app.router.add_post("/", push_webhook([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))
+    app.router.add_post("/", make_push_handler([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))
     try:
-        async with served(app, host="127.0.0.1", port=0) as url:
+        async with run_http_server(app, host="127.0.0.1", port=0) as url:
             yield Watched(remote=remote, index=index, library=library, counted=counted, watcher=watcher, url=url)
     finally:
         watching.cancel()

@@ -8,20 +8,20 @@ from typing import Any, get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.discord import looks
+from bot.adapters.discord import looks as discord_rendering
 from bot.adapters.discord import text as discord_text
-from bot.adapters.discord.slash import choices, typed, used
-from bot.adapters.slack import blocks
+from bot.adapters.discord.slash import complete_repository, parse_used_command, read_typed_text
+from bot.adapters.slack import blocks as slack_rendering
 from bot.adapters.slack import text as slack_text
-from bot.adapters.slack.client import Identity
-from bot.adapters.slack.events import read
-from bot.adapters.slack.heard import Asked, Deleted, Edited, Pressed
-from bot.command_line import Invocation, Misspelt, parse
+from bot.adapters.slack.client import BotIdentity
+from bot.adapters.slack.events import parse_delivery
+from bot.adapters.slack.heard import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived
+from bot.command_line import ParsedCommand, UnknownCommand, parse_command
 from bot.messages import ButtonAction
-from bot.routing.asking import number_in
+from bot.routing.asking import parse_choice_button
 from tests.fuzz.texts import among, in_time, json_values, noise, objects
 
-OWN = Identity(team="T1", user="U1", bot="B1")
+OWN = BotIdentity(team="T1", user="U1", bot="B1")
 words = among(
     (
         "<@U1>",
@@ -100,21 +100,21 @@ forms = st.fixed_dictionaries(
 
 @given(bodies | forms)
 def test_deliveries_of_slack_become_what_people_did(body: dict[str, Any]) -> None:
-    for heard in in_time(read, body, OWN):
-        assert isinstance(heard, Asked | Edited | Deleted | Pressed)
-        if isinstance(heard, Asked | Edited):
+    for heard in in_time(parse_delivery, body, OWN):
+        assert isinstance(heard, MessageReceived | MessageEdited | MessageDeleted | ButtonPressed)
+        if isinstance(heard, MessageReceived | MessageEdited):
             assert heard.message.author not in {"", OWN.user} or "command" in body
             assert "<@U1>" not in heard.message.text or "&lt;" in str(body)
 
 
 @given(odd | objects({"event": odd, "type": odd, "container": odd, "user": odd, "actions": odd}))
 def test_a_delivery_of_another_form_is_no_message(body: Any) -> None:
-    assert all(isinstance(each, Pressed | Deleted) for each in in_time(read, body, OWN))
+    assert all(isinstance(each, ButtonPressed | MessageDeleted) for each in in_time(parse_delivery, body, OWN))
 
 
 @given(words)
 def test_what_is_escaped_for_slack_rings_at_nobody_and_can_be_read_back(text: str) -> None:
-    escaped = slack_text.escape(text)
+    escaped = slack_text.escape_mrkdwn(text)
 
     assert not set("<>") & set(escaped)
     assert slack_text.unescape_slack(escaped) == text
@@ -122,25 +122,25 @@ def test_what_is_escaped_for_slack_rings_at_nobody_and_can_be_read_back(text: st
 
 @given(words)
 def test_lines_for_slack_hold_links_and_no_mention(text: str) -> None:
-    for written in (in_time(slack_text.mrkdwn, text), in_time(slack_text.fallback, text)):
+    for written in (in_time(slack_text.to_mrkdwn, text), in_time(slack_text.make_fallback_text, text)):
         assert re.search(r"<(?!https?://)", written) is None
-    assert 0 < len(slack_text.fallback(text)) < 5 * 2_910
+    assert 0 < len(slack_text.make_fallback_text(text)) < 5 * 2_910
 
 
 @given(words)
 def test_words_from_slack_are_read(text: str) -> None:
-    read_text = in_time(slack_text.plain, text, own="U1")
+    read_text = in_time(slack_text.to_plain_markdown, text, own="U1")
 
     assert read_text == read_text.strip()
-    assert isinstance(slack_text.names(text, "U1"), bool)
-    assert isinstance(slack_text.names_others(text, "U1"), bool)
+    assert isinstance(slack_text.has_mention(text, "U1"), bool)
+    assert isinstance(slack_text.has_other_mentions(text, "U1"), bool)
 
 
 @given(among(("citebot", "citebot_", ":", ".", "stop", "good", "choose", "rate", "approve", "abc"), most=6), noise)
 def test_only_buttons_of_replies_mean_something(written: str, value: str) -> None:
-    for meaning in (blocks.pressed(written, value), looks.pressed(written)):
+    for meaning in (slack_rendering.parse_button(written, value), discord_rendering.parse_button(written)):
         assert meaning is None or meaning[0] in get_args(ButtonAction)
-    assert "." not in number_in(written)
+    assert "." not in parse_choice_button(written)
 
 
 options = st.lists(
@@ -162,22 +162,22 @@ options = st.lists(
     )
 )
 def test_commands_of_discord_are_read(data: dict[str, Any]) -> None:
-    meant = in_time(used, data)
+    meant = in_time(parse_used_command, data)
 
     assert meant is None or data["name"] in {"ask", "reindex", "citebot"}
-    assert len(choices(["shop", "website"], typed(data))) <= 2
+    assert len(complete_repository(["shop", "website"], read_typed_text(data))) <= 2
 
 
 @given(words)
 def test_words_from_discord_lose_the_mention_of_the_bot_alone(text: str) -> None:
-    plain = in_time(discord_text.plain, text, own=frozenset({7}), users={8: "ann"}, places={7: "general"})
+    plain = in_time(discord_text.to_plain_markdown, text, own=frozenset({7}), users={8: "ann"}, places={7: "general"})
 
     assert plain == plain.strip()
 
 
 @given(words)
 def test_a_thread_has_a_name_that_discord_takes(question: str) -> None:
-    name = in_time(discord_text.thread_name, question)
+    name = in_time(discord_text.make_thread_name, question)
 
     assert name.strip()
     assert len(name.encode("utf-16-le")) <= 2 * 100
@@ -186,10 +186,10 @@ def test_a_thread_has_a_name_that_discord_takes(question: str) -> None:
 
 @given(words, st.booleans())
 def test_a_message_is_a_command_a_slip_or_a_question(text: str, slash: bool) -> None:
-    read_as = in_time(parse, text, slash=slash, repositories=["shop", "website"])
+    read_as = in_time(parse_command, text, slash=slash, repositories=["shop", "website"])
 
-    assert isinstance(read_as, Invocation | Misspelt | None)
-    if isinstance(read_as, Invocation):
+    assert isinstance(read_as, ParsedCommand | UnknownCommand | None)
+    if isinstance(read_as, ParsedCommand):
         assert read_as.repository in {"", "shop", "website"}
-    if isinstance(read_as, Misspelt):
+    if isinstance(read_as, UnknownCommand):
         assert len(read_as.sentence) < 300

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.complaints import text
-from indexer.history import NOBODY, person, read_blame, read_log
+from indexer.complaints import decode_output
+from indexer.history import NOBODY, format_person, read_blame, read_log
 from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.states import complaint_error
+from indexer.remotes.states import make_fetch_error
 from tests.fuzz.texts import among, in_time
 
 TOKEN = "glpat-a-secret-token"
@@ -35,7 +35,7 @@ def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes
     found = in_time(read_log, output)
 
     assert [each.sha for each in found] == [sha for sha, *_ in logged]
-    assert [each.subject for each in found] == [text(subject)[:500] for *_, subject in logged]
+    assert [each.subject for each in found] == [decode_output(subject)[:500] for *_, subject in logged]
 
 
 @given(st.binary(max_size=300) | words.map(str.encode))
@@ -69,7 +69,7 @@ def test_blame_is_read_or_nothing(output: bytes) -> None:
 
 @given(words)
 def test_no_address_of_a_person_is_kept(name: str) -> None:
-    bare = in_time(person, name)
+    bare = in_time(format_person, name)
 
     assert bare
     assert "@" not in bare
@@ -95,7 +95,7 @@ def test_no_address_of_a_person_is_kept(name: str) -> None:
     )
 )
 def test_a_complaint_of_git_becomes_a_sentence_without_credentials(complaint: str) -> None:
-    said = str(in_time(complaint_error, REMOTE, complaint))
+    said = str(in_time(make_fetch_error, REMOTE, complaint))
 
     assert "shop" in said
     assert "ann:pw@" not in said
@@ -104,4 +104,4 @@ def test_a_complaint_of_git_becomes_a_sentence_without_credentials(complaint: st
 
 @given(st.binary(max_size=100))
 def test_bytes_of_git_become_text(data: bytes) -> None:
-    assert text(data).encode("utf-8") is not None
+    assert decode_output(data).encode("utf-8") is not None

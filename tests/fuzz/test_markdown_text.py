@@ -8,13 +8,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.answers.markdown import code_span, fenced, one_line, printable, quoted_prose
-from agent.answers.prose import plain_sentence
-from bot.markdown.blocks import lines_of
-from bot.markdown.safety import leads_to, safe, unpinged
-from bot.markdown.showing import one_line as shown_on_one_line
-from bot.markdown.showing import visible
-from bot.markdown.splitting import split, units
+from agent.answers.markdown import (
+    format_code_block,
+    format_code_span,
+    format_quote,
+    replace_control_characters,
+    to_one_line,
+)
+from agent.answers.prose import strip_doc_markup
+from bot.markdown.blocks import read_lines
+from bot.markdown.safety import break_pings, is_allowed_link, neutralize
+from bot.markdown.showing import replace_control_characters as visible_markdown
+from bot.markdown.showing import to_one_line as shown_on_one_line
+from bot.markdown.splitting import count_units, split_markdown
 from tests.fuzz.texts import among, in_time
 
 HOSTS = ("git.example.com", "docs.example.com:8443")
@@ -86,7 +92,7 @@ def seen_in_slack(text: str) -> tuple[str, list[str]]:
 
 
 def lead_elsewhere(addresses: list[str]) -> list[str]:
-    return [each for each in addresses if not leads_to(each.rstrip(".,;:!?'\")]}*_"), HOSTS)]
+    return [each for each in addresses if not is_allowed_link(each.rstrip(".,;:!?'\")]}*_"), HOSTS)]
 
 
 @given(markdown)
@@ -95,7 +101,7 @@ def lead_elsewhere(addresses: list[str]) -> list[str]:
 @example("```` a ``` [x](https://evil.example) @everyone ````")
 @example("~~~\n[x](https://evil.example) @everyone\n~~~")
 def test_in_discord_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -> None:
-    seen = seen_in_discord(in_time(safe, text, HOSTS))
+    seen = seen_in_discord(in_time(neutralize, text, HOSTS))
 
     assert PING.search(seen) is None
     assert lead_elsewhere([*LINK.findall(seen), *URL.findall(LINK.sub(" ", seen))]) == []
@@ -107,7 +113,7 @@ def test_in_discord_safe_text_pings_nobody_and_leads_to_no_other_host(text: str)
 @example("[1]: //evil.example/x\n\n[1]")
 @example("word\n      ```\n[x](https://evil.example) @everyone\n")
 def test_in_slack_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -> None:
-    seen, addresses = seen_in_slack(in_time(safe, text, HOSTS))
+    seen, addresses = seen_in_slack(in_time(neutralize, text, HOSTS))
 
     assert PING.search(seen) is None
     assert (
@@ -118,8 +124,8 @@ def test_in_slack_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -
 
 @given(markdown)
 def test_text_that_is_made_safe_again_stays_safe(text: str) -> None:
-    assert PING.search(seen_in_discord(in_time(safe, safe(text, HOSTS), HOSTS))) is None
-    assert PING.search(unpinged(text)) is None
+    assert PING.search(seen_in_discord(in_time(neutralize, neutralize(text, HOSTS), HOSTS))) is None
+    assert PING.search(break_pings(text)) is None
 
 
 @given(
@@ -141,16 +147,16 @@ def test_text_that_is_made_safe_again_stays_safe(text: str) -> None:
     )
 )
 def test_an_address_leads_to_a_host_or_it_does_not(address: str) -> None:
-    assert not in_time(leads_to, address, HOSTS) or re.match(
+    assert not in_time(is_allowed_link, address, HOSTS) or re.match(
         r"https?://(git|docs)\.example\.com", address, re.IGNORECASE
     )
 
 
 @given(markdown, st.integers(100, 400), st.booleans())
 def test_messages_fit_and_are_the_whole_text(text: str, limit: int, utf16: bool) -> None:
-    pieces = in_time(split, text, limit, utf16=utf16)
+    pieces = in_time(split_markdown, text, limit, utf16=utf16)
 
-    assert [each.text for each in pieces if units(each.text, utf16=utf16) > limit] == []
+    assert [each.text for each in pieces if count_units(each.text, utf16=utf16) > limit] == []
     assert [one.end for one in pieces[:-1]] == [other.start for other in pieces[1:]]
     if pieces:
         assert not text[: pieces[0].start].strip()
@@ -159,14 +165,14 @@ def test_messages_fit_and_are_the_whole_text(text: str, limit: int, utf16: bool)
 
 @given(markdown, st.integers(100, 400))
 def test_no_message_leaves_a_code_block_open(text: str, limit: int) -> None:
-    for piece in split(safe(text, HOSTS), limit):
-        lines = list(lines_of(piece.text))
+    for piece in split_markdown(neutralize(text, HOSTS), limit):
+        lines = list(read_lines(piece.text))
         assert not lines or lines[-1].fence is None
 
 
 @given(markdown, st.integers(2, 300))
 def test_a_code_span_holds_one_line_and_ends_where_it_should(text: str, longest: int) -> None:
-    span = in_time(code_span, text, longest=longest)
+    span = in_time(format_code_span, text, longest=longest)
     opening = re.match("`+", span)
 
     assert "\n" not in span
@@ -177,21 +183,21 @@ def test_a_code_span_holds_one_line_and_ends_where_it_should(text: str, longest:
 
 @given(st.lists(markdown.map(lambda text: text.replace("\n", " ")), max_size=6), markdown)
 def test_a_code_block_cannot_be_left(lines: list[str], language: str) -> None:
-    block = in_time(fenced, lines, language)
+    block = in_time(format_code_block, lines, language)
     fence = re.match("`+", block)
 
     assert fence is not None
     assert len(re.findall(f"(?<!`){fence[0]}(?!`)", block)) == 2
-    assert max(map(len, re.findall("`+", block))) > 40 or all(line.in_code for line in lines_of(block))
+    assert max(map(len, re.findall("`+", block))) > 40 or all(line.in_code for line in read_lines(block))
 
 
 @given(markdown)
 def test_quoted_words_are_on_one_line_and_hide_nothing(text: str) -> None:
-    for line in (in_time(quoted_prose, text), one_line(text, longest=240), shown_on_one_line(text)):
+    for line in (in_time(format_quote, text), to_one_line(text, longest=240), shown_on_one_line(text)):
         assert "\n" not in line
         assert not re.search("[\0-\x08\x0e-\x1f\u202a-\u202e\u2066-\u2069]", line)
-    assert printable(printable(text)) == printable(text)
-    assert visible(visible(text)) == visible(text)
+    assert replace_control_characters(replace_control_characters(text)) == replace_control_characters(text)
+    assert visible_markdown(visible_markdown(text)) == visible_markdown(text)
 
 
 @given(
@@ -215,7 +221,7 @@ def test_quoted_words_are_on_one_line_and_hide_nothing(text: str) -> None:
     )
 )
 def test_documentation_becomes_a_sentence(text: str) -> None:
-    sentence = in_time(plain_sentence, text)
+    sentence = in_time(strip_doc_markup, text)
 
     assert "\n" not in sentence
     assert len(sentence) <= len(text)

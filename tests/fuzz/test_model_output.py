@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pydantic import BaseModel, ValidationError
 
-from agent.answers.exhibits import Exhibit
-from agent.answers.marks import marks, replace
-from agent.answers.model_text import MarkMaker, inert
-from agent.forms import GradeForm, IntentForm, RouterForm
+from agent.answers.exhibits import PromptEvidence
+from agent.answers.marks import find_markers, replace_markers
+from agent.answers.model_text import CitationParser, clean_model_sentence
+from agent.forms import GradeOutput, IntentOutput, RouterOutput
 from agent.ports import Deps
-from agent.research.approval import decision_in
-from agent.research.calls import brief, call_key
-from agent.research.forms import PlanForm, RefineryForm, clean_steps
+from agent.research.approval import parse_decision
+from agent.research.calls import make_call_key, shorten_arguments
+from agent.research.forms import PlanOutput, RefineryOutput, clean_steps
 from agent.text.storable import is_storable
-from agent.tools.standard import standard_tools
+from agent.tools.standard import make_tool_registry
 from indexer.models import Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode
@@ -77,10 +77,10 @@ EXHIBITS = [
 ]
 
 
-def mark_maker() -> MarkMaker:
+def mark_maker() -> CitationParser:
     exhibits: list[Any] = EXHIBITS
-    assert Exhibit.__name__
-    return MarkMaker(exhibits, redact)
+    assert PromptEvidence.__name__
+    return CitationParser(exhibits, redact)
 
 
 @given(prose)
@@ -90,7 +90,7 @@ def test_cleaned_prose_cites_only_what_has_a_citation(text: str) -> None:
     maker = mark_maker()
     cleaned = in_time(maker.prose, text)
 
-    assert {mark.number for mark in marks(cleaned)} <= {each["mark"] for each in maker.citations}
+    assert {mark.number for mark in find_markers(cleaned)} <= {each["mark"] for each in maker.citations}
     assert "hunter2secret" not in cleaned
 
 
@@ -101,20 +101,20 @@ def test_cleaned_prose_holds_no_link_and_no_secret(text: str) -> None:
     tokens = [token for block in MarkdownIt("commonmark").parse(cleaned) for token in block.children or ()]
     assert [token.attrs for token in tokens if token.type in {"link_open", "image"}] == []
     assert "hunter2secret" not in mark_maker().code(text)
-    assert marks(in_time(inert, text, redact)) == []
+    assert find_markers(in_time(clean_model_sentence, text, redact)) == []
 
 
 @given(prose)
 def test_marks_keep_their_places(text: str) -> None:
-    numbers = [each.number for each in in_time(marks, text)]
+    numbers = [each.number for each in in_time(find_markers, text)]
 
-    assert replace(text, [f"[{number}]" for number in numbers]) == text or any(
+    assert replace_markers(text, [f"[{number}]" for number in numbers]) == text or any(
         f"[0{number}" in text for number in "0123456789"
     )
-    assert marks(replace(text, ["*x*"] * len(numbers))) == []
+    assert find_markers(replace_markers(text, ["*x*"] * len(numbers))) == []
 
 
-forms: list[type[BaseModel]] = [RouterForm, GradeForm, IntentForm, PlanForm, RefineryForm]
+forms: list[type[BaseModel]] = [RouterOutput, GradeOutput, IntentOutput, PlanOutput, RefineryOutput]
 filled = json_values(
     ("route", "requests", "calls", "verdict", "relevant", "intent", "steps", "decision", "query", "tool", "arguments"),
     st.sampled_from(["retrieve", "enough", "FINISH", "follow_up", "grep", "{}"]) | prose,
@@ -141,7 +141,7 @@ def test_steps_of_a_plan_are_short_lines_that_can_be_stored(steps: list[str], mo
 
 @given(prose | json_values(("approve",), prose))
 def test_a_reply_is_a_decision_or_none(reply: Any) -> None:
-    assert in_time(decision_in, reply) in {"", "approve", "cancel", "approved", "cancelled", "yes", "no"}
+    assert in_time(parse_decision, reply) in {"", "approve", "cancel", "approved", "cancelled", "yes", "no"}
 
 
 arguments = st.dictionaries(
@@ -169,7 +169,7 @@ TOOLS = (
 def test_a_call_of_a_tool_has_an_outcome_whatever_it_says(name: str, args: dict[str, Any]) -> None:
     import asyncio
 
-    registry, told = standard_tools(), Told()
+    registry, told = make_tool_registry(), Told()
     deps = Deps(code=FakeCode(SHOP), redact=redact, emit=told, tools=registry, asked="where?")
     outcome = in_time(asyncio.run, registry.call(name, args, deps))
 
@@ -177,5 +177,5 @@ def test_a_call_of_a_tool_has_an_outcome_whatever_it_says(name: str, args: dict[
     assert "failed. Try another tool" not in outcome.text  # which is what an exception becomes
     assert "hunter2secret" not in outcome.text
     assert outcome.ok or not outcome.refs
-    assert json.dumps(brief(args), default=str)
-    assert call_key(name, args)
+    assert json.dumps(shorten_arguments(args), default=str)
+    assert make_call_key(name, args)

@@ -19,16 +19,16 @@ from pydantic import ValidationError
 from agent.errors import WebSearchError
 from agent.searxng import SearxngSearch
 from bot.access import AccessPolicy
-from bot.batch import BadLine, parse
+from bot.batch import InvalidBatchLine, parse_batch_line
 from bot.errors import SettingsError
-from bot.manifest import NAME, Unfit, read_manifest
-from bot.packed import opened
-from bot.settings import Settings, file_keys
+from bot.manifest import NAME, InvalidBackup, read_manifest
+from bot.packed import open_archive
+from bot.settings import Settings, list_file_keys
 from tests.fuzz.texts import among, in_time, json_values, noise
 
 toml = among(
     (
-        *(f"{key} = " for key in file_keys()),
+        *(f"{key} = " for key in list_file_keys()),
         "[access]\n",
         "[guard]\n",
         "[prices]\n",
@@ -132,7 +132,7 @@ lists = st.fixed_dictionaries(
 def test_a_list_of_contents_is_read_or_unfit(data: bytes) -> None:
     try:
         manifest = in_time(read_manifest, data)
-    except Unfit as error:
+    except InvalidBackup as error:
         assert str(error)
     else:
         assert all(".." not in member.name and not member.name.startswith("/") for member in manifest.members)
@@ -173,9 +173,9 @@ def test_an_archive_is_unpacked_into_its_folder_or_unfit(
     (folder / "file").write_bytes(damaged)
     (folder / "into").mkdir()
     try:
-        with opened(folder / "file") as archive:
+        with open_archive(folder / "file") as archive:
             in_time(archive.unpack, folder / "into")
-    except Unfit as error:
+    except InvalidBackup as error:
         assert str(error)
     assert {path.name for path in folder.iterdir()} == {"file", "into"}
 
@@ -187,8 +187,8 @@ def test_an_archive_is_unpacked_into_its_folder_or_unfit(
 )
 def test_a_line_of_a_batch_is_a_query_or_says_why_not(line: str) -> None:
     try:
-        read = in_time(parse, line)
-    except BadLine as error:
+        read = in_time(parse_batch_line, line)
+    except InvalidBatchLine as error:
         assert str(error)
     else:
         assert read.query.strip()

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from agent.guard.heuristics import judge
-from agent.guard.normalise import SCAN_LIMIT, normalise, visible
-from agent.questions.choices import chosen
-from agent.questions.follow_ups import points_back
-from agent.questions.forms import read_form
-from agent.questions.intent import asks_for_history, asks_to_repeat, clean, small_talk
-from agent.questions.language import in_language, only_language
-from agent.questions.literals import find_literals, quoted_messages
+from agent.guard.heuristics import score_injection
+from agent.guard.normalise import SCAN_LIMIT, normalize_question, strip_invisible
+from agent.questions.choices import resolve_selection
+from agent.questions.follow_ups import is_pointing_back
+from agent.questions.forms import parse_named_question
+from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
+from agent.questions.language import parse_language_filter, parse_only_language
+from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import MAX_NAMES, find_mentions
-from agent.questions.terms import content_terms, words
-from agent.questions.traceback import MAX_FRAMES, error_message, error_name, read_frames
-from bot.routing.clues import MOST_CLUES, clues_in, fits
-from bot.routing.names import hinted, named, only_named
-from bot.routing.signs import Sign
+from agent.questions.terms import find_content_terms, split_words
+from agent.questions.traceback import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
+from bot.routing.clues import MOST_CLUES, find_hints, is_path_match
+from bot.routing.names import find_hinted, find_named, find_only_named
+from bot.routing.signs import RepositoryProfile
 from tests.fuzz.texts import among, in_time
 
 SIGNS = {
-    "shop": Sign(page="https://git.example.com/team/shop"),
-    "shop-api": Sign(page="https://git.example.com/team/shop-api", channels=("C1",)),
+    "shop": RepositoryProfile(page="https://git.example.com/team/shop"),
+    "shop-api": RepositoryProfile(page="https://git.example.com/team/shop-api", channels=("C1",)),
 }
 traces = among(
     (
@@ -92,11 +92,11 @@ questions = among(
 
 @given(traces | questions)
 def test_frames_of_a_trace_are_lines_of_files(text: str) -> None:
-    frames = in_time(read_frames, text)
+    frames = in_time(parse_frames, text)
 
     assert len(frames) <= MAX_FRAMES
     assert all(frame.path and "\\" not in frame.path and frame.line >= 0 for frame in frames)
-    assert "\n" not in in_time(error_name, text) + in_time(error_message, text)
+    assert "\n" not in in_time(parse_error_name, text) + in_time(parse_error_message, text)
 
 
 @given(questions | traces)
@@ -110,33 +110,33 @@ def test_what_a_question_names_stands_in_it(question: str) -> None:
 
 @given(questions | traces)
 def test_every_way_of_reading_a_question_ends(question: str) -> None:
-    for read in (read_form, clean, small_talk, in_language, only_language, find_literals, quoted_messages, points_back,
-                 asks_for_history, asks_to_repeat, content_terms, words):  # fmt: skip
+    for read in (parse_named_question, clean_question, find_small_talk, parse_language_filter, parse_only_language, find_literals, find_quoted_messages, is_pointing_back,
+                 is_history_request, is_repeat_request, find_content_terms, split_words):  # fmt: skip
         in_time(read, question)
-    assert chosen(question, []) is None
+    assert resolve_selection(question, []) is None
 
 
 @given(questions | traces)
 def test_clues_are_few_and_fit_what_they_name(question: str) -> None:
-    clues = in_time(clues_in, question)
+    clues = in_time(find_hints, question)
 
     assert len(clues) <= MOST_CLUES
     assert all(clue.text or clue.kind for clue in clues)
-    assert all(isinstance(fits(clue.text, "shop/dates.py"), bool) for clue in clues)
+    assert all(isinstance(is_path_match(clue.text, "shop/dates.py"), bool) for clue in clues)
 
 
 @given(questions)
 def test_a_question_is_about_repositories_that_there_are(question: str) -> None:
-    naming = in_time(named, question, SIGNS)
+    naming = in_time(find_named, question, SIGNS)
 
     assert set(naming.repositories) <= set(SIGNS)
-    assert set(in_time(only_named, question, SIGNS)) <= set(SIGNS)
-    assert set(in_time(hinted, question, SIGNS)) <= set(SIGNS)
+    assert set(in_time(find_only_named, question, SIGNS)) <= set(SIGNS)
+    assert set(in_time(find_hinted, question, SIGNS)) <= set(SIGNS)
 
 
 @given(questions | traces)
 def test_a_question_is_judged_in_every_disguise(question: str) -> None:
-    normalised = in_time(normalise, question)
+    normalised = in_time(normalize_question, question)
 
-    assert in_time(judge, normalised).name in {"allow", "watch", "block"}
-    assert len(visible(question)) <= SCAN_LIMIT
+    assert in_time(score_injection, normalised).name in {"allow", "watch", "block"}
+    assert len(strip_invisible(question)) <= SCAN_LIMIT

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.attributes import Attributes, Marks, attributes_above
+from indexer.attributes import FileAttributes, GitAttributes, list_attribute_files
 from indexer.chunker import LONG_LINE_CUT, parse_file
-from indexer.decoding import decode
+from indexer.decoding import decode_file
 from indexer.errors import BadPattern
 from indexer.globs import compile_globs
-from indexer.grep import grep
-from indexer.languages import language_of
-from indexer.rules import Selection, content_verdict, path_verdict
-from indexer.secrets import redact
-from indexer.tokens import identifier_parts, identifier_tokens, path_tokens, question_tokens, tokenize
+from indexer.grep import grep_texts
+from indexer.languages import detect_language
+from indexer.rules import FileSelection, judge_content, judge_path
+from indexer.secrets import redact_secrets
+from indexer.tokens import split_identifier, tokenize, tokenize_identifier, tokenize_path, tokenize_question
 from tests.fuzz.texts import among, in_time
 
 paths = among(
@@ -113,7 +113,7 @@ SUFFIXES = (
     | code.map(lambda text: text.encode("utf-16"))
 )
 def test_bytes_become_text_that_can_be_stored_or_nothing(data: bytes) -> None:
-    text = in_time(decode, data)
+    text = in_time(decode_file, data)
 
     if text is not None:
         assert text.encode("utf-8").decode("utf-8") == text
@@ -173,10 +173,10 @@ def test_attributes_of_a_repository_say_something_or_nothing(
     files: dict[str, list[tuple[str, str]]], path: str
 ) -> None:
     texts = {name: "\n".join(f"{glob} {said}" for glob, said in lines) for name, lines in files.items()}
-    marks = in_time(lambda: Attributes(texts).of(path))
+    marks = in_time(lambda: GitAttributes(texts).of(path))
 
-    assert isinstance(marks, Marks)
-    assert all(name.endswith(b".gitattributes") for name in attributes_above([path.encode("utf-8", "replace")]))
+    assert isinstance(marks, FileAttributes)
+    assert all(name.endswith(b".gitattributes") for name in list_attribute_files([path.encode("utf-8", "replace")]))
 
 
 @given(st.lists(globs, max_size=4), paths)
@@ -185,14 +185,14 @@ def test_a_glob_is_refused_or_matches_in_time(written: list[str], path: str) -> 
         in_time(compile_globs, written)
     except BadPattern:
         return
-    assert isinstance(in_time(Selection(include=written).admits, path), bool)
+    assert isinstance(in_time(FileSelection(include=written).is_selected, path), bool)
 
 
 @given(paths, st.binary(max_size=100) | code.map(str.encode), st.integers(0, 10**9))
 def test_a_file_is_indexed_or_there_is_a_reason(path: str, data: bytes, size: int) -> None:
-    for reason in (in_time(path_verdict, path, size), in_time(content_verdict, path, data)):
+    for reason in (in_time(judge_path, path, size), in_time(judge_content, path, data)):
         assert reason is None or reason
-    assert in_time(language_of, path, data.decode("latin-1"))
+    assert in_time(detect_language, path, data.decode("latin-1"))
 
 
 secrets = among(
@@ -227,10 +227,10 @@ secrets = among(
 
 @given(secrets)
 def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
-    masked = in_time(redact, text)
+    masked = in_time(redact_secrets, text)
 
     assert masked.count("\n") == text.count("\n")
-    assert in_time(redact, masked).count("\n") == text.count("\n")
+    assert in_time(redact_secrets, masked).count("\n") == text.count("\n")
     assert "AKIAIOSFODNN7EXAMPLE" not in masked or "AKIAIOSFODNN7EXAMPLE" in text
 
 
@@ -264,7 +264,7 @@ def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
 )
 def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, texts: list[tuple[str, str]]) -> None:
     try:
-        found = in_time(grep, texts, pattern, limit=20)
+        found = in_time(grep_texts, texts, pattern, limit=20)
     except BadPattern:
         return
     assert len(found.lines) <= 20
@@ -276,6 +276,6 @@ def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, te
 
 @given(code | paths)
 def test_text_becomes_words(text: str) -> None:
-    for words in (tokenize(text), path_tokens(text), question_tokens(text), identifier_parts(text)):
+    for words in (tokenize(text), tokenize_path(text), tokenize_question(text), split_identifier(text)):
         assert all(words) or not words
-    assert isinstance(in_time(identifier_tokens, text), tuple)
+    assert isinstance(in_time(tokenize_identifier, text), tuple)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from bot.webhooks.pushes import FORM, Push, concerned, pushes_in, read_payload
-from bot.webhooks.signatures import is_authentic, may_be_authentic
+from bot.webhooks.pushes import FORM, Push, find_repositories, read_payload, read_pushes
+from bot.webhooks.signatures import has_signature, verify_signature
 from indexer.remotes.configured import RemoteRepository
 from tests.fuzz.texts import among, halves, in_time, json_values, noise, objects
 
@@ -117,12 +117,12 @@ def test_a_body_is_an_object_or_nothing(body: bytes, content_type: str) -> None:
 
 @given(st.sampled_from(EVENTS), payloads)
 def test_pushes_are_read_whatever_a_payload_holds(event: str, payload: dict[str, Any]) -> None:
-    pushes = in_time(pushes_in, event, json.loads(json.dumps(payload)))
+    pushes = in_time(read_pushes, event, json.loads(json.dumps(payload)))
 
     assert len(pushes) <= 201
     for push in pushes:
         assert isinstance(push, Push)
-        assert concerned(push, [SHOP]) in ([], [SHOP])
+        assert find_repositories(push, [SHOP]) in ([], [SHOP])
 
 
 @given(st.dictionaries(st.sampled_from(HEADERS), proofs, max_size=5), st.binary(max_size=50))
@@ -130,11 +130,11 @@ def test_no_delivery_is_authentic_without_the_secret(headers: dict[str, str], bo
     given_headers = CIMultiDict(headers)
     token = headers.get("X-Gitlab-Token") == SECRET
 
-    is_believed = in_time(is_authentic, given_headers, body, [SECRET], now=NOW)
+    is_believed = in_time(verify_signature, given_headers, body, [SECRET], now=NOW)
 
     assert not is_believed or token
-    assert not is_believed or may_be_authentic(given_headers, [SECRET], now=NOW)
-    assert not is_authentic(given_headers, body, [], now=NOW)
+    assert not is_believed or has_signature(given_headers, [SECRET], now=NOW)
+    assert not verify_signature(given_headers, body, [], now=NOW)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["X-Hub-Signature-256", "X-Gitea-Signature"]), st.binary(min_size=1))
@@ -142,6 +142,6 @@ def test_what_is_signed_is_authentic_and_no_other_body(body: bytes, header: str,
     digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     headers = CIMultiDict({header: ("sha256=" if header.startswith("X-Hub") else "") + digest})
 
-    assert may_be_authentic(headers, [SECRET], now=NOW)
-    assert is_authentic(headers, body, ["older", SECRET], now=NOW)
-    assert not is_authentic(headers, body + more, [SECRET], now=NOW)
+    assert has_signature(headers, [SECRET], now=NOW)
+    assert verify_signature(headers, body, ["older", SECRET], now=NOW)
+    assert not verify_signature(headers, body + more, [SECRET], now=NOW)

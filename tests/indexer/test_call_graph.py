@@ -9,7 +9,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from indexer.calls.graph import CallGraph, page_rank
+from indexer.calls.graph import CallGraph, compute_page_rank
 from indexer.catalog import Catalog
 from indexer.chunker import parse_file
 from indexer.models import CallSite, Commit, FileEntry
@@ -507,8 +507,8 @@ def test_only_names_with_few_definitions_are_remembered(graph: Graph) -> None:
 
     assert [len(found.definitions(name)) for name in ("few", "many")] == [1, 300]
 
-    assert found.remembered("few") == found.definitions("few")
-    assert found.remembered("many") is None
+    assert found.read_remembered("few") == found.definitions("few")
+    assert found.read_remembered("many") is None
 
 
 def test_a_call_at_module_level_has_no_caller(graph: Graph) -> None:
@@ -530,13 +530,13 @@ def test_languages_do_not_share_definitions(graph: Graph) -> None:
 
 
 def test_a_node_that_others_point_to_ranks_higher() -> None:
-    ranks = page_rank(4, {(0, 3), (1, 3), (2, 3), (3, 0)})
+    ranks = compute_page_rank(4, {(0, 3), (1, 3), (2, 3), (3, 0)})
     assert ranks.argmax() == 3
     assert ranks.mean() == pytest.approx(1, abs=1e-3)
 
 
 def test_nodes_without_edges_all_rank_alike() -> None:
-    np.testing.assert_array_equal(page_rank(3, set()), np.ones(3))
+    np.testing.assert_array_equal(compute_page_rank(3, set()), np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.calls.modules import Modules, is_manifest
+from indexer.calls.modules import ImportResolver, is_package_manifest
 
 PATHS = (
     *("src/shop/__init__.py", "src/shop/cart.py", "src/shop/cart/deep.py", "tests/cart.py", "setup.py"),
@@ -19,7 +19,7 @@ MANIFESTS = {
     "packages/ui/package.json": '{\n  "version": "1",\n  "name": "@shop/ui"\n}\n',
     "crates/core/Cargo.toml": '[package]\nname = "shop-core"\n',
 }
-MODULES = Modules(PATHS, MANIFESTS)
+MODULES = ImportResolver(PATHS, MANIFESTS)
 PIECES = st.sampled_from(
     ". .. / :: \\ * @ \0 ß crate super self src shop cart web index a py .py .ts .rs .go store wheel shop_core "
     "@shop/ui example.org/shop".split()
@@ -60,7 +60,7 @@ def test_an_import_means_the_files_of_its_module(importer: str, module: str, exp
 
 
 def test_a_package_that_cannot_be_placed_hands_on_from_its_folder() -> None:
-    modules = Modules(["ui/deep/button.ts"], {"ui/package.json": '{\n"name": "ui"}'})
+    modules = ImportResolver(["ui/deep/button.ts"], {"ui/package.json": '{\n"name": "ui"}'})
 
     found = modules.find("ui", "app.ts")
 
@@ -68,8 +68,8 @@ def test_a_package_that_cannot_be_placed_hands_on_from_its_folder() -> None:
 
 
 def test_manifests_are_known_by_their_names() -> None:
-    assert is_manifest("a/b/go.mod")
-    assert not is_manifest("go.mod/a.go")
+    assert is_package_manifest("a/b/go.mod")
+    assert not is_package_manifest("go.mod/a.go")
 
 
 @given(NAMES, NAMES)
@@ -82,14 +82,14 @@ def test_any_import_of_any_file_means_files_that_there_are(module: str, importer
 
 @given(st.lists(NAMES, max_size=8), st.dictionaries(st.sampled_from(list(MANIFESTS)), NAMES), NAMES, NAMES)
 def test_any_repository_can_be_asked(paths: list[str], manifests: dict[str, str], module: str, importer: str) -> None:
-    assert Modules(paths, manifests).find(module, importer).files <= set(paths)
+    assert ImportResolver(paths, manifests).find(module, importer).files <= set(paths)
 
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("unit", ["a/", "a::", "../", ".", "::", "crate::", "super::", "a.", "\n", '"name"', "module "])
 def test_endless_imports_and_manifests_take_no_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
-    modules = Modules(PATHS, dict.fromkeys(MANIFESTS, text))
+    modules = ImportResolver(PATHS, dict.fromkeys(MANIFESTS, text))
 
     for importer in ("web/app.ts", "src/shop/a.py", "crates/core/src/lib.rs", "main.go", text):
         for start in ("", "./", "crate::"):

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.calls.receivers import clues, is_literal, result_type, says_nothing, steps, type_names
+from indexer.calls.receivers import (
+    find_type_hints,
+    is_any_type,
+    is_literal,
+    parse_result_type,
+    parse_type_names,
+    split_chain,
+)
 
 SUFFIXES = ("py", "ts", "js", "go", "java", "rs", "rb", "kt", "php", "cpp", "")
 LONG = 100_000
@@ -23,7 +30,7 @@ UNITS = (
 
 
 def chain(expression: str) -> str:
-    return ".".join(f"{step.name}{'()' * step.is_called}" for step in steps(expression))
+    return ".".join(f"{step.name}{'()' * step.is_called}" for step in split_chain(expression))
 
 
 @pytest.mark.parametrize(
@@ -83,12 +90,12 @@ def test_names_and_calls_are_no_literals(text: str) -> None:
     ],
 )
 def test_a_type_expression_names_what_it_allows(text: str, expected: tuple[str, ...]) -> None:
-    assert type_names(text) == expected
+    assert parse_type_names(text) == expected
 
 
 def test_variables_of_generics_and_top_types_say_nothing() -> None:
-    assert all(map(says_nothing, ["T", "K", "T_co", "_T", "Any", "Self", "object"]))
-    assert not any(map(says_nothing, ["Session", "Table", "Text"]))
+    assert all(map(is_any_type, ["T", "K", "T_co", "_T", "Any", "Self", "object"]))
+    assert not any(map(is_any_type, ["Session", "Table", "Text"]))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +118,7 @@ def test_variables_of_generics_and_top_types_say_nothing() -> None:
     ],
 )
 def test_a_signature_says_what_is_returned(suffix: str, signature: str, expected: str) -> None:
-    assert result_type("name", signature, suffix) == expected
+    assert parse_result_type("name", signature, suffix) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,33 +148,42 @@ def test_a_signature_says_what_is_returned(suffix: str, signature: str, expected
 )
 def test_a_line_says_what_a_variable_is(suffix: str, line: str, expected: list[str]) -> None:
     def shown(kind: str, text: str) -> str:
-        return f"{kind} {chain(text) if kind == 'value' else ' '.join(type_names(text))}"
+        return f"{kind} {chain(text) if kind == 'value' else ' '.join(parse_type_names(text))}"
 
-    assert [shown(each.kind, each.text) for each in clues("port", line, suffix)] == expected
+    assert [shown(each.kind, each.text) for each in find_type_hints("port", line, suffix)] == expected
 
 
 def test_clues_carry_the_number_of_their_line() -> None:
     text = "port = A()\n\n# port\n  port: B = port\nclass C:\n  def f(self, port: D):\n    self.port = port"
 
-    assert [each.line for each in clues("port", text, "py")] == [1, 4, 6]
-    assert [each.line for each in clues("self.port", text, "py")] == [7]
+    assert [each.line for each in find_type_hints("port", text, "py")] == [1, 4, 6]
+    assert [each.line for each in find_type_hints("self.port", text, "py")] == [7]
 
 
 def test_a_parameter_may_be_a_field_too() -> None:
     line = "constructor(private readonly port: Adapter, other: B) {}"
 
-    assert [each.is_promoted for name in ("port", "other") for each in clues(name, line, "ts")] == [True, False]
+    assert [each.is_promoted for name in ("port", "other") for each in find_type_hints(name, line, "ts")] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        steps,
-        type_names,
+        split_chain,
+        parse_type_names,
         is_literal,
-        *(lambda text, suffix=suffix: result_type("name", text, suffix) for suffix in ("py", "java", "go", "ts")),
-        *(lambda text, suffix=suffix: list(clues("x", text, suffix)) for suffix in ("py", "java", "go", "ts")),
-        *(lambda text, suffix=suffix: list(clues("x", _broken(text), suffix)) for suffix in ("py", "java", "go", "ts")),
+        *(lambda text, suffix=suffix: parse_result_type("name", text, suffix) for suffix in ("py", "java", "go", "ts")),
+        *(
+            lambda text, suffix=suffix: list(find_type_hints("x", text, suffix))
+            for suffix in ("py", "java", "go", "ts")
+        ),
+        *(
+            lambda text, suffix=suffix: list(find_type_hints("x", _broken(text), suffix))
+            for suffix in ("py", "java", "go", "ts")
+        ),
     ],
 )
 def test_reading_takes_no_longer_than_the_text_is_long(read: Callable[[str], object]) -> None:
@@ -184,15 +200,15 @@ def _broken(text: str) -> str:
 
 
 def test_brackets_within_brackets_are_read_to_any_depth() -> None:
-    assert type_names("Optional[" * 30 + "Session" + "]" * 30) == ("Session",)
-    assert type_names("Optional[" * 5000 + "Session" + "]" * 5000) == ()
+    assert parse_type_names("Optional[" * 30 + "Session" + "]" * 30) == ("Session",)
+    assert parse_type_names("Optional[" * 5000 + "Session" + "]" * 5000) == ()
     assert chain("a" + "(" * 50_000 + ")" * 50_000 + ".b") == "a().b"
 
 
 @given(st.text(alphabet="xT ab.:,|<>[](){}=\"'*&@$?!-\n\\ forinwithas"), st.sampled_from(SUFFIXES))
 def test_no_text_is_too_strange_to_be_read(text: str, suffix: str) -> None:
-    assert all(each.line <= text.count("\n") + 1 for each in clues("x", text, suffix))
-    assert all(step.name for step in steps(text))
-    assert all(type_names(text))
-    assert isinstance(result_type("x", text, suffix), str)
+    assert all(each.line <= text.count("\n") + 1 for each in find_type_hints("x", text, suffix))
+    assert all(step.name for step in split_chain(text))
+    assert all(parse_type_names(text))
+    assert isinstance(parse_result_type("x", text, suffix), str)
     assert isinstance(is_literal(text), bool)

@@ -14,7 +14,7 @@ from indexer.errors import DamagedCatalog, StorageUnwritable, StorageVersion
 from indexer.models import Chunk, Commit, FileEntry, Import, ParsedFile, Reference, Symbol
 from indexer.packing import pack
 from indexer.tree import Omission
-from indexer.writer import Writer
+from indexer.writer import CatalogWriter
 
 COMMIT = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
 SYMBOL = Symbol(
@@ -39,14 +39,14 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     opened.close()
 
 
-def add(writer: Writer, generation: int, path: str, blob: str = "b1", key: str = "k1") -> int:
+def add(writer: CatalogWriter, generation: int, path: str, blob: str = "b1", key: str = "k1") -> int:
     entry = FileEntry(path=path, language="python", source_type="code", lines=3)
     file = writer.add_file(generation, entry, blob, pack(f"text of {blob}\n"))
     writer.add_parsed(file, PARSED, [key])
     return file
 
 
-def begin(writer: Writer) -> int:
+def begin(writer: CatalogWriter) -> int:
     return writer.begin_generation(COMMIT, provenance="p")
 
 
@@ -66,8 +66,8 @@ def test_what_was_written_is_read_back(catalog: Catalog) -> None:
     assert [each.symbol for each in catalog.definitions(generation, "SEND")] == [SYMBOL]
     assert catalog.references_to(generation, "adapt") == [("http/session.py", REFERENCE)]
     assert catalog.references_in(generation, "http/session.py") == [REFERENCE]
-    assert catalog.imports(generation, "http/session.py") == [IMPORT]
-    assert catalog.counts(generation) == {"files": 1, "chunks": 1, "symbols": 1}
+    assert catalog.list_imports(generation, "http/session.py") == [IMPORT]
+    assert catalog.count_rows(generation) == {"files": 1, "chunks": 1, "symbols": 1}
     assert catalog.chunks_of_keys(generation, ["k1", "k2"]) == {"k1": [1]}
 
 
@@ -109,7 +109,7 @@ def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog
         assert writer.sweep([old]) == {"gone"}
     assert (paths(catalog, old), paths(catalog, new)) == ([], ["c.py"])
     assert (catalog.text("b1"), catalog.text("b2")) == ("", "text of b2\n")
-    assert catalog.retired() == []
+    assert catalog.list_retired() == []
 
 
 def test_what_one_sweep_leaves_the_next_one_takes(catalog: Catalog) -> None:

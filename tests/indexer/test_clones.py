@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.library import Library
-from bot.service import Logged
+from bot.library import RepositoryLibrary
+from bot.service import LoggingDisplay
 from indexer.errors import RemoteError, StorageLocked
 from indexer.index import CodeIndex
 from indexer.models import Location
-from indexer.remotes.clone import Clone, open_clones
+from indexer.remotes.clone import RemoteClone, open_clones
 from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.transport import Limits
+from indexer.remotes.transport import FetchLimits
 from tests.fakes.disks import mounted
 from tests.fakes.git_host import GitHost, command_lines, published, serving
 from tests.fakes.repositories import GitRepo, run_git
@@ -49,13 +49,13 @@ def push(work: GitRepo, *arguments: str) -> None:
     work.git("push", "--quiet", "origin", *(arguments or ("HEAD",)))
 
 
-def clone(host: GitHost, home: Path, *, path: str = "team/shop.git", **options: object) -> Clone:
+def clone(host: GitHost, home: Path, *, path: str = "team/shop.git", **options: object) -> RemoteClone:
     limits = options.pop("limits", None)
     remote = RemoteRepository(name="shop", url=f"{host.url}/{path}", **options)  # type: ignore[arg-type]
-    return Clone(remote, home, limits=limits)  # type: ignore[arg-type]
+    return RemoteClone(remote, home, limits=limits)  # type: ignore[arg-type]
 
 
-async def refused(clone: Clone) -> RemoteError:
+async def refused(clone: RemoteClone) -> RemoteError:
     with pytest.raises(RemoteError) as caught:
         await clone.newest()
     return caught.value
@@ -84,7 +84,7 @@ async def test_a_push_is_fetched_and_can_be_indexed(host: GitHost, work: GitRepo
 
 
 async def test_an_index_can_be_opened_before_the_host_ever_answered(tmp_path: Path) -> None:
-    shop = Clone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
+    shop = RemoteClone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
     await shop.prepare()
     index = await CodeIndex.open(shop.path, home=tmp_path, name="shop")
 
@@ -257,7 +257,7 @@ async def test_a_host_that_is_down_keeps_what_was_fetched(host: GitHost, work: G
 
 
 async def test_a_name_that_no_host_has_is_a_host_that_is_down(tmp_path: Path) -> None:
-    shop = Clone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
+    shop = RemoteClone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
 
     error = await refused(shop)
 
@@ -268,7 +268,7 @@ async def test_a_name_that_no_host_has_is_a_host_that_is_down(tmp_path: Path) ->
 async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
 
-    error = await refused(clone(host, tmp_path, limits=Limits(listing=0.5)))
+    error = await refused(clone(host, tmp_path, limits=FetchLimits(listing=0.5)))
 
     assert (error.state, "did not answer within 0.5 seconds" in str(error)) == ("host down", True)
 
@@ -280,7 +280,7 @@ async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
         work.git("branch", f"topic{number}")
     push(work, "--all")
 
-    error = await refused(clone(host, tmp_path, limits=Limits(saying=2_000)))
+    error = await refused(clone(host, tmp_path, limits=FetchLimits(saying=2_000)))
 
     assert (error.state, "sent more than git has to say" in str(error)) == ("failed", True)
     assert (await clone(host, tmp_path).newest()).commit == work.sha()
@@ -289,7 +289,7 @@ async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
 async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent, host.patience = asyncio.Event(), 5
 
-    error = await refused(clone(host, tmp_path, limits=Limits(stalling=2)))
+    error = await refused(clone(host, tmp_path, limits=FetchLimits(stalling=2)))
 
     assert (error.state, "too slow" in str(error)) == ("host down", True), str(error)
     assert host.asked.is_set()
@@ -358,7 +358,7 @@ async def test_a_process_that_is_killed_while_it_fetches_leaves_git_the_lock(
     assert commit == work.sha()
 
 
-async def unless_locked(clone: Clone) -> str | None:
+async def unless_locked(clone: RemoteClone) -> str | None:
     try:
         return (await clone.newest()).commit
     except StorageLocked:
@@ -436,8 +436,8 @@ async def test_objects_that_turn_out_damaged_when_they_are_indexed_are_fetched_a
     await shop.prepare()
     index = await CodeIndex.open(shop.path, home=tmp_path)
     try:
-        library = Library({"shop": index}, Logged(), clones={"shop": shop})
-        assert (await library.take_in("shop")).commit == work.sha()
+        library = RepositoryLibrary({"shop": index}, LoggingDisplay(), clones={"shop": shop})
+        assert (await library.index_here("shop")).commit == work.sha()
         await library.aclose()
     finally:
         await index.aclose()
@@ -532,7 +532,7 @@ async def test_a_branch_that_is_no_utf8_is_followed_and_shown(host: GitHost, wor
 
 
 async def test_a_file_is_fetched_from_where_the_operator_says(work: GitRepo, tmp_path: Path) -> None:
-    shop = Clone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
+    shop = RemoteClone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
 
     assert (await shop.newest()).commit == work.sha()
     shutil.rmtree(work.root)
@@ -541,7 +541,7 @@ async def test_a_file_is_fetched_from_where_the_operator_says(work: GitRepo, tmp
 
 async def test_hooks_and_settings_of_a_repository_run_nothing(work: GitRepo, tmp_path: Path) -> None:
     trap = tmp_path / "ran"
-    shop = Clone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
+    shop = RemoteClone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
     await shop.prepare()
     for place in (work.root / ".git", shop.path):
         (place / "hooks").mkdir(exist_ok=True)
@@ -596,7 +596,7 @@ async def test_twenty_repositories_are_fetched_side_by_side(host: GitHost, work:
     assert len({each.path for each in clones}) == 20
 
 
-async def has(clone: Clone, commit: str) -> bool:
+async def has(clone: RemoteClone, commit: str) -> bool:
     """Whether a commit is in a clone."""
     process = await asyncio.create_subprocess_exec(
         "git", f"--git-dir={clone.path}", "cat-file", "-e", commit, stderr=asyncio.subprocess.DEVNULL
@@ -604,7 +604,7 @@ async def has(clone: Clone, commit: str) -> bool:
     return await asyncio.wait_for(process.wait(), 10) == 0
 
 
-async def commits(clone: Clone) -> int:
+async def commits(clone: RemoteClone) -> int:
     """How many commits are in a clone up to its HEAD."""
     process = await asyncio.create_subprocess_exec(
         "git", f"--git-dir={clone.path}", "rev-list", "--count", "HEAD", stdout=asyncio.subprocess.PIPE
@@ -673,6 +673,6 @@ async def test_over_ssh_the_agent_signs_in_and_nobody_is_asked(
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", str(ssh.parent), prepend=":")
     monkeypatch.setenv("GIT_SSH_COMMAND", "false")
-    shop = Clone(RemoteRepository(name="shop", url=f"{user}@git.example:{work.root}"), tmp_path / "home")
+    shop = RemoteClone(RemoteRepository(name="shop", url=f"{user}@git.example:{work.root}"), tmp_path / "home")
 
     assert (await shop.newest() if state == "ready" else await refused(shop)).state == state

@@ -11,7 +11,7 @@ import pytest
 
 from indexer.copying import copy_database, copy_index
 from indexer.errors import StorageError, StorageLocked
-from indexer.folders import index_folders
+from indexer.folders import list_index_folders
 from indexer.index import CodeIndex
 from indexer.storage import DataFolder
 from tests.fakes.repositories import GitRepo
@@ -26,7 +26,7 @@ async def indexed(tmp_path: Path) -> DataFolder:
         await index.refresh()
     finally:
         await index.aclose()
-    (folder,) = index_folders(tmp_path / "home")
+    (folder,) = list_index_folders(tmp_path / "home")
     return DataFolder(tmp_path / "home" / "repositories" / folder.name)
 
 
@@ -54,7 +54,7 @@ async def test_the_copy_of_an_index_that_grew_by_changes_needs_nothing_of_it(tmp
     await index.refresh()
     before = (await index.pin()).snapshot
     await index.aclose()
-    (folder,) = index_folders(tmp_path / "home")
+    (folder,) = list_index_folders(tmp_path / "home")
 
     copy_index(tmp_path / "home" / "repositories" / folder.name, tmp_path / "copy" / "repositories" / folder.name)
     shutil.rmtree(tmp_path / "home")

@@ -11,7 +11,7 @@ from indexer.errors import CommitSetAside
 from indexer.index import CodeIndex
 from indexer.models import Progress
 from indexer.reader import IndexReader
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
 from tests.fakes.crashing import POINTS, REMOTE_POINTS, Crashes, is_switched
 from tests.fakes.git_host import GitHost, published, serving
@@ -96,7 +96,7 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
     old = repository.commit()
     async with serving(GitHost(tmp_path / "host", looks_around=False)) as host:
         repository.git("remote", "add", "origin", str(published(repository.root, host, "shop.git")))
-        clone = Clone(RemoteRepository(name="shop", url=f"{host.url}/shop.git"), home)
+        clone = RemoteClone(RemoteRepository(name="shop", url=f"{host.url}/shop.git"), home)
         await clone.newest()
         index = await CodeIndex.open(clone.path, home=home)
         await index.refresh()
@@ -107,7 +107,7 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
         repository.git("push", "--quiet", "origin", "HEAD")
         assert await crashes.killed(clone.remote.url, home, point)
 
-        again = Clone(clone.remote, home)
+        again = RemoteClone(clone.remote, home)
         await again.prepare()
         index = await CodeIndex.open(again.path, home=home)
         try:

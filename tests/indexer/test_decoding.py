@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.decoding import decode, is_lfs_pointer, looks_binary
+from indexer.decoding import decode_file, is_binary, is_lfs_pointer
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from indexer.decoding import decode, is_lfs_pointer, looks_binary
     ],
 )
 def test_text_is_read_in_its_encoding(data: bytes, text: str) -> None:
-    assert decode(data) == text
+    assert decode_file(data) == text
 
 
 @pytest.mark.parametrize(
@@ -41,27 +41,27 @@ def test_text_is_read_in_its_encoding(data: bytes, text: str) -> None:
     ids=["png", "nul", "compressed", "odd utf-16", "lone surrogate"],
 )
 def test_binary_data_is_not_text(data: bytes) -> None:
-    assert decode(data) is None
+    assert decode_file(data) is None
 
 
 def test_windows_line_ends_become_newlines_and_count_the_same() -> None:
-    assert decode(b"one\r\ntwo\r\n\r\nfour") == "one\ntwo\n\nfour"
+    assert decode_file(b"one\r\ntwo\r\n\r\nfour") == "one\ntwo\n\nfour"
 
 
 def test_lone_carriage_returns_do_not_make_lines() -> None:
-    assert decode(b"a\rb\r\r\nc") == "a\rb\r\nc"
+    assert decode_file(b"a\rb\r\r\nc") == "a\rb\r\nc"
 
 
 def test_control_characters_of_utf8_text_are_kept() -> None:
-    assert decode(b"\x1b[31mred\x1b[0m \x0c \x01") == "\x1b[31mred\x1b[0m \x0c \x01"
+    assert decode_file(b"\x1b[31mred\x1b[0m \x0c \x01") == "\x1b[31mred\x1b[0m \x0c \x01"
 
 
 def test_nul_far_into_a_text_becomes_a_replacement_character() -> None:
-    assert decode(b"a" * 9000 + b"\0\n") == "a" * 9000 + "\ufffd\n"
+    assert decode_file(b"a" * 9000 + b"\0\n") == "a" * 9000 + "\ufffd\n"
 
 
 def test_marked_utf16_does_not_look_binary() -> None:
-    assert not looks_binary("abc".encode("utf-16"))
+    assert not is_binary("abc".encode("utf-16"))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_lfs_pointers_are_small_and_begin_with_their_version(data: bytes, expect
 
 @given(st.binary(max_size=300))
 def test_decoding_any_bytes_gives_storable_text_or_nothing(data: bytes) -> None:
-    text = decode(data)
+    text = decode_file(data)
     if text is not None:
         text.encode("utf-8")
         assert "\0" not in text
@@ -86,6 +86,6 @@ def test_decoding_any_bytes_gives_storable_text_or_nothing(data: bytes) -> None:
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_lines_of_utf8_text_keep_their_numbers(text: str) -> None:
-    decoded = decode(text.encode())
+    decoded = decode_file(text.encode())
     assert decoded is not None
     assert decoded.count("\n") == text.count("\n")

@@ -25,9 +25,9 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from indexer.embeddings import Embedder, EmbeddingInput, open_embedder
 from indexer.errors import EmbedderError
-from indexer.langchain_embedder import LangChainEmbedder, Patience
-from indexer.static_embedder import MODEL_FOLDER, StaticEmbedder, WordPieces
-from indexer.tokens import IDENTIFIER, identifier_parts
+from indexer.langchain_embedder import EmbedderRetryPolicy, LangChainEmbedder
+from indexer.static_embedder import MODEL_FOLDER, StaticEmbedder, WordPieceTokenizer
+from indexer.tokens import IDENTIFIER, split_identifier
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini
 
 GEMINI = "google_genai:gemini-embedding-001"
@@ -43,7 +43,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 def gemini_embedder(fake: FakeGemini, **patience: float) -> LangChainEmbedder:
-    limits = Patience(**{"backoff": 0.0, "concurrency": 2, **patience})  # type: ignore[arg-type]
+    limits = EmbedderRetryPolicy(**{"backoff": 0.0, "concurrency": 2, **patience})  # type: ignore[arg-type]
     return LangChainEmbedder.from_spec(GEMINI, api_key=SecretStr(KEY), base_url=fake.url, patience=limits)
 
 
@@ -64,64 +64,66 @@ def text(body: str, header: str = "") -> EmbeddingInput:
 
 
 def test_every_document_has_a_unit_row(embedder: Embedder) -> None:
-    rows = embedder.documents([text("def save_session(cookie)", "app/session.py"), text("retry on timeout")])
+    rows = embedder.embed_documents([text("def save_session(cookie)", "app/session.py"), text("retry on timeout")])
     assert rows.shape == (2, embedder.dimensions)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
 def test_blank_documents_have_rows_of_zeros(embedder: Embedder) -> None:
-    rows = embedder.documents([text(""), text("session"), text(" \n")])
+    rows = embedder.embed_documents([text(""), text("session"), text(" \n")])
     assert [bool(row.any()) for row in rows] == [False, True, False]
 
 
 def test_no_documents_give_no_rows(embedder: Embedder) -> None:
-    assert embedder.documents([]).shape == (0, embedder.dimensions)
+    assert embedder.embed_documents([]).shape == (0, embedder.dimensions)
 
 
 def test_a_question_is_nearest_to_the_document_with_its_words(embedder: Embedder) -> None:
-    rows = embedder.documents([text("open database connection"), text("save session cookie"), text("render template")])
-    question = embedder.query("save the session cookie")
+    rows = embedder.embed_documents(
+        [text("open database connection"), text("save session cookie"), text("render template")]
+    )
+    question = embedder.embed_query("save the session cookie")
     assert question.shape == (embedder.dimensions,)
     assert np.linalg.norm(question) == pytest.approx(1, abs=1e-5)
     assert int(np.argmax(rows @ question)) == 1
 
 
 def test_a_blank_question_is_zeros(embedder: Embedder) -> None:
-    assert not embedder.query(" ").any()
+    assert not embedder.embed_query(" ").any()
 
 
 def test_rows_stand_in_the_order_of_many_documents(embedder: Embedder) -> None:
     inputs = [text(f"{word} connection pool") for word in VOCABULARY[2000:2210] if word.isalpha()]
-    together = embedder.documents(inputs)
-    np.testing.assert_allclose(together[::40], embedder.documents(inputs[::40]), atol=1e-6)
+    together = embedder.embed_documents(inputs)
+    np.testing.assert_allclose(together[::40], embedder.embed_documents(inputs[::40]), atol=1e-6)
 
 
 def test_threads_get_the_vectors_that_one_caller_gets(embedder: Embedder) -> None:
     inputs = [[text(f"{word} of the session", "app/web.py")] for word in VOCABULARY[3000:3012]]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(embedder.documents, inputs))
+        together = list(pool.map(embedder.embed_documents, inputs))
     for item, rows in zip(inputs, together, strict=True):
-        np.testing.assert_array_equal(rows, embedder.documents(item))
+        np.testing.assert_array_equal(rows, embedder.embed_documents(item))
 
 
 # --- the static embedder
 
 
 def plain_words(text: str) -> list[str]:
-    return [part for identifier in IDENTIFIER.findall(text) for part in identifier_parts(identifier)]
+    return [part for identifier in IDENTIFIER.findall(text) for part in split_identifier(identifier)]
 
 
 @given(st.text(max_size=40))
 def test_word_pieces_are_those_of_the_tokenizers_library(words: str) -> None:
-    pieces = WordPieces(VOCABULARY)
+    pieces = WordPieceTokenizer(VOCABULARY)
     for word in plain_words(words):
         assert list(pieces.of_word(word)) == reference_pieces(word)
 
 
 @pytest.mark.parametrize("word", ["unaffable", "größe", "ünïcode", "日本語", "한국어", "x" * 101, "ß", "i̇", "größe$x"])
 def test_unusual_words_are_cut_as_by_the_tokenizers_library(word: str) -> None:
-    assert list(WordPieces(VOCABULARY).of_word(word)) == reference_pieces(word)
+    assert list(WordPieceTokenizer(VOCABULARY).of_word(word)) == reference_pieces(word)
 
 
 def reference_pieces(word: str, known: list[Tokenizer] = []) -> list[int]:  # noqa: B006  (built once: it is slow)
@@ -140,12 +142,14 @@ def test_a_document_is_the_sum_of_its_words_with_the_header_thrice() -> None:
     words = plain_words(item.header) * 3 + plain_words(item.body)
     vectors = np.load(MODEL_FOLDER / "vectors.npy") * np.load(MODEL_FOLDER / "scales.npy")[:, None]
     total = vectors[[row for word in words for row in reference_pieces(word)]].sum(axis=0)
-    np.testing.assert_allclose(StaticEmbedder().documents([item])[0], total / np.linalg.norm(total), atol=1e-5)
+    np.testing.assert_allclose(StaticEmbedder().embed_documents([item])[0], total / np.linalg.norm(total), atol=1e-5)
 
 
 def test_stop_words_of_a_question_do_not_count() -> None:
     embedder = StaticEmbedder()
-    np.testing.assert_array_equal(embedder.query("How does the session expire?"), embedder.query("session expire"))
+    np.testing.assert_array_equal(
+        embedder.embed_query("How does the session expire?"), embedder.embed_query("session expire")
+    )
 
 
 def test_the_name_tells_recipes_and_model_files_apart() -> None:
@@ -175,7 +179,7 @@ def test_a_converted_model_gives_the_vectors_it_was_made_from(tmp_path: Path) ->
     )
     assert first == second
     total = vectors[1].astype(np.float64) + vectors[2]
-    query = StaticEmbedder(folder=tmp_path / "first").query("session cookie")
+    query = StaticEmbedder(folder=tmp_path / "first").embed_query("session cookie")
     assert float(query @ total) / np.linalg.norm(total) > 0.9995
 
 
@@ -193,7 +197,7 @@ def write_model2vec(folder: Path, tokens: list[str], vectors: np.ndarray) -> Non
 
 
 def test_gemini_is_asked_in_hundreds_for_short_vectors_of_documents(gemini: FakeGemini) -> None:
-    gemini_embedder(gemini).documents([text(f"text {number}", "a.py") for number in range(250)])
+    gemini_embedder(gemini).embed_documents([text(f"text {number}", "a.py") for number in range(250)])
     requests = [each for received in gemini.received for each in received.body["requests"]]
     assert sorted(len(received.body["requests"]) for received in gemini.received) == [50, 100, 100]
     assert {each["taskType"] for each in requests} == {"RETRIEVAL_DOCUMENT"}
@@ -202,7 +206,7 @@ def test_gemini_is_asked_in_hundreds_for_short_vectors_of_documents(gemini: Fake
 
 
 def test_gemini_is_told_that_a_question_is_one(gemini: FakeGemini) -> None:
-    gemini_embedder(gemini).query("where is the session saved?")
+    gemini_embedder(gemini).embed_query("where is the session saved?")
     (received,) = gemini.received
     (request,) = received.body["requests"]
     assert (received.model, received.key) == ("gemini-embedding-001", KEY)
@@ -210,21 +214,21 @@ def test_gemini_is_told_that_a_question_is_one(gemini: FakeGemini) -> None:
 
 
 def test_no_more_calls_than_allowed_are_under_way(gemini: FakeGemini) -> None:
-    gemini_embedder(gemini, concurrency=2).documents([text(f"text {number}") for number in range(600)])
+    gemini_embedder(gemini, concurrency=2).embed_documents([text(f"text {number}") for number in range(600)])
     assert gemini.most_at_once <= 2
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_failure_is_tried_again(gemini: FakeGemini, status: int) -> None:
     gemini.failures.extend([Failure(status=status)] * 3)
-    assert gemini_embedder(gemini).documents([text("session")]).any()
+    assert gemini_embedder(gemini).embed_documents([text("session")]).any()
     assert len(gemini.received) == 4
 
 
 def test_a_lasting_failure_ends_after_the_last_try(gemini: FakeGemini) -> None:
     gemini.failures.extend([Failure(status=503)] * 9)
     with pytest.raises(EmbedderError, match=r"status 503\); tried 4 times"):
-        gemini_embedder(gemini).documents([text("session")])
+        gemini_embedder(gemini).embed_documents([text("session")])
     assert len(gemini.received) == 4
 
 
@@ -232,7 +236,7 @@ def test_a_lasting_failure_ends_after_the_last_try(gemini: FakeGemini) -> None:
 def test_a_refused_key_is_named_by_its_variable_and_not_shown(gemini: FakeGemini, status: int, reason: str) -> None:
     gemini.failures.append(Failure(status=status, reason=reason, message=f"API key not valid: {KEY}"))
     with pytest.raises(EmbedderError, match="GOOGLE_API_KEY") as raised:
-        gemini_embedder(gemini).query("session")
+        gemini_embedder(gemini).embed_query("session")
     assert KEY not in "".join(traceback.format_exception(raised.value))
     assert len(gemini.received) == 1
 
@@ -240,27 +244,27 @@ def test_a_refused_key_is_named_by_its_variable_and_not_shown(gemini: FakeGemini
 def test_an_unknown_model_is_not_asked_for_twice(gemini: FakeGemini) -> None:
     gemini.failures.append(Failure(status=404))
     with pytest.raises(EmbedderError, match="check the model's name"):
-        gemini_embedder(gemini).query("session")
+        gemini_embedder(gemini).embed_query("session")
     assert len(gemini.received) == 1
 
 
 def test_a_service_that_hangs_is_given_up(gemini: FakeGemini) -> None:
     gemini.hanging = True
     with pytest.raises(EmbedderError, match="did not answer in time; tried 2 times"):
-        gemini_embedder(gemini, query_seconds=0.1).query("session")
+        gemini_embedder(gemini, query_seconds=0.1).embed_query("session")
 
 
 def test_a_service_that_is_not_there_is_an_error() -> None:
     with running_gemini() as gone:
         embedder = gemini_embedder(gone)
     with pytest.raises(EmbedderError, match="did not answer"):
-        embedder.query("session")
+        embedder.embed_query("session")
 
 
 def test_an_answer_with_too_few_vectors_is_an_error(gemini: FakeGemini) -> None:
     gemini.forget_one = True
     with pytest.raises(EmbedderError, match="answered 3 texts with 2 vectors"):
-        gemini_embedder(gemini).documents([text("a"), text("b"), text("c")])
+        gemini_embedder(gemini).embed_documents([text("a"), text("b"), text("c")])
 
 
 class LetterCounts(Embeddings):
@@ -280,7 +284,7 @@ class LetterCounts(Embeddings):
 def test_dimensions_are_asked_once_where_they_are_not_chosen() -> None:
     letters = LetterCounts()
     embedder = LangChainEmbedder(letters, name="letters")
-    assert embedder.documents([text("aab"), text("c")]).shape == (2, 3)
+    assert embedder.embed_documents([text("aab"), text("c")]).shape == (2, 3)
     assert embedder.dimensions == 3
     assert letters.questions == ["dimensions"]
 
@@ -300,7 +304,7 @@ def test_the_static_embedder_is_the_default() -> None:
 
 def test_gemini_is_opened_by_its_name_with_key_and_address(gemini: FakeGemini) -> None:
     embedder = open_embedder(GEMINI, api_key=SecretStr(KEY), base_url=gemini.url)
-    assert embedder.query("session").shape == (256,)
+    assert embedder.embed_query("session").shape == (256,)
 
 
 @pytest.mark.parametrize("spec", ["", "word2vec", "google_genai:", "nobody:model"])

@@ -16,7 +16,7 @@ import pytest
 from indexer.index import CodeIndex
 from indexer.models import RefreshReport
 from indexer.reader import IndexReader
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo, run_git
@@ -33,7 +33,7 @@ class Fetched:
 
     work: GitRepo
     bare: Path
-    clone: Clone
+    clone: RemoteClone
     index: CodeIndex
 
     async def refreshed(self, *, full: bool = False) -> tuple[RefreshReport, IndexReader]:
@@ -63,7 +63,7 @@ async def fetching(work: GitRepo, tmp_path: Path) -> AsyncIterator[Fetched]:
     async with serving(GitHost(tmp_path / "host", looks_around=False)) as host:
         bare = published(work.root, host, "shop.git")
         work.git("remote", "add", "origin", str(bare))
-        clone = Clone(RemoteRepository(name="shop", url=f"{host.url}/shop.git"), tmp_path / "home")
+        clone = RemoteClone(RemoteRepository(name="shop", url=f"{host.url}/shop.git"), tmp_path / "home")
         await clone.prepare()
         index = await CodeIndex.open(clone.path, home=tmp_path / "home", name="shop")
         try:

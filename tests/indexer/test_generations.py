@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.merging import compacted, settled, with_rank
-from indexer.search import Recipe, cosine_scores, rank
+from indexer.merging import compact, compact_if_needed, replace_centrality
+from indexer.search import RankingWeights, rank_chunks, score_cosine
 from indexer.snapshot import Snapshot
 from tests.indexer.test_search import EMBEDDER, PROJECT, Files, grown
 
@@ -42,7 +42,7 @@ class History:
         added = {path: chunks for path, chunks in files.items() if path not in kept}
         table = self.snapshot.files
         removed = frozenset(int(file) for file, path in zip(table.ids, table.paths, strict=True) if path not in kept)
-        self.snapshot = settled(grown(self.snapshot, added, removed, first=self._next_id))
+        self.snapshot = compact_if_needed(grown(self.snapshot, added, removed, first=self._next_id))
         self.files = files
         self._next_id += len(added)
 
@@ -72,13 +72,13 @@ def assert_same(one: Snapshot, other: Snapshot) -> None:
     assert facts(one) == facts(other)
     assert list(one.lexical.doc_freqs) == list(other.lexical.doc_freqs)
     for question in QUESTIONS:
-        vector = EMBEDDER.query(question)
-        cosines = [cosine_scores(each, vector) for each in (one, other)]
+        vector = EMBEDDER.embed_query(question)
+        cosines = [score_cosine(each, vector) for each in (one, other)]
         assert cosines[0].tolist() == cosines[1].tolist()
         for fusion in ("score", "rrf"):
-            recipe = Recipe(fusion=fusion)
-            ours = rank(one, question, cosines[0], recipe=recipe)
-            theirs = rank(other, question, cosines[1], recipe=recipe)
+            recipe = RankingWeights(fusion=fusion)
+            ours = rank_chunks(one, question, cosines[0], recipe=recipe)
+            theirs = rank_chunks(other, question, cosines[1], recipe=recipe)
             assert [ordinal for ordinal, _ in ours] == [ordinal for ordinal, _ in theirs]
             assert [score for _, score in ours] == pytest.approx([score for _, score in theirs])
 
@@ -104,7 +104,7 @@ def test_the_rank_of_chunks_is_kept_through_changes_and_merges() -> None:
     ranks = np.arange(1, len(first.chunks.ids) + 1, dtype=np.float32)
     project = History()
     project.change(PROJECT)
-    project.snapshot = with_rank(project.snapshot, ranks)
+    project.snapshot = replace_centrality(project.snapshot, ranks)
     changed = PROJECT | {"docs/retry.md": [("", "# Retries\n")]}
     project.change(changed)
     expected: dict[str, list[float]] = {path: [] for path in PROJECT} | {"docs/retry.md": [1.0]}
@@ -112,7 +112,7 @@ def test_the_rank_of_chunks_is_kept_through_changes_and_merges() -> None:
         path = first.files.paths[file]
         if path != "docs/retry.md":
             expected[path].append(value)
-    for snapshot in (project.snapshot, compacted(project.snapshot)):
+    for snapshot in (project.snapshot, compact(project.snapshot)):
         found: dict[str, list[float]] = {path: [] for path in changed}
         for file, value in zip(snapshot.chunks.file, snapshot.chunks.rank.tolist(), strict=True):
             found[snapshot.files.paths[file]].append(value)
@@ -139,19 +139,19 @@ def test_a_change_leaves_the_snapshot_before_it_as_it_was() -> None:
     before = project.snapshot
     project.change(wide(19) | {"app/part_3.py": [("unheard", "def unheard():\n    return 'of'\n")]})
     assert_same(before, grown(None, wide(20)))
-    assert rank(before, "unheard", None, mode="lexical") == []
-    assert len(before.defined_as("unheard")) == 0
+    assert rank_chunks(before, "unheard", None, mode="lexical") == []
+    assert len(before.find_definitions("unheard")) == 0
 
 
 def test_the_words_of_a_change_that_was_given_up_do_no_harm(tmp_path: Path) -> None:
     project = History()
     project.change(wide(20))
     grown(project.snapshot, {"app/given_up.py": [("abandoned", "def abandoned():\n    return 'forgotten'\n")]})
-    assert rank(project.snapshot, "abandoned forgotten", None, mode="lexical") == []
+    assert rank_chunks(project.snapshot, "abandoned forgotten", None, mode="lexical") == []
     project.change(wide(20) | {"app/new.py": [("found", "def found():\n    return 'forgotten'\n")]})
     project.reload(tmp_path / "1", None)
     assert_same(project.snapshot, grown(None, project.files))
-    assert len(rank(project.snapshot, "forgotten", None, mode="lexical")) == 1
+    assert len(rank_chunks(project.snapshot, "forgotten", None, mode="lexical")) == 1
 
 
 def test_many_small_changes_leave_few_segments_few_dead_rows_and_few_words() -> None:

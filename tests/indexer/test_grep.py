@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.errors import BadPattern
-from indexer.grep import MAX_LINE, MAX_PATTERN, MAX_PER_FILE, grep
+from indexer.grep import MAX_LINE, MAX_PATTERN, MAX_PER_FILE, grep_texts
 from indexer.models import Location, Match, Matches
 
 ORDERS = "class Order:\n    total = 0\n\ndef total(order):\r\n    return order.total\n"
 
 
 def found(text: str, pattern: str, *, limit: int = 100) -> list[tuple[int, str]]:
-    return [(m.location.start_line, m.text) for m in grep([("a.py", text)], pattern, limit=limit).lines]
+    return [(m.location.start_line, m.text) for m in grep_texts([("a.py", text)], pattern, limit=limit).lines]
 
 
 def test_every_line_is_found_once_and_whole() -> None:
-    assert grep([("a.py", ORDERS)], "order", limit=10) == Matches(
+    assert grep_texts([("a.py", ORDERS)], "order", limit=10) == Matches(
         lines=(
             Match(location=Location(path="a.py", start_line=4, end_line=4), text="def total(order):"),
             Match(location=Location(path="a.py", start_line=5, end_line=5), text="    return order.total"),
@@ -58,20 +58,22 @@ def test_what_is_no_pattern_gets_a_sentence(pattern: str) -> None:
 
 
 def test_the_limit_is_kept_and_told() -> None:
-    matches = grep([("a.py", ORDERS), ("b.py", ORDERS)], "order", limit=3)
+    matches = grep_texts([("a.py", ORDERS), ("b.py", ORDERS)], "order", limit=3)
 
     assert ([m.location.path for m in matches.lines], matches.complete) == (["a.py", "a.py", "b.py"], False)
 
 
 def test_one_file_cannot_take_all_places() -> None:
-    matches = grep([("a.txt", "x\n" * 1000), ("b.txt", "x\n")], "x", limit=500)
+    matches = grep_texts([("a.txt", "x\n" * 1000), ("b.txt", "x\n")], "x", limit=500)
 
     assert (len(matches.lines), matches.complete) == (MAX_PER_FILE + 1, False)
 
 
 def test_time_ends_a_search_between_files() -> None:
     ticks = iter([0.0, 0.5, 3.0])
-    matches = grep([("a.py", ORDERS), ("b.py", ORDERS)], "class", limit=10, seconds=2.0, clock=lambda: next(ticks))
+    matches = grep_texts(
+        [("a.py", ORDERS), ("b.py", ORDERS)], "class", limit=10, seconds=2.0, clock=lambda: next(ticks)
+    )
 
     assert (matches.files_searched, matches.complete) == (1, False)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import BadPattern, UnknownPath
-from indexer.history import person, read_blame, read_log
+from indexer.history import format_person, read_blame, read_log
 from indexer.index import CodeIndex
 from indexer.models import Revision
 from indexer.reader import IndexReader
@@ -160,7 +160,7 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
     ],
 )
 def test_people_have_names_and_no_addresses(written: str, shown: str) -> None:
-    assert person(written) == shown
+    assert format_person(written) == shown
 
 
 async def test_a_secret_in_the_message_of_a_commit_is_masked(repository: GitRepo, tmp_path: Path) -> None:

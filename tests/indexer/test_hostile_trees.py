@@ -32,7 +32,7 @@ def test_a_tree_of_billions_of_files_is_refused(repo: GitRepo, monkeypatch: pyte
     with Repository.open(repo.root) as opened:
         with pytest.raises(RepositoryError, match="too large to be read"):
             opened.files(new)
-        assert opened.changes(old, new) is None  # which has everything listed
+        assert opened.compare_commits(old, new) is None  # which has everything listed
         assert [entry.path for entry in opened.files(old).entries] == ["a.py"]
 
 

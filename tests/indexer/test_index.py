@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import BadPattern, EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
-from indexer.folders import folder_at, index_folders, remove_index
+from indexer.folders import find_index_folder, list_index_folders, remove_index
 from indexer.index import CodeIndex
 from indexer.models import Drift, Filters, Progress
-from indexer.paths import traits
+from indexer.paths import read_path_traits
 from indexer.reader import IndexReader
 from indexer.schema import FOREVER
 from indexer.snapshot import Snapshot
@@ -158,7 +158,7 @@ async def test_nothing_is_left_for_the_first_search_after_a_refresh_to_work_out(
         await (await index.pin()).search("send an event again")
 
     assert set(vars(snapshot)) == before
-    assert snapshot.files.traits.tolist() == [traits(path).packed() for path in snapshot.files.paths]
+    assert snapshot.files.traits.tolist() == [read_path_traits(path).pack_flags() for path in snapshot.files.paths]
 
 
 async def test_a_repository_too_large_to_compare_every_vector_ranks_by_the_nearest(
@@ -500,11 +500,11 @@ async def test_an_index_is_found_by_its_repository_and_removed(repository: GitRe
     home = tmp_path / "home"
     async with opened(repository, home) as index:
         await index.refresh()
-    (folder,) = index_folders(home)
-    assert folder.name == folder_at(repository.root)
+    (folder,) = list_index_folders(home)
+    assert folder.name == find_index_folder(repository.root)
     assert folder.size > 1000
     remove_index(home, folder.name)
-    assert list(index_folders(home)) == []
+    assert list(list_index_folders(home)) == []
 
 
 async def test_a_new_generation_is_at_hand_as_soon_as_it_can_be_seen(

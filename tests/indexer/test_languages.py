@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.grammars import GRAMMARS
-from indexer.languages import language_of
+from indexer.languages import detect_language
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ from indexer.languages import language_of
     ],
 )
 def test_a_name_tells_the_language(path: str, language: str) -> None:
-    assert language_of(path, "") == language
+    assert detect_language(path, "") == language
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_a_name_tells_the_language(path: str, language: str) -> None:
     ],
 )
 def test_a_shebang_tells_where_the_name_does_not(first_line: str, language: str) -> None:
-    assert language_of("bin/tool", first_line + "\n") == language
+    assert detect_language("bin/tool", first_line + "\n") == language
 
 
 def test_a_suffix_outweighs_the_shebang() -> None:
-    assert language_of("tool.py", "#!/bin/sh\n") == "python"
+    assert detect_language("tool.py", "#!/bin/sh\n") == "python"
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_a_suffix_outweighs_the_shebang() -> None:
     ],
 )
 def test_a_header_is_judged_by_what_it_says(text: str, language: str) -> None:
-    assert language_of("include/a.h", text) == language
+    assert detect_language("include/a.h", text) == language
 
 
 @given(path=st.text(max_size=40), text=st.text(max_size=80))
 def test_every_file_has_a_language(path: str, text: str) -> None:
-    language = language_of(path, text)
+    language = detect_language(path, text)
 
     assert language
     assert language == language.lower()

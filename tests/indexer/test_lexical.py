@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.lexical import LexicalIndex
-from indexer.postings import PostingsBuilder, Stack
+from indexer.lexical import Bm25Index
+from indexer.postings import PostingsBuilder, PostingsStack
 from indexer.vocabulary import Vocabulary
 
 words = st.sampled_from("parse date retry policy http client cache error".split())
 corpora = st.lists(st.lists(words, max_size=20), min_size=1, max_size=12)
 
 
-def index(documents: list[list[str]]) -> LexicalIndex:
+def index(documents: list[list[str]]) -> Bm25Index:
     vocabulary = Vocabulary()
     builder = PostingsBuilder(vocabulary)
     for document in documents:
         builder.add(document)
     postings = builder.build()
-    frequencies = np.bincount(builder.lists().terms, minlength=len(vocabulary))
-    return LexicalIndex(vocabulary, Stack([postings], np.arange(len(documents))), postings.lengths(), frequencies)
+    frequencies = np.bincount(builder.build_term_lists().terms, minlength=len(vocabulary))
+    return Bm25Index(vocabulary, PostingsStack([postings], np.arange(len(documents))), postings.lengths(), frequencies)
 
 
 @given(corpora, st.lists(st.one_of(words, st.just("unknown")), max_size=12))
@@ -45,7 +45,7 @@ def test_grouped_scores_equal_those_of_the_documents_joined() -> None:
     documents = [["retry", "retry", "http"], ["policy"], ["retry", "cache"], ["date"]]
     groups = np.array([0, 0, 1, 1], dtype=np.int32)
     joined = index([documents[0] + documents[1], documents[2] + documents[3]])
-    grouped = index(documents).grouped_scores(["retry", "policy"], groups, np.array([4, 3]))
+    grouped = index(documents).score_groups(["retry", "policy"], groups, np.array([4, 3]))
     np.testing.assert_allclose(grouped, joined.scores(["retry", "policy"]))
 
 

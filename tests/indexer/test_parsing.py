@@ -21,12 +21,21 @@ from hypothesis import strategies as st
 from indexer.attributes import UNMARKED
 from indexer.errors import ParserUnavailable
 from indexer.packing import unpack
-from indexer.parsers.frames import HEADER, Contents, Malformed, Reply, Request, Unfit, pack_reply, unpack_reply
+from indexer.parsers.frames import (
+    HEADER,
+    Malformed,
+    ParsedContents,
+    Reply,
+    Request,
+    SkippedFile,
+    pack_reply,
+    unpack_reply,
+)
 from indexer.parsers.limits import Limits
 from indexer.parsers.plain_files import PlainFiles
 from indexer.parsers.pool import ParserPool
 from indexer.parsers.source import parse_source
-from indexer.parsing import Outcome, Parsers, Source
+from indexer.parsing import FileSource, ParseOutcome, Parsers
 from indexer.tree import TreeEntry
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
@@ -35,15 +44,15 @@ TIGHT = Limits(tree=0.5, cpu=1.0, wall=60.0, memory=400_000_000)
 CODE = b"def function():\n    return 1\n"
 
 
-def source(path: str, data: bytes = CODE, *, blob: str = "") -> Source:
+def source(path: str, data: bytes = CODE, *, blob: str = "") -> FileSource:
     return TreeEntry(path=path, blob=blob or f"{path:0>40}", size=len(data), marks=UNMARKED), data
 
 
-def many(count: int) -> list[Source]:
+def many(count: int) -> list[FileSource]:
     return [source(f"src/module_{n}.py", f"def function_{n}():\n    return {n}\n".encode()) for n in range(count)]
 
 
-def parse(path: str, data: bytes) -> Contents | Unfit:
+def parse(path: str, data: bytes) -> ParsedContents | SkippedFile:
     return parse_source(Request(path=path, data=data), seconds=3.0)
 
 
@@ -66,9 +75,9 @@ def children(name: str = "indexer.parsers.worker") -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if name in " ".join(child.cmdline())]
 
 
-def plain(outcomes: Sequence[Outcome]) -> dict[str, str | None]:
+def plain(outcomes: Sequence[ParseOutcome]) -> dict[str, str | None]:
     """The files that were read as plain text, or left out, each with the reason."""
-    told = {entry.path: it.reason if isinstance(it, Unfit) else it.parsed.plain for entry, it in outcomes}
+    told = {entry.path: it.reason if isinstance(it, SkippedFile) else it.parsed.plain for entry, it in outcomes}
     return {path: reason for path, reason in told.items() if reason is not None}
 
 
@@ -77,7 +86,7 @@ def plain(outcomes: Sequence[Outcome]) -> dict[str, str | None]:
 
 def test_text_is_masked_before_it_is_parsed() -> None:
     contents = parse("settings.py", f'TOKEN = "{SECRET}"\n'.encode())
-    assert isinstance(contents, Contents)
+    assert isinstance(contents, ParsedContents)
     assert SECRET not in unpack(contents.packed)
     assert all(SECRET not in chunk.text for chunk in contents.parsed.chunks)
 
@@ -90,7 +99,7 @@ def test_text_is_masked_before_it_is_parsed() -> None:
     ],
 )
 def test_unfit_contents_are_left_out_with_a_reason(path: str, data: bytes, reason: str) -> None:
-    assert parse(path, data) == Unfit(reason=reason)
+    assert parse(path, data) == SkippedFile(reason=reason)
 
 
 def test_parsers_give_what_this_process_would_in_the_same_order(pool: ParserPool, tmp_path: Path) -> None:
@@ -124,7 +133,7 @@ def test_a_file_that_is_too_much_is_kept_as_plain_text_and_costs_no_other(
     assert [entry.path for entry, _ in found] == [entry.path for entry, _ in sources]
     assert plain(found) == {name: reason}
     (contents,) = [it for entry, it in found if entry.path == name]
-    assert isinstance(contents, Contents)
+    assert isinstance(contents, ParsedContents)
     assert (unpack(contents.packed).encode(), contents.parsed.symbols) == (CODE, ())
     assert [each.getMessage() for each in caplog.records if "plain text" in each.getMessage()] == [
         f"{name} is searched as plain text: its parser "
@@ -228,7 +237,7 @@ def test_closing_ends_parsers_at_once_and_refuses_what_waits() -> None:
         pool.submit(Request(path="c.py", data=CODE))
 
 
-def is_refused(future: Future[Contents | Unfit]) -> bool:
+def is_refused(future: Future[ParsedContents | SkippedFile]) -> bool:
     return future.cancelled() or isinstance(future.exception(timeout=10), ParserUnavailable)
 
 
@@ -243,7 +252,7 @@ def test_parsers_that_cannot_be_started_are_said_and_no_file_is_blamed(tmp_path:
 
 
 def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
-    found: dict[int, list[Outcome]] = {}
+    found: dict[int, list[ParseOutcome]] = {}
 
     def work(number: int) -> None:
         found[number] = list(Parsers(PlainFiles(tmp_path), pool).parse(many(40 + number)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from indexer.models import Location
 from indexer.paths import is_safe_path
-from indexer.permalinks import permalink, web_base
+from indexer.permalinks import find_web_base, make_permalink
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -42,7 +42,7 @@ def lines(path: str = "src/a.py", start: int = 3, end: int = 9) -> Location:
     ],
 )
 def test_remotes_become_project_pages_without_credentials(remote: str, base: str) -> None:
-    assert web_base(remote) == base
+    assert find_web_base(remote) == base
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_remotes_become_project_pages_without_credentials(remote: str, base: str
     ],
 )
 def test_other_remotes_have_no_project_page(remote: str) -> None:
-    assert web_base(remote) is None
+    assert find_web_base(remote) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_other_remotes_have_no_project_page(remote: str) -> None:
     ],
 )
 def test_each_host_has_its_form_of_link(base: str, link: str) -> None:
-    assert permalink(base, SHA, lines()) == link
+    assert make_permalink(base, SHA, lines()) == link
 
 
 @pytest.mark.parametrize(
@@ -99,14 +99,14 @@ def test_each_host_has_its_form_of_link(base: str, link: str) -> None:
     ],
 )
 def test_one_line_is_addressed_without_a_range(base: str, tail: str) -> None:
-    link = permalink(base, SHA, lines(end=3))
+    link = make_permalink(base, SHA, lines(end=3))
     assert link is not None
     assert link.endswith("a.py" + tail)
 
 
 @pytest.mark.parametrize("web_url", [None, ""])
 def test_there_is_no_link_without_a_web_address(web_url: str | None) -> None:
-    assert permalink(web_url, SHA, lines()) is None
+    assert make_permalink(web_url, SHA, lines()) is None
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_there_is_no_link_without_a_web_address(web_url: str | None) -> None:
     ],
 )
 def test_rendered_files_are_linked_as_source(base: str, query: str) -> None:
-    assert urlsplit(permalink(base, SHA, lines("docs/READ ME.md")) or "").query == query
+    assert urlsplit(make_permalink(base, SHA, lines("docs/READ ME.md")) or "").query == query
 
 
 def test_special_characters_of_paths_are_escaped() -> None:
-    link = permalink("https://github.com/o/r", SHA, lines("a b/#1?(x)/ü%.py"))
+    link = make_permalink("https://github.com/o/r", SHA, lines("a b/#1?(x)/ü%.py"))
     assert link == f"https://github.com/o/r/blob/{SHA}/a%20b/%231%3F%28x%29/%C3%BC%25.py#L3-L9"
 
 
@@ -149,7 +149,7 @@ def browse(url: str) -> str:
 
 @given(path=any_paths, base=st.sampled_from(BASES))
 def test_a_link_never_leaves_its_project(path: str, base: str) -> None:
-    link = permalink(base, SHA, lines(path))
+    link = make_permalink(base, SHA, lines(path))
     if link is None:
         return
     assert link.isascii()
@@ -164,12 +164,12 @@ def test_a_link_never_leaves_its_project(path: str, base: str) -> None:
     "path", ["..", "../../../evil/repo/x", "a/../../../../b", "..\\..\\x", "/x", "a//b", "a\nb", ""]
 )
 def test_what_would_lead_elsewhere_has_no_link(path: str) -> None:
-    assert permalink("https://github.com/o/r", SHA, lines(path)) is None
+    assert make_permalink("https://github.com/o/r", SHA, lines(path)) is None
 
 
 @given(path=any_paths, base=st.sampled_from(BASES))
 def test_any_plain_path_survives_the_round_trip_through_a_link(path: str, base: str) -> None:
-    link = permalink(base, SHA, lines(path))
+    link = make_permalink(base, SHA, lines(path))
     if is_safe_path(path):
         assert link is not None
         assert unquote(urlsplit(link).path).endswith(f"/{SHA}/{path}")
@@ -177,5 +177,5 @@ def test_any_plain_path_survives_the_round_trip_through_a_link(path: str, base: 
 
 @given(st.text())
 def test_any_remote_gives_a_plain_https_address_or_nothing(remote: str) -> None:
-    base = web_base(remote)
+    base = find_web_base(remote)
     assert base is None or urlsplit(base).scheme in {"http", "https"}

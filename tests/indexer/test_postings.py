@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.postings import Postings, PostingsBuilder, Stack, merged, taken
+from indexer.postings import Postings, PostingsBuilder, PostingsStack, merge_postings, select_term_lists
 from indexer.rows import Rows
 from indexer.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ def build(documents: Bags, vocabulary: Vocabulary) -> Postings:
     return builder(documents, vocabulary).build()
 
 
-def read(stack: Stack, vocabulary: Vocabulary) -> list[Counter[str]]:
+def read(stack: PostingsStack, vocabulary: Vocabulary) -> list[Counter[str]]:
     words = vocabulary.words()
     return [Counter({words[term]: count for term, count in bag.items()}) for bag in stack.bags()]
 
@@ -41,11 +41,11 @@ def every_other(documents: Bags) -> Rows:
 def test_what_was_added_can_be_read_back(documents: Bags) -> None:
     vocabulary = Vocabulary()
     postings = build(documents, vocabulary)
-    stack = Stack([postings], np.arange(len(documents)))
+    stack = PostingsStack([postings], np.arange(len(documents)))
     assert read(stack, vocabulary) == [Counter(bag) for bag in documents]
     assert postings.lengths().tolist() == [len(bag) for bag in documents]
     for number, word in enumerate(vocabulary.words()):
-        found, counts = stack.documents_of(number)
+        found, counts = stack.find_documents(number)
         assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == {
             place: bag.count(word) for place, bag in enumerate(documents) if word in bag
         }
@@ -58,12 +58,12 @@ def test_several_postings_read_as_one_and_merge_into_one(old: Bags, new: Bags) -
     parts = [each.build() for each in made]
     chosen = every_other(old + new)
     expected = [Counter((old + new)[place]) for place in chosen]
-    assert read(Stack(parts, chosen), vocabulary) == expected
-    assert read(Stack([merged(parts, chosen)], np.arange(len(chosen))), vocabulary) == expected
+    assert read(PostingsStack(parts, chosen), vocabulary) == expected
+    assert read(PostingsStack([merge_postings(parts, chosen)], np.arange(len(chosen))), vocabulary) == expected
     weights = np.arange(1.0, len(vocabulary) + 1)
     numbers = [[vocabulary.number(word) or 0 for word in bag] for bag in expected]
-    assert Stack(parts, chosen).weight_sums(weights).tolist() == [sum(weights[bag]) for bag in numbers]
-    lists = taken([each.lists() for each in made], chosen)
+    assert PostingsStack(parts, chosen).weight_sums(weights).tolist() == [sum(weights[bag]) for bag in numbers]
+    lists = select_term_lists([each.build_term_lists() for each in made], chosen)
     assert [sorted(lists.of(np.array([place])).tolist()) for place in range(len(chosen))] == list(map(sorted, numbers))
 
 
@@ -71,7 +71,7 @@ def test_a_term_that_no_document_has_is_in_none() -> None:
     vocabulary = Vocabulary()
     postings = build([["a"]], vocabulary)
     (later,) = vocabulary.add(["later"])
-    assert Stack([postings, postings], np.arange(2)).documents_of(later)[0].tolist() == []
+    assert PostingsStack([postings, postings], np.arange(2)).find_documents(later)[0].tolist() == []
 
 
 def test_a_word_keeps_its_number_when_others_are_added() -> None:

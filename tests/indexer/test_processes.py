@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from indexer.processes import find_program, select_environment, start_git_async
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
 from indexer.repository import Repository
 from tests.fakes.repositories import GitRepo
@@ -89,7 +89,7 @@ def test_git_in_a_repository_gets_no_secret(repository: GitRepo, log: Path) -> N
 async def test_git_and_ssh_get_no_secret_when_a_repository_is_fetched(
     repository: GitRepo, log: Path, tmp_path: Path
 ) -> None:
-    clone = Clone(RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home")
+    clone = RemoteClone(RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home")
 
     tip = await clone.newest()
 
@@ -110,7 +110,9 @@ async def test_every_git_is_held_to_the_same_policy(
     with Repository.open(repository.root) as opened:
         opened.history.log(opened.commit().sha, "a.py", limit=1)
     local = given(log)
-    await Clone(RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home").newest()
+    await RemoteClone(
+        RemoteRepository(name="shop", url=f"git@git.example:{repository.root}"), tmp_path / "home"
+    ).newest()
     remote = [each for each in given(log)[len(local) :] if Path(each[0][0]).name == "git"]
     await (await start_git_async(["--version"])).communicate()
     alone = given(log)[-1:]

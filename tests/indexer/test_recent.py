@@ -13,10 +13,10 @@ from indexer import contents
 from indexer.calls import graph
 from indexer.catalog import Catalog
 from indexer.chunker import parse_file
-from indexer.contents import Contents
+from indexer.contents import GenerationCache
 from indexer.models import Commit, FileEntry
 from indexer.packing import pack
-from indexer.redaction import Redaction
+from indexer.redaction import CachedRedactor
 
 # Files of 7, 14, 21, 28 and 35 characters, with a definition for every seven of them.
 SOURCES = {f"{name}.py": f"{name} = 1\n\n" * count for count, name in enumerate("abcde", 1)}
@@ -53,10 +53,10 @@ def _little_is_kept() -> Iterator[None]:
 def test_never_more_text_than_fits_is_kept_and_always_the_last(
     generation: tuple[Catalog, int], asked: list[str]
 ) -> None:
-    read = Contents(*generation)
+    read = GenerationCache(*generation)
     for path in asked:
         file = read.file(path)
-        kept = {other: known for other in SOURCES if (known := read.known_file(other)) is not None}
+        kept = {other: known for other in SOURCES if (known := read.get_cached_file(other)) is not None}
 
         assert file is not None
         assert kept[path] is file
@@ -67,35 +67,35 @@ def test_never_more_text_than_fits_is_kept_and_always_the_last(
 def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
     generation: tuple[Catalog, int], asked: list[str]
 ) -> None:
-    read = Contents(*generation)
+    read = GenerationCache(*generation)
     for path in asked:
         outline = read.outline(path)
-        kept = {other: known for other in SOURCES if (known := read.known_outline(other)) is not None}
+        kept = {other: known for other in SOURCES if (known := read.get_cached_outline(other)) is not None}
 
         assert kept[path] is outline
         assert len(kept) == 1 or sum(len(each) + 1 for each in kept.values()) <= 4
 
 
 def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int]) -> None:
-    read = Contents(*generation)
+    read = GenerationCache(*generation)
     first = read.file("a.py")
     read.file("b.py")
     assert read.file("a.py") is first
 
     read.file("c.py")
-    assert (read.known_file("a.py"), read.known_file("b.py")) == (first, None)
+    assert (read.get_cached_file("a.py"), read.get_cached_file("b.py")) == (first, None)
 
 
 def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int]) -> None:
-    calls = Contents(*generation).graph
+    calls = GenerationCache(*generation).graph
     for name in "abac":
         calls.definitions(name)
 
-    assert [calls.remembered(name) is not None for name in "abc"] == [True, False, True]
+    assert [calls.read_remembered(name) is not None for name in "abc"] == [True, False, True]
 
 
 def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int]) -> None:
-    read = Contents(*generation)
+    read = GenerationCache(*generation)
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda path: (path, read.file(path)), sorted(SOURCES) * 100))
 
@@ -105,7 +105,7 @@ def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int]
 @given(st.lists(st.text("xyz", max_size=9), max_size=12))
 def test_a_text_without_secrets_is_not_gone_through_again_at_once(texts: list[str]) -> None:
     seen: list[str] = []
-    redact = Redaction(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
+    redact = CachedRedactor(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
     for text in texts:
         redact(text)
         before = len(seen)

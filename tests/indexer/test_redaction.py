@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from indexer.redaction import MAX_CHARACTERS, Redaction
+from indexer.redaction import MAX_CHARACTERS, CachedRedactor
 
 
 def test_a_text_without_secrets_is_gone_through_once() -> None:
     seen: list[str] = []
-    redact = Redaction(lambda text: seen.append(text) or text.replace("hunter2", "[REDACTED]"))  # type: ignore[func-returns-value]
+    redact = CachedRedactor(lambda text: seen.append(text) or text.replace("hunter2", "[REDACTED]"))  # type: ignore[func-returns-value]
 
     for _ in range(2):
         assert redact("def pay(): ...") == "def pay(): ..."
@@ -20,7 +20,7 @@ def test_a_text_without_secrets_is_gone_through_once() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     seen: list[str] = []
-    redact = Redaction(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
+    redact = CachedRedactor(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
     for text in ("a" * (MAX_CHARACTERS // 2), "b" * (MAX_CHARACTERS // 2), "c", "b" * (MAX_CHARACTERS // 2)):
         redact(text)
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from indexer.errors import BadAddress
-from indexer.remotes.addresses import Address, redacted, same_repository, shown
+from indexer.remotes.addresses import Address, format_address, is_same_repository, redact_address
 from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.states import branch_gone, complaint_error, moved_remark
+from indexer.remotes.states import describe_redirect, make_branch_gone_error, make_fetch_error
 
 SHOP = RemoteRepository(name="shop", url="https://git.example/team/shop.git", token=SecretStr("5ecret"))
 
@@ -28,14 +28,14 @@ SHOP = RemoteRepository(name="shop", url="https://git.example/team/shop.git", to
 )
 def test_addresses_of_one_repository_have_one_key(other: str) -> None:
     assert Address.parse(other).key == "git.example/team/shop"
-    assert same_repository(other, SHOP.url)
+    assert is_same_repository(other, SHOP.url)
 
 
 @pytest.mark.parametrize(
     "other", ["https://git.example:8443/team/shop", "https://other.example/team/shop", "https://git.example/team/shops"]
 )
 def test_addresses_of_other_repositories_have_other_keys(other: str) -> None:
-    assert not same_repository(other, SHOP.url)
+    assert not is_same_repository(other, SHOP.url)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_any_text_is_an_address_or_refused(url: str) -> None:
 
 @given(user=st.text("abcXYZ09-_.%:", min_size=1), rest=st.text())
 def test_credentials_before_a_host_are_never_shown(user: str, rest: str) -> None:
-    assert "5ecret" not in shown(f"https://{user}5ecret@git.example/{rest}")
-    assert "5ecret" not in redacted(f"fatal: 'https://{user}:5ecret@git.example/' {rest.replace('5ecret', '')}")
+    assert "5ecret" not in format_address(f"https://{user}5ecret@git.example/{rest}")
+    assert "5ecret" not in redact_address(f"fatal: 'https://{user}:5ecret@git.example/' {rest.replace('5ecret', '')}")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_credentials_before_a_host_are_never_shown(user: str, rest: str) -> None
     ],
 )
 def test_what_git_complains_of_is_a_state(complaint: str, state: str) -> None:
-    error = complaint_error(SHOP, complaint)
+    error = make_fetch_error(SHOP, complaint)
 
     assert error.state == state
     assert str(error).startswith(("shop (https://git.example/team/shop.git) ", "There is no"))
@@ -172,7 +172,7 @@ def test_what_git_complains_of_is_a_state(complaint: str, state: str) -> None:
 
 @given(st.text())
 def test_no_complaint_shows_the_token_or_more_than_a_line(noise: str) -> None:
-    text = str(complaint_error(SHOP, f"{noise}5ecret{noise} https://u:p@x/\nfatal: {noise}5ecret"))
+    text = str(make_fetch_error(SHOP, f"{noise}5ecret{noise} https://u:p@x/\nfatal: {noise}5ecret"))
 
     assert "5ecret" not in text
     assert "u:p@" not in text
@@ -181,18 +181,18 @@ def test_no_complaint_shows_the_token_or_more_than_a_line(noise: str) -> None:
 
 
 def test_what_a_host_itself_says_is_not_repeated() -> None:
-    assert "click" not in str(complaint_error(SHOP, "remote: click here\nwarning: click\nfatal: odd"))
+    assert "click" not in str(make_fetch_error(SHOP, "remote: click here\nwarning: click\nfatal: odd"))
 
 
 def test_a_long_list_of_branches_is_cut() -> None:
-    text = str(branch_gone(SHOP, "main", [f"b{number}" for number in range(30)]))
+    text = str(make_branch_gone_error(SHOP, "main", [f"b{number}" for number in range(30)]))
 
     assert "There are: b0, b1, b2, b3, b4, b5, b6, b7, b8, b9 and 20 more." in text
 
 
 def test_an_address_redirected_to_is_shown_without_its_secrets() -> None:
-    remark = moved_remark(SHOP, "warning: redirecting to https://u:p@new.example/shop.git/?token=t\n")
+    remark = describe_redirect(SHOP, "warning: redirecting to https://u:p@new.example/shop.git/?token=t\n")
 
     assert "has moved to https://new.example/shop.git/. " in remark
-    assert moved_remark(SHOP, "warning: redirecting to https://git.example/team/shop/") == ""
-    assert moved_remark(SHOP, "warning: something else") == ""
+    assert describe_redirect(SHOP, "warning: redirecting to https://git.example/team/shop/") == ""
+    assert describe_redirect(SHOP, "warning: something else") == ""

@@ -12,7 +12,7 @@ import pytest
 
 from indexer.errors import EmptyRepository, MissingObjects, NotARepository, RepositoryError
 from indexer.repository import Repository
-from indexer.rules import content_verdict
+from indexer.rules import judge_content
 from tests.fakes.repositories import GitRepo, run_git
 
 
@@ -227,7 +227,7 @@ def test_shallow_clones_work_and_say_what_is_missing(repo: GitRepo, tmp_path: Pa
     run_git(tmp_path, "clone", "--quiet", "--depth=1", repo.root.as_uri(), "shallow")
     with Repository.open(tmp_path / "shallow") as repository:
         assert contents(repository, new) == {"a.py": b"b"}
-        assert repository.changes(old, new) is None
+        assert repository.compare_commits(old, new) is None
         assert repository.commits_between(old, new) is None
         assert "git fetch --unshallow" in repository.warnings[0]
 
@@ -291,8 +291,8 @@ def test_entries_carry_the_marks_that_content_rules_need(repo: GitRepo) -> None:
     with Repository.open(repo.root) as repository:
         entry = repository.files(sha).entries[1]
         data = contents(repository, sha)["a.go"]
-    assert content_verdict(entry.path, data) == "generated"
-    assert content_verdict(entry.path, data, entry.marks) is None
+    assert judge_content(entry.path, data) == "generated"
+    assert judge_content(entry.path, data, entry.marks) is None
 
 
 def test_file_names_of_any_kind_are_listed_as_valid_text(repo: GitRepo) -> None:
@@ -328,7 +328,7 @@ def test_lfs_pointers_are_told_by_their_content(repo: GitRepo) -> None:
     repo.write("model.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
-        assert content_verdict("model.txt", contents(repository, sha)["model.txt"]) == "LFS pointer"
+        assert judge_content("model.txt", contents(repository, sha)["model.txt"]) == "LFS pointer"
 
 
 # Contents
@@ -437,10 +437,10 @@ def test_changes_list_what_was_added_modified_and_removed(repo: GitRepo) -> None
     repo.rename("renamed.py", "deep/moved.py")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        changes = repository.changes(old, new)
+        changes = repository.compare_commits(old, new)
         assert changes is not None
         assert {entry.path for entry in changes.entries} == {"modified.py", "added.py", "deep/moved.py"}
-        assert changes.removed == {"removed.py", "renamed.py"}
+        assert changes.removals == {"removed.py", "renamed.py"}
 
 
 def test_changed_files_that_are_no_longer_wanted_count_as_removed(repo: GitRepo) -> None:
@@ -454,10 +454,10 @@ def test_changed_files_that_are_no_longer_wanted_count_as_removed(repo: GitRepo)
     repo.write("image.png", "new")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        changes = repository.changes(old, new)
+        changes = repository.compare_commits(old, new)
         assert changes is not None
         assert [entry.path for entry in changes.entries] == ["mode.py"]
-        assert {"grown.py", "linked.py"} <= changes.removed
+        assert {"grown.py", "linked.py"} <= changes.removals
 
 
 def test_changes_apply_the_same_rules_as_a_listing(repo: GitRepo) -> None:
@@ -471,9 +471,9 @@ def test_changes_apply_the_same_rules_as_a_listing(repo: GitRepo) -> None:
     with Repository.open(repo.root, include=["src/"]) as repository:
         known: dict[str, str] = {}
         for old, new in pairwise(shas):
-            changes = repository.changes(old, new)
+            changes = repository.compare_commits(old, new)
             assert changes is not None
-            known = {path: blob for path, blob in known.items() if path not in changes.removed}
+            known = {path: blob for path, blob in known.items() if path not in changes.removals}
             known |= {entry.path: entry.blob for entry in changes.entries}
             assert known == {entry.path: entry.blob for entry in repository.files(new).entries}
 
@@ -482,15 +482,15 @@ def test_changes_between_equal_commits_are_none_at_all(repo: GitRepo) -> None:
     repo.write("a.py", "a")
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
-        changes = repository.changes(sha, sha)
+        changes = repository.compare_commits(sha, sha)
         assert changes is not None
-        assert (changes.removed, changes.entries) == (frozenset(), ())
+        assert (changes.removals, changes.entries) == (frozenset(), ())
 
 
 def test_changes_are_unknown_when_the_old_commit_is_gone(repo: GitRepo) -> None:
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
-        assert repository.changes("0" * 40, sha) is None
+        assert repository.compare_commits("0" * 40, sha) is None
 
 
 def test_changes_are_unknown_when_attributes_changed(repo: GitRepo) -> None:
@@ -498,7 +498,7 @@ def test_changes_are_unknown_when_attributes_changed(repo: GitRepo) -> None:
     repo.write("deep/.gitattributes", "* linguist-generated\n")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        assert repository.changes(old, new) is None
+        assert repository.compare_commits(old, new) is None
 
 
 def test_changes_tell_what_they_leave_out_and_why(repo: GitRepo) -> None:
@@ -512,7 +512,7 @@ def test_changes_tell_what_they_leave_out_and_why(repo: GitRepo) -> None:
     repo.link("a.py", "b.py")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        changes = repository.changes(old, new)
+        changes = repository.compare_commits(old, new)
         assert changes is not None
         assert changes.touched == {"a.py", "b.py", "logo.png", "old.png"}
         assert {(each.path, each.reason) for each in changes.omissions} == {
@@ -528,7 +528,7 @@ def test_changes_are_unknown_where_two_names_may_be_shown_alike(repo: GitRepo) -
     (Path(os.fsdecode(bytes(repo.root) + b"/caf\xe9.py"))).write_text("b")
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        assert repository.changes(old, new) is None
+        assert repository.compare_commits(old, new) is None
 
 
 def test_changes_are_judged_by_the_attributes_of_their_own_folders(repo: GitRepo) -> None:
@@ -542,7 +542,7 @@ def test_changes_are_judged_by_the_attributes_of_their_own_folders(repo: GitRepo
         repo.write(path, path)
     new = repo.commit()
     with Repository.open(repo.root) as repository:
-        changes = repository.changes(old, new)
+        changes = repository.compare_commits(old, new)
         assert changes is not None
         assert [entry.path for entry in changes.entries] == ["a.py", "lib/deep/b.tables.py"]
         assert {entry.path for entry in changes.entries} == set(touched) & set(paths(repository, new))
@@ -590,7 +590,7 @@ def test_nothing_that_a_repository_configures_is_run(repo: GitRepo, tmp_path: Pa
     with Repository.open(repo.root) as repository:
         assert repository.commit().sha == new
         assert contents(repository, new)["a.py"] == b"b"
-        assert repository.changes(old, new) is not None
+        assert repository.compare_commits(old, new) is not None
         assert repository.commits_between(old, new) == 1
     assert not (tmp_path / "sprung").exists()
 
@@ -610,7 +610,7 @@ def test_misleading_settings_do_not_change_what_is_read(repo: GitRepo) -> None:
     with Repository.open(repo.root / ".git") as repository:
         assert repository.commit(old).subject == "Grüße"
         assert contents(repository, old) == {"a.py": b"a", "ü.py": "ü".encode()}
-        changes = repository.changes(old, new)
+        changes = repository.compare_commits(old, new)
         assert changes is not None
         assert [entry.path for entry in changes.entries] == ["a.py"]
 

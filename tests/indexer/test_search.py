@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from indexer.assembly import Assembly, empty_snapshot
+from indexer.assembly import SnapshotBuilder, make_empty_snapshot
 from indexer.bags import build_bags
 from indexer.embeddings import EmbeddingInput
 from indexer.models import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
-from indexer.paths import traits
-from indexer.search import Recipe, chunk_mask, cosine_scores, rank
+from indexer.paths import read_path_traits
+from indexer.search import RankingWeights, make_chunk_mask, rank_chunks, score_cosine
 from indexer.snapshot import Snapshot
 from indexer.static_embedder import StaticEmbedder
 
@@ -53,19 +53,19 @@ def parsed(chunks: list[tuple[str, str]]) -> ParsedFile:
 
 def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = frozenset(), first: int = 1) -> Snapshot:
     """A snapshot with the files added; catalog ids count up from `first`, chunk ids are 100 times the file's."""
-    assembly = Assembly(previous, dimensions=EMBEDDER.dimensions)
+    assembly = SnapshotBuilder(previous, dimensions=EMBEDDER.dimensions)
     inputs = []
     for file_id, (path, chunks) in enumerate(files.items(), start=first):
-        entry = FileEntry(path=path, language="python", source_type=traits(path).source_type, lines=50)
+        entry = FileEntry(path=path, language="python", source_type=read_path_traits(path).source_type, lines=50)
         file = parsed(chunks)
         assembly.add(file_id, entry, file, build_bags(path, file), [file_id * 100 + n for n in range(len(chunks))])
         inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
-    return assembly.build(removed, EMBEDDER.documents(inputs))
+    return assembly.build(removed, EMBEDDER.embed_documents(inputs))
 
 
-def found(snapshot: Snapshot, question: str, recipe: Recipe | None = None) -> list[str]:
-    cosines = cosine_scores(snapshot, EMBEDDER.query(question))
-    ranked = rank(snapshot, question, cosines, recipe=recipe)
+def found(snapshot: Snapshot, question: str, recipe: RankingWeights | None = None) -> list[str]:
+    cosines = score_cosine(snapshot, EMBEDDER.embed_query(question))
+    ranked = rank_chunks(snapshot, question, cosines, recipe=recipe)
     return [snapshot.files.paths[snapshot.chunks.file[ordinal]] for ordinal, _ in ranked]
 
 
@@ -83,30 +83,32 @@ def test_a_question_about_tests_may_find_the_test_first() -> None:
 
 def test_every_fusion_and_mode_finds_the_named_definition() -> None:
     snapshot = grown(None, PROJECT)
-    assert found(snapshot, "Session", Recipe(fusion="rrf"))[0] == "http/session.py"
-    cosines = cosine_scores(snapshot, EMBEDDER.query("Session"))
+    assert found(snapshot, "Session", RankingWeights(fusion="rrf"))[0] == "http/session.py"
+    cosines = score_cosine(snapshot, EMBEDDER.embed_query("Session"))
     for mode in ("lexical", "vector", "hybrid"):
-        best, _ = rank(snapshot, "Session", cosines, mode=mode)[0]
+        best, _ = rank_chunks(snapshot, "Session", cosines, mode=mode)[0]
         assert snapshot.files.paths[snapshot.chunks.file[best]] == "http/session.py"
 
 
 def test_a_mask_keeps_everything_else_out_and_ranks_what_it_lets_through() -> None:
     snapshot = grown(None, PROJECT)
-    only_docs = chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))
-    ranked = rank(snapshot, "retry policy", None, mode="lexical", mask=only_docs)
+    only_docs = make_chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))
+    ranked = rank_chunks(snapshot, "retry policy", None, mode="lexical", mask=only_docs)
     assert [snapshot.files.paths[snapshot.chunks.file[each]] for each, _ in ranked] == ["docs/retry.md"]
 
 
 def test_nothing_is_found_for_words_that_the_code_does_not_have() -> None:
-    assert rank(grown(None, PROJECT), "zyzzyva quokka", None, mode="lexical") == []
+    assert rank_chunks(grown(None, PROJECT), "zyzzyva quokka", None, mode="lexical") == []
 
 
 def test_an_empty_repository_finds_nothing() -> None:
-    assert rank(empty_snapshot(EMBEDDER.dimensions), "anything", None) == []
+    assert rank_chunks(make_empty_snapshot(EMBEDDER.dimensions), "anything", None) == []
 
 
 def test_scores_fall_from_first_to_last() -> None:
     snapshot = grown(None, PROJECT)
-    scores = [score for _, score in rank(snapshot, "retry", cosine_scores(snapshot, EMBEDDER.query("retry")))]
+    scores = [
+        score for _, score in rank_chunks(snapshot, "retry", score_cosine(snapshot, EMBEDDER.embed_query("retry")))
+    ]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) > 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 from indexer.secrets.randomness import measure_surprise
 from indexer.secrets.rules import JUDGES, Rule, load_rules
 from indexer.secrets.values import is_placeholder, is_random, is_reference
@@ -71,7 +71,7 @@ def draw(text: str, seed: int) -> tuple[str, list[str]]:
 def test_an_example_is_masked(rule: Rule, text: str) -> None:
     for seed in range(5):
         example, drawn = draw(text, seed)
-        masked = redact(f"{example}\n")
+        masked = redact_secrets(f"{example}\n")
         assert "[REDACTED:" in masked
         assert max(drawn, key=len) not in masked
         assert masked.count("\n") == example.count("\n") + 1
@@ -81,7 +81,7 @@ def test_an_example_is_masked(rule: Rule, text: str) -> None:
 @pytest.mark.parametrize("text", CLEAN)
 def test_what_looks_alike_is_left(text: str) -> None:
     example, _ = draw(text, 0)
-    assert redact(example) == example
+    assert redact_secrets(example) == example
 
 
 def test_every_rule_has_an_id_examples_and_a_judge_that_exists() -> None:
@@ -93,26 +93,26 @@ def test_every_rule_has_an_id_examples_and_a_judge_that_exists() -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_hardly_a_random_value_leaks_in_any_form(form: Form) -> None:
     values = [value for alphabet in ALPHABETS for value in draw_values(form, alphabet, 53)]
-    leaked = [value for value in values if leaks(value, redact(form.fill(value)))]
+    leaked = [value for value in values if leaks(value, redact_secrets(form.fill(value)))]
     assert len(leaked) <= 0.04 * len(values), leaked[:5]  # of few values; `benchmarks.secrets` draws ten thousand
 
 
 @given(form=st.sampled_from(FORMS), alphabet=st.sampled_from(sorted(ALPHABETS)), seed=st.integers(0, 1_000))
 def test_masking_a_form_twice_changes_nothing_and_keeps_its_lines(form: Form, alphabet: str, seed: int) -> None:
     text = form.fill(next(draw_values(form, alphabet, 1, seed)))
-    masked = redact(text)
-    assert redact(masked) == masked
+    masked = redact_secrets(text)
+    assert redact_secrets(masked) == masked
     assert masked.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
 def test_masking_takes_time_that_grows_with_the_length_alone(family: str) -> None:
-    redact("warm")
+    redact_secrets("warm")
 
     def seconds(length: int) -> float:
         text = family * (length // len(family))
         started = time.thread_time()
-        redact(text)
+        redact_secrets(text)
         return time.thread_time() - started
 
     seconds(LENGTH)  # the automata grow with what they see

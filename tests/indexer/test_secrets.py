@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -100,7 +100,7 @@ def key_block(kind: str = "RSA ", newline: str = "\n", lines: int = 5, seed: int
 @pytest.mark.parametrize(("label", "shape"), SHAPES, ids=IDS)
 def test_provider_keys_are_masked_under_their_name(label: str, shape: tuple[str | tuple[str, int], ...]) -> None:
     key = draw(shape, seed=7)
-    masked = redact(f'before\nvalue: "{key}" # after\n')
+    masked = redact_secrets(f'before\nvalue: "{key}" # after\n')
     assert f"[REDACTED:{label}]" in masked
     assert drawn_parts(shape, key) not in masked
     assert masked.startswith("before\n")
@@ -118,7 +118,7 @@ def test_no_generated_key_survives_in_any_surroundings(
 ) -> None:
     key = draw(shape, seed)
     text = f"{before} {key}\n{after}"
-    masked = redact(text)
+    masked = redact_secrets(text)
     assert drawn_parts(shape, key) not in masked
     assert masked.count("\n") == text.count("\n")
 
@@ -152,43 +152,43 @@ _FRAGMENTS = st.one_of(
 @example("ghp_" + "a1B2" * 10 + "ghp_" + "c3D4" * 10)
 @example('x = "\ud800 ghp_' + "a1B2" * 10 + '"')
 def test_masking_twice_changes_nothing_and_keeps_the_lines(text: str) -> None:
-    masked = redact(text)
-    assert redact(masked) == masked
+    masked = redact_secrets(text)
+    assert redact_secrets(masked) == masked
     assert masked.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
 def test_key_blocks_are_masked_with_their_lines_kept(kind: str) -> None:
     text = f"before\n{key_block(kind)}\nafter\n"
-    masked = redact(text)
+    masked = redact_secrets(text)
     assert masked == "before\n[REDACTED:private-key]" + "\n" * 8 + "after\n"
 
 
 def test_key_blocks_within_string_literals_are_masked() -> None:
-    masked = redact('KEY = "' + key_block("", newline="\\n") + '"\nnext = 1\n')
+    masked = redact_secrets('KEY = "' + key_block("", newline="\\n") + '"\nnext = 1\n')
     assert masked == 'KEY = "[REDACTED:private-key]"\nnext = 1\n'
 
 
 def test_key_blocks_that_are_concatenated_or_indented_are_masked() -> None:
     for newline in ('\\n" +\n    "', "\r\n", "\n      ", "\n# "):
-        masked = redact("k = " + key_block(newline=newline) + "\nnext = 1\n")
+        masked = redact_secrets("k = " + key_block(newline=newline) + "\nnext = 1\n")
         assert masked.endswith("]" + "\n" * 8 + "next = 1\n")
         assert "PRIVATE KEY" not in masked
 
 
 def test_key_blocks_with_headers_are_masked() -> None:
     text = key_block().replace("KEY-----\n", "KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n", 1)
-    assert redact(text) == "[REDACTED:private-key]" + "\n" * 10
+    assert redact_secrets(text) == "[REDACTED:private-key]" + "\n" * 10
 
 
 def test_key_blocks_cut_off_before_their_end_are_masked() -> None:
     cut = key_block().rpartition("\n")[0]
-    assert redact(cut) == "[REDACTED:private-key]" + "\n" * 6
+    assert redact_secrets(cut) == "[REDACTED:private-key]" + "\n" * 6
 
 
 def test_code_that_mentions_key_markers_is_left_alone() -> None:
     code = 'ok = s.startswith("-----BEGIN PRIVATE KEY-----") and s.endswith("-----END PRIVATE KEY-----")\n'
-    assert redact(code) == code
+    assert redact_secrets(code) == code
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_code_that_mentions_key_markers_is_left_alone() -> None:
     ],
 )
 def test_assigned_passwords_are_masked(line: str, masked: str) -> None:
-    assert redact(f"{line}\n") == f"{masked}\n"
+    assert redact_secrets(f"{line}\n") == f"{masked}\n"
 
 
 @pytest.mark.parametrize(
@@ -249,17 +249,17 @@ def test_assigned_passwords_are_masked(line: str, masked: str) -> None:
     ],
 )
 def test_ordinary_code_is_left_alone(line: str) -> None:
-    assert redact(f"{line}\n") == f"{line}\n"
+    assert redact_secrets(f"{line}\n") == f"{line}\n"
 
 
 def test_several_secrets_of_one_line_are_masked_each() -> None:
     github, aws = draw(("ghp_", (ALNUM, 36)), 1), draw(("AKIA", (UPPER, 16)), 2)
-    assert redact(f"{github}, {aws} ünd {github}") == "[REDACTED:github], [REDACTED:aws] ünd [REDACTED:github]"
+    assert redact_secrets(f"{github}, {aws} ünd {github}") == "[REDACTED:github], [REDACTED:aws] ünd [REDACTED:github]"
 
 
 def test_text_without_secrets_is_returned_itself() -> None:
     text = "def login(password: str) -> None:\n    check(password)\n"
-    assert redact(text) is text
+    assert redact_secrets(text) is text
 
 
 @pytest.mark.parametrize(
@@ -280,5 +280,5 @@ def test_text_without_secrets_is_returned_itself() -> None:
 def test_no_text_makes_masking_slow(unit: str) -> None:
     text = 'password = "' + unit * (300_000 // len(unit)) + '!"\n'
     started = time.process_time()
-    redact(text)
+    redact_secrets(text)
     assert time.process_time() - started < 3

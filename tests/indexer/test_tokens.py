@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.tokens import identifier_parts, path_tokens, question_tokens, stem, tokenize
+from indexer.tokens import split_identifier, stem, tokenize, tokenize_path, tokenize_question
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from indexer.tokens import identifier_parts, path_tokens, question_tokens, stem,
     ],
 )
 def test_identifiers_fall_into_their_words(identifier: str, parts: list[str]) -> None:
-    assert identifier_parts(identifier) == parts
+    assert split_identifier(identifier) == parts
 
 
 def test_a_compound_identifier_is_also_a_token_of_its_own() -> None:
@@ -48,12 +48,12 @@ def test_words_that_only_look_inflected_keep_their_s(word: str) -> None:
 
 
 def test_a_question_loses_its_stop_words_but_never_all_words() -> None:
-    assert question_tokens("how does the retry work?") == ["retry", "work"]
-    assert question_tokens("what is this?") == ["what", "is", "this"]
+    assert tokenize_question("how does the retry work?") == ["retry", "work"]
+    assert tokenize_question("what is this?") == ["what", "is", "this"]
 
 
 def test_path_tokens_leave_out_the_suffix() -> None:
-    assert path_tokens("src/http_client/session.py") == [
+    assert tokenize_path("src/http_client/session.py") == [
         "src",
         "http",
         "client",

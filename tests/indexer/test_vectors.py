@@ -315,7 +315,7 @@ def test_a_batch_is_as_large_as_may_be_waited_for(microseconds: int, settled: se
     batch = BatchSize(5_000)
     sizes = []
     for _ in range(20):
-        batch.took(batch.size * microseconds / 1e6)
+        batch.adjust_size(batch.size * microseconds / 1e6)
         sizes.append(batch.size)
 
     assert set(sizes[5:]) <= settled
@@ -324,5 +324,5 @@ def test_a_batch_is_as_large_as_may_be_waited_for(microseconds: int, settled: se
 def test_a_batch_is_no_larger_than_chroma_takes() -> None:
     batch = BatchSize(20)
     for seconds in (0.0, 0.0, 1.0, 1.0, 0.0):
-        batch.took(seconds)
+        batch.adjust_size(seconds)
         assert batch.size == 20

@@ -13,10 +13,10 @@ import pytest
 from indexer.errors import RemoteError, StorageUnwritable
 from indexer.local_heads import LocalHead
 from indexer.models import IndexStatus, RefreshReport
-from indexer.remotes.clone import Clone
+from indexer.remotes.clone import RemoteClone
 from indexer.remotes.configured import RemoteRepository
-from indexer.tips import Tip
-from indexer.watcher import Indexes, Pace, Source, Watcher, WatchStatus
+from indexer.tips import BranchHead
+from indexer.watcher import WatchedIndexes, WatchedSource, Watcher, WatchIntervals, WatchStatus
 from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo
@@ -32,11 +32,11 @@ class FakeSource:
         self.looks = 0
         self.broken: Exception | None = None
 
-    async def newest(self) -> Tip:
+    async def newest(self) -> BranchHead:
         self.looks += 1
         if self.broken is not None:
             raise self.broken
-        return Tip(
+        return BranchHead(
             commit=str(self.commit), branch="main", state="moved" if self.remark else "ready", remark=self.remark
         )
 
@@ -58,7 +58,7 @@ class FakeIndexes:
     async def status(self, name: str) -> IndexStatus:
         return status_of(name, self.indexed.get(name))
 
-    async def take_in(self, name: str) -> RefreshReport:
+    async def index_here(self, name: str) -> RefreshReport:
         self.began.append((name, self.clock.now()))
         self.running[name] = self.running.get(name, 0) + 1
         assert self.running[name] == 1, "two refreshes of one repository"
@@ -87,7 +87,11 @@ def report_of(commit: str) -> RefreshReport:
 
 @asynccontextmanager
 async def watching(
-    indexes: Indexes, clock: FakeClock, *, polled: tuple[Source, ...] = (), local: tuple[Source, ...] = ()
+    indexes: WatchedIndexes,
+    clock: FakeClock,
+    *,
+    polled: tuple[WatchedSource, ...] = (),
+    local: tuple[WatchedSource, ...] = (),
 ) -> AsyncIterator[Watcher]:
     watcher = Watcher(indexes, clock, polled=polled, local=local, jitter=lambda: 0.5)
     task = asyncio.create_task(watcher.run())
@@ -322,8 +326,8 @@ async def test_a_refresh_that_was_joined_too_late_is_followed_by_another() -> No
     clock, source = FakeClock(), FakeSource()
 
     class Late(FakeIndexes):
-        async def take_in(self, name: str) -> RefreshReport:
-            report = await super().take_in(name)
+        async def index_here(self, name: str) -> RefreshReport:
+            report = await super().index_here(name)
             return report_of("0") if len(self.began) == 1 else report
 
     indexes = Late(clock, source)
@@ -338,8 +342,8 @@ async def test_an_index_that_follows_another_branch_is_not_refreshed_for_ever() 
     clock, source = FakeClock(), FakeSource()
 
     class Elsewhere(FakeIndexes):
-        async def take_in(self, name: str) -> RefreshReport:
-            await super().take_in(name)
+        async def index_here(self, name: str) -> RefreshReport:
+            await super().index_here(name)
             return report_of("0")
 
     indexes = Elsewhere(clock, source)
@@ -375,7 +379,7 @@ async def test_what_is_worth_knowing_of_a_tip_is_in_the_status() -> None:
 class Noting:
     """Indexes that note what they are asked for, and say when."""
 
-    def __init__(self, *sources: Source) -> None:
+    def __init__(self, *sources: WatchedSource) -> None:
         self.sources = {source.name: source for source in sources}
         self.commits: list[str] = []
         self.grown = asyncio.Condition()
@@ -406,8 +410,8 @@ class QuickClock:
 
 
 @asynccontextmanager
-async def watched(indexes: Noting, **sources: tuple[Source, ...]) -> AsyncIterator[Watcher]:
-    pace = Pace(poll=0.2, look=0.02, gap=0.02, retry=0.05, ceiling=0.4, echo=0.1)
+async def watched(indexes: Noting, **sources: tuple[WatchedSource, ...]) -> AsyncIterator[Watcher]:
+    pace = WatchIntervals(poll=0.2, look=0.02, gap=0.02, retry=0.05, ceiling=0.4, echo=0.1)
     watcher = Watcher(indexes, QuickClock(), pace=pace, **sources)  # type: ignore[arg-type]
     task = asyncio.create_task(watcher.run())
     try:
@@ -470,7 +474,7 @@ async def test_pushes_to_a_host_are_noticed_through_force_outage_and_rename(tmp_
         repo = GitRepo(tmp_path / "repo")
         repo.commit("first")
         repo.git("remote", "add", "origin", str(published(repo.root, host, "shop.git")))
-        shop = Clone(RemoteRepository(name="shop", url=f"{host.url}/shop.git", branch="main"), tmp_path / "home")
+        shop = RemoteClone(RemoteRepository(name="shop", url=f"{host.url}/shop.git", branch="main"), tmp_path / "home")
         indexes = Noting(shop)
         async with watched(indexes, polled=(shop,)) as watcher:
             await indexes.reached(repo.sha())

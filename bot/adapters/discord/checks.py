@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import discord
 
 from bot.adapters.discord.connection import NO_CONTENT, PORTAL
-from bot.adapters.discord.refusals import posting
+from bot.adapters.discord.refusals import map_post_errors
 
 HOW_TO_ADD = (
     f"{PORTAL} > New Application > Bot: Reset Token, set DISCORD_TOKEN to what it shows, and switch Message Content "
@@ -24,21 +24,21 @@ ANYBODY = (
 )
 
 
-async def problems(client: discord.Client, *, message_content: bool, servers: Collection[str]) -> Sequence[str]:
+async def list_problems(client: discord.Client, *, message_content: bool, servers: Collection[str]) -> Sequence[str]:
     """List what is missing, each as a sentence that says where to click; raises `ChatError`s."""
-    with posting():
+    with map_post_errors():
         found = [str(guild.id) async for guild in client.fetch_guilds(with_counts=False)]
     flags = client.application_flags
     granted = flags.gateway_message_content or flags.gateway_message_content_limited
     content = WITHOUT_CONTENT if not message_content else "" if granted else NO_CONTENT
-    nowhere = "" if found else f"The bot is not in any server. Invite it: {invitation(client)}"
-    strangers = [f"The bot is not in the server {each}. Invite it: {invitation(client)}" for each in servers
+    nowhere = "" if found else f"The bot is not in any server. Invite it: {make_invite_url(client)}"
+    strangers = [f"The bot is not in the server {each}. Invite it: {make_invite_url(client)}" for each in servers
                  if found and each not in found]  # fmt: skip
     public = ANYBODY if client.application is not None and client.application.bot_public and not servers else ""
     return [each for each in (content, public, nowhere, *strangers) if each]
 
 
-def invitation(client: discord.Client) -> str:
+def make_invite_url(client: discord.Client) -> str:
     """The address at which the manager of a server lets the bot in, with what it needs there."""
     needed = discord.Permissions(
         view_channel=True, send_messages=True, send_messages_in_threads=True, create_public_threads=True,

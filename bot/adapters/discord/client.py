@@ -15,9 +15,9 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 from discord.state import ConnectionState
 
-from bot.adapters.discord.connection import AWAY_ERRORS, Pauses
-from bot.adapters.discord.counter import Counter
-from bot.adapters.discord.front import Front
+from bot.adapters.discord.connection import AWAY_ERRORS, ReconnectBackoff
+from bot.adapters.discord.counter import InteractionHandler
+from bot.adapters.discord.front import DiscordListener
 from bot.adapters.redirects import refuse_redirects
 from bot.observing import CountLoss, ignore_loss
 
@@ -31,13 +31,13 @@ LAST_MOMENT = 2.0  # seconds in which what was heard can still be stored; the ne
 log = logging.getLogger(__name__)
 
 
-def attended(
-    hear: Callable[Concatenate[Client, P], Awaitable[None]],
-) -> Callable[Concatenate[Client, P], Coroutine[Any, Any, None]]:
+def track_started_listeners(
+    hear: Callable[Concatenate[GatewayClient, P], Awaitable[None]],
+) -> Callable[Concatenate[GatewayClient, P], Coroutine[Any, Any, None]]:
     """Let a client know what it has begun to hear: discord.py leaves that to itself."""
 
     @wraps(hear)
-    async def hearing(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    async def hearing(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         client.under_way.add(task)
         try:
@@ -48,14 +48,14 @@ def attended(
     return hearing
 
 
-class Client(discord.Client):
+class GatewayClient(discord.Client):
     """Tells a front and a counter what happens, once they are there. It keeps no messages and no members."""
 
     def __init__(self, *, message_content: bool, settle_seconds: float, identify_pause: float) -> None:
         # What would say so in every log: there is no voice here.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
-            intents=wanted_intents(message_content=message_content),
+            intents=make_intents(message_content=message_content),
             allowed_mentions=discord.AllowedMentions.none(),
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
@@ -65,8 +65,8 @@ class Client(discord.Client):
             http_trace=refuse_redirects(),
         )
         self.count_loss: CountLoss = ignore_loss
-        self.front: Front | None = None
-        self.counter: Counter | None = None
+        self.front: DiscordListener | None = None
+        self.counter: InteractionHandler | None = None
         self.under_way: set[asyncio.Task[Any]] = set()
         self.in_session = asyncio.Event()  # the gateway tells what people do
         self._identify_pause = identify_pause
@@ -96,7 +96,7 @@ class Client(discord.Client):
 
         Raises what keeps it from the first connection, and why the gateway has closed one for good.
         """
-        pauses = Pauses()
+        pauses = ReconnectBackoff()
         way: dict[str, Any] = {"initial": True, "shard_id": self.shard_id}
         while not self.is_closed():
             try:
@@ -158,76 +158,76 @@ class Client(discord.Client):
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
-    @attended
+    @track_started_listeners
     async def on_connect(self) -> None:
         """A session has begun."""
         self.in_session.set()
         if self.front is not None:
-            self.front.began()
+            self.front.on_ready()
 
-    @attended
+    @track_started_listeners
     async def on_ready(self) -> None:
         """What can be told of by now is told of."""
         if self.front is not None:
             await self.front.direct_open()
 
-    @attended
+    @track_started_listeners
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """A server is there, now or again."""
         if self.front is not None:
             await self.front.open_in(guild)
 
-    @attended
+    @track_started_listeners
     async def on_resumed(self) -> None:
         """The session goes on."""
         self.in_session.set()
         if self.front is not None:
-            self.front.resumed()
+            self.front.on_resumed()
 
-    @attended
+    @track_started_listeners
     async def on_disconnect(self) -> None:
         """The gateway is lost."""
         self.in_session.clear()
         if self.front is not None:
-            self.front.lost()
+            self.front.on_connection_lost()
 
-    @attended
+    @track_started_listeners
     async def on_message(self, message: discord.Message) -> None:
         """Somebody has written."""
         if self.front is not None:
-            await self.front.said(message)
+            await self.front.on_message(message)
 
-    @attended
+    @track_started_listeners
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """A message is not what it was."""
         if self.front is not None:
-            await self.front.edited(payload.message)
+            await self.front.on_edit(payload.message)
 
-    @attended
+    @track_started_listeners
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
         """A message is gone."""
         if self.front is not None:
-            await self.front.deleted(payload.channel_id, (payload.message_id,))
+            await self.front.on_deletion(payload.channel_id, (payload.message_id,))
 
-    @attended
+    @track_started_listeners
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
         """Many messages are gone."""
         if self.front is not None:
-            await self.front.deleted(payload.channel_id, sorted(payload.message_ids))
+            await self.front.on_deletion(payload.channel_id, sorted(payload.message_ids))
 
-    @attended
+    @track_started_listeners
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         """Somebody has reacted."""
         if self.front is not None:
-            await self.front.reacted(payload)
+            await self.front.on_reaction(payload)
 
-    @attended
+    @track_started_listeners
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
         """A thread is gone."""
         if self.front is not None:
             self.front.thread_deleted(payload.thread_id)
 
-    @attended
+    @track_started_listeners
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         """Somebody has used a command or a button."""
         if self.counter is not None:
@@ -239,7 +239,7 @@ class Client(discord.Client):
         log.error("an event was not handled: %s", event_method, exc_info=True)  # noqa: LOG014
 
 
-def wanted_intents(*, message_content: bool) -> discord.Intents:
+def make_intents(*, message_content: bool) -> discord.Intents:
     """What citebot wants to hear of; only the text of messages that do not mention it needs a switch in the portal."""
     wanted = discord.Intents.none()
     wanted.guilds = wanted.guild_messages = wanted.dm_messages = True
@@ -249,7 +249,7 @@ def wanted_intents(*, message_content: bool) -> discord.Intents:
 
 
 @contextmanager
-def reached_at(api_url: str, gateway_url: str) -> Iterator[None]:
+def override_api_url(api_url: str, gateway_url: str) -> Iterator[None]:
     """Let discord.py find Discord elsewhere; it knows one place for all clients. Empty means Discord's own."""
     before = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
     if api_url:

@@ -13,9 +13,9 @@ import discord
 from discord.backoff import ExponentialBackoff
 from discord.gateway import ReconnectWebSocket
 
-from bot.adapters.discord.refusals import explained
+from bot.adapters.discord.refusals import explain_error
 from bot.clock import Clock
-from bot.errors import ChatError, RateLimited, SettingsError, Unreachable
+from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -44,7 +44,7 @@ C = TypeVar("C", bound=discord.Client)
 log = logging.getLogger(__name__)
 
 
-class Pauses(ExponentialBackoff[Literal[False]]):
+class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
     """Those of discord.py, which grow to a quarter of an hour: a Discord that is back is not left waiting for that."""
 
     def delay(self) -> float:
@@ -53,8 +53,8 @@ class Pauses(ExponentialBackoff[Literal[False]]):
 
 
 @asynccontextmanager
-async def logged_in(client: C, token: str) -> AsyncIterator[C]:
-    """Find out who the token belongs to; `SettingsError` where it is refused, `Unreachable` where nobody answers.
+async def log_in(client: C, token: str) -> AsyncIterator[C]:
+    """Find out who the token belongs to; `SettingsError` where it is refused, `PlatformUnreachable` where nobody answers.
 
     Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
     """
@@ -71,22 +71,22 @@ async def _log_in(client: discord.Client, token: str) -> None:
     except discord.LoginFailure as error:
         raise SettingsError(BAD_TOKEN) from error
     except AWAY_ERRORS as error:
-        raise Unreachable(AWAY.format(type(error).__name__)) from error
+        raise PlatformUnreachable(AWAY.format(type(error).__name__)) from error
     except discord.RateLimited as error:
         raise RateLimited(error.retry_after) from error
     except discord.HTTPException as error:
         if error.status == 429:
-            raise explained(error) from error
+            raise explain_error(error) from error
         raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
 
 
-async def stay(client: discord.Client, clock: Clock) -> None:
+async def stay_connected(client: discord.Client, clock: Clock) -> None:
     """Hear what happens, until this is cancelled; `SettingsError` where Discord does not allow it."""
     pause = FIRST_PAUSE
     try:
         while True:
             began = clock.now()
-            away = await _connected(client)
+            away = await _connect_client(client)
             if clock.now() - began > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             log.warning("the gateway of Discord cannot be reached (%s); next try in %g seconds", away, pause)
@@ -96,7 +96,7 @@ async def stay(client: discord.Client, clock: Clock) -> None:
         await _leave(client)
 
 
-async def _connected(client: discord.Client) -> str:
+async def _connect_client(client: discord.Client) -> str:
     """Stay as long as the client can; return what keeps it from connecting."""
     try:
         await client.connect()

@@ -8,19 +8,25 @@ from typing import Any, cast
 
 import discord
 
-from bot.adapters.discord.hearing import Conversations, heard
-from bot.adapters.discord.looks import pressed
-from bot.adapters.discord.members import Members
-from bot.adapters.discord.refusals import posting
-from bot.adapters.discord.rooms import Room, Rooms
-from bot.adapters.discord.slash import LONGEST_CHOICE, Used, choices, typed, used
-from bot.adapters.discord.spots import Spots
-from bot.adapters.discord.whispers import Line
-from bot.adapters.discord.writings import roles_of
+from bot.adapters.discord.hearing import MessageSink, deliver_with_retry
+from bot.adapters.discord.looks import parse_button
+from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.refusals import map_post_errors
+from bot.adapters.discord.rooms import ChannelDirectory, ChannelInfo
+from bot.adapters.discord.slash import (
+    LONGEST_CHOICE,
+    UsedCommand,
+    complete_repository,
+    parse_used_command,
+    read_typed_text,
+)
+from bot.adapters.discord.spots import ReplyTargets
+from bot.adapters.discord.whispers import InteractionToken
+from bot.adapters.discord.writings import read_roles
 from bot.clock import Clock
-from bot.errors import BotError, ChatError, Unreachable
-from bot.markdown.safety import safe
-from bot.messages import IncomingMessage, Press
+from bot.errors import BotError, ChatError, PlatformUnreachable
+from bot.markdown.safety import neutralize
+from bot.messages import ButtonPress, IncomingMessage
 
 Interaction = discord.Interaction[Any]
 FOLLOWS = "I will post the result here."
@@ -30,7 +36,7 @@ LONGEST_SHOWN = 1_950  # what makes a text harmless can make it longer
 log = logging.getLogger(__name__)
 
 
-class Counter:
+class InteractionHandler:
     """Answers interactions within the three seconds that Discord gives, and lets the conversations do the rest.
 
     `visible` names the repositories that the author of a message may ask about there.
@@ -39,10 +45,10 @@ class Counter:
     def __init__(
         self,
         *,
-        rooms: Rooms,
-        spots: Spots,
-        members: Members,
-        conversations: Conversations,
+        rooms: ChannelDirectory,
+        spots: ReplyTargets,
+        members: MemberDirectory,
+        conversations: MessageSink,
         visible: Callable[[IncomingMessage], Sequence[str]],
         clock: Clock,
     ) -> None:
@@ -60,33 +66,35 @@ class Counter:
             room = await self._rooms.of(interaction.channel_id or 0, interaction.channel)
             match interaction.type:
                 case discord.InteractionType.application_command:
-                    await self._use(interaction, room, used(data))
+                    await self._use(interaction, room, parse_used_command(data))
                 case discord.InteractionType.autocomplete:
-                    await self._complete(interaction, room, typed(data))
+                    await self._complete(interaction, room, read_typed_text(data))
                 case discord.InteractionType.component:
                     await self._press(interaction, room, str(data.get("custom_id", "")))
         except ChatError as error:
             log.warning("an interaction was not answered: %s", error)
 
-    async def _use(self, interaction: Interaction, room: Room, command: Used | None) -> None:
+    async def _use(self, interaction: Interaction, room: ChannelInfo, command: UsedCommand | None) -> None:
         if command is None:
             return
         aloud = command.aloud and not room.is_direct and _may_write(interaction, room)
         if command.is_question and aloud:
-            message = await self._asked_aloud(interaction, room, command)
+            message = await self._post_question(interaction, room, command)
         else:
             await self._acknowledge(interaction, FOLLOWS if aloud else "")
-            line = "" if aloud else str(Line(
+            line = "" if aloud else str(InteractionToken(
                 interaction=interaction.id, user=interaction.user.id, token=interaction.token
             ))  # fmt: skip
             message = await self._message(interaction, room, command, line=line)
-        if not await heard(lambda: self._conversations.receive(message), self._clock):
+        if not await deliver_with_retry(lambda: self._conversations.receive(message), self._clock):
             await self._tell(interaction, LOST)
 
-    async def _asked_aloud(self, interaction: Interaction, room: Room, command: Used) -> IncomingMessage:
+    async def _post_question(
+        self, interaction: Interaction, room: ChannelInfo, command: UsedCommand
+    ) -> IncomingMessage:
         """Let everybody read the question; the answer goes into a thread on it, as if it had been written."""
-        question = safe(command.words[:LONGEST_SHOWN], ()).strip()
-        with posting():
+        question = neutralize(command.words[:LONGEST_SHOWN], ()).strip()
+        with map_post_errors():
             shown = await interaction.response.send_message(
                 f"{interaction.user.mention} asks: {question}"[:LONGEST_SHOWN], suppress_embeds=True
             )
@@ -97,17 +105,17 @@ class Counter:
 
     async def _acknowledge(self, interaction: Interaction, said: str) -> None:
         try:
-            with posting():
+            with map_post_errors():
                 if said:
                     await interaction.response.send_message(said, ephemeral=True)
                 else:
                     await interaction.response.defer(ephemeral=True, thinking=True)
-        except Unreachable as error:
+        except PlatformUnreachable as error:
             # It may have arrived; if it has not, the answer comes in a direct message.
             log.info("an acknowledgement got no answer: %s", error)
 
     async def _message(
-        self, interaction: Interaction, room: Room, command: Used, *, line: str = "", root: str = ""
+        self, interaction: Interaction, room: ChannelInfo, command: UsedCommand, *, line: str = "", root: str = ""
     ) -> IncomingMessage:
         """Write what was used as a message. What only its author reads is private when it is a question."""
         external, roles = await self._standing(interaction, room)
@@ -126,46 +134,46 @@ class Counter:
             external=external,
         )
 
-    async def _standing(self, interaction: Interaction, room: Room) -> tuple[bool, tuple[str, ...]]:
+    async def _standing(self, interaction: Interaction, room: ChannelInfo) -> tuple[bool, tuple[str, ...]]:
         """Tell whether somebody is from outside, and which roles they have."""
         if not room.is_direct:
-            return not self._members.is_inside(room.workspace), roles_of(interaction.user)
+            return not self._members.is_inside(room.workspace), read_roles(interaction.user)
         inside, roles = await self._members.roles(interaction.user.id)
         return not inside, roles
 
-    async def _complete(self, interaction: Interaction, room: Room, text: str) -> None:
-        asking = await self._message(interaction, room, Used(words=""))
-        offered = choices(self._visible(asking), text[:LONGEST_CHOICE])
-        with posting():
+    async def _complete(self, interaction: Interaction, room: ChannelInfo, text: str) -> None:
+        asking = await self._message(interaction, room, UsedCommand(words=""))
+        offered = complete_repository(self._visible(asking), text[:LONGEST_CHOICE])
+        with map_post_errors():
             await interaction.response.autocomplete(
                 [discord.app_commands.Choice(name=name, value=name) for name in offered]
             )
 
-    async def _press(self, interaction: Interaction, room: Room, custom_id: str) -> None:
-        meaning = pressed(custom_id)
+    async def _press(self, interaction: Interaction, room: ChannelInfo, custom_id: str) -> None:
+        meaning = parse_button(custom_id)
         if meaning is None or interaction.message is None:
             return
-        with posting():
+        with map_post_errors():
             await interaction.response.defer()
         action, value = meaning
         external, roles = await self._standing(interaction, room)
-        press = Press(
+        press = ButtonPress(
             handle=room.handle(interaction.message.id), action=action, author=str(interaction.user.id), roles=roles,
             value=value, external=external,
         )  # fmt: skip
         try:
-            said = await self._conversations.press(press)
+            said = await self._conversations.handle_press(press)
         except BotError as error:
             said = str(error)
         if said:
             await self._tell(interaction, said)
 
     async def _tell(self, interaction: Interaction, said: str) -> None:
-        with posting():
+        with map_post_errors():
             await interaction.followup.send(said, ephemeral=True)
 
 
-def _may_write(interaction: Interaction, room: Room) -> bool:
+def _may_write(interaction: Interaction, room: ChannelInfo) -> bool:
     """Whether citebot may write where a command was used."""
     may = interaction.app_permissions
     return may.view_channel and (may.send_messages_in_threads if room.is_thread else may.send_messages)

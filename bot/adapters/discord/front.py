@@ -11,14 +11,14 @@ from weakref import WeakValueDictionary
 import discord
 from cachetools import LRUCache
 
-from bot.adapters.discord.hearing import Conversations, heard
-from bot.adapters.discord.members import Members
-from bot.adapters.discord.missed import missed, newer
-from bot.adapters.discord.rooms import DIRECT, MOST_KNOWN, PLATFORM, Room, Rooms
-from bot.adapters.discord.spots import Spots
-from bot.adapters.discord.writings import asked, roles_of
+from bot.adapters.discord.hearing import MessageSink, deliver_with_retry
+from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.missed import find_channels_with_news, read_missed_messages
+from bot.adapters.discord.rooms import DIRECT, MOST_KNOWN, PLATFORM, ChannelDirectory, ChannelInfo
+from bot.adapters.discord.spots import ReplyTargets
+from bot.adapters.discord.writings import parse_question, read_roles
 from bot.clock import Clock
-from bot.messages import IncomingMessage, MessageKey, Press
+from bot.messages import ButtonPress, IncomingMessage, MessageKey
 
 STOPPING = frozenset({"❌"})  # reactions that mean: stop
 LATE_EDIT = 900.0  # seconds; what is told of an older edit is a preview, a pin, or anything but the edit
@@ -26,17 +26,17 @@ LOOKS_BACK = 900.0  # seconds; what was said longer ago is not answered any more
 MOST_DIRECT = 20  # direct conversations that are looked through
 
 
-class Front:
+class DiscordListener:
     """Hears what is written. What happens in one channel is heard in its order."""
 
     def __init__(
         self,
         *,
         client: discord.Client,
-        rooms: Rooms,
-        spots: Spots,
-        members: Members,
-        conversations: Conversations,
+        rooms: ChannelDirectory,
+        spots: ReplyTargets,
+        members: MemberDirectory,
+        conversations: MessageSink,
         clock: Clock,
     ) -> None:
         self._client = client
@@ -53,21 +53,21 @@ class Front:
         self._looked: set[int] = set()
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
-    async def said(self, message: discord.Message) -> None:
+    async def on_message(self, message: discord.Message) -> None:
         """Hear a message."""
         self._newest = max(self._newest, message.id)
         if not message.author.bot:
             await self._take(message)
 
-    def lost(self) -> None:
+    def on_connection_lost(self) -> None:
         """Hear that the gateway is lost; what is said from now on may have to be looked for."""
         self._lost_after = self._lost_after or self._newest
 
-    def resumed(self) -> None:
+    def on_resumed(self) -> None:
         """Hear that the gateway has told of everything in between."""
         self._lost_after = 0
 
-    def began(self) -> None:
+    def on_ready(self) -> None:
         """Hear that another session has begun."""
         self._since, self._lost_after = self._lost_after, 0
         self._looked.clear()
@@ -80,10 +80,10 @@ class Front:
             return
 
         async def look() -> None:
-            known = await self._conversations.known_channels(PLATFORM, DIRECT, most=MOST_DIRECT)
+            known = await self._conversations.list_recent_channels(PLATFORM, DIRECT, most=MOST_DIRECT)
             await self._look([int(channel) for channel in known], self._ago(LOOKS_BACK))
 
-        await heard(look, self._clock)
+        await deliver_with_retry(look, self._clock)
 
     async def open_in(self, guild: discord.Guild) -> None:
         """Look for what was said in a server before it was there for the session: after a restart, for mentions alone.
@@ -93,10 +93,10 @@ class Front:
         since = 0 if guild.id in self._looked else self._since
         self._looked.add(guild.id)
         after = max(since, self._ago(LOOKS_BACK))
-        await self._look(newer(guild, after), since)
+        await self._look(find_channels_with_news(guild, after), since)
 
     async def _look(self, places: Sequence[int], since: int) -> None:
-        async for message in missed(self._client, places, max(since, self._ago(LOOKS_BACK))):
+        async for message in read_missed_messages(self._client, places, max(since, self._ago(LOOKS_BACK))):
             if not message.author.bot and (since or self._client.user in message.mentions):
                 await self._take(message)
 
@@ -107,33 +107,33 @@ class Front:
     async def _take(self, message: discord.Message) -> None:
         async def hear() -> None:
             room = await self._rooms.of(message.channel.id, message.channel)
-            question = asked(message, room, self._client.user)
+            question = parse_question(message, room, self._client.user)
             if room.is_direct:
                 self._direct[room.id] = None
             if question is not None:
                 self._expect(room, question)
-                await self._conversations.receive(await self._judged(question, room, message.author))
+                await self._conversations.receive(await self._resolve_author(question, room, message.author))
 
         # Who has joined a thread decides what comes after.
         async with self._order(message.channel.id):
-            await heard(hear, self._clock)
+            await deliver_with_retry(hear, self._clock)
 
-    async def edited(self, message: discord.Message) -> None:
+    async def on_edit(self, message: discord.Message) -> None:
         """Hear that a person has changed a message; previews and pins change messages as well."""
         if message.author.bot or not self._is_news(message):
             return
 
         async def hear() -> None:
             room = await self._rooms.of(message.channel.id, message.channel)
-            question = asked(message, room, self._client.user)
+            question = parse_question(message, room, self._client.user)
             if question is not None:
                 self._expect(room, question)
-                await self._conversations.edited(await self._judged(question, room, message.author))
+                await self._conversations.handle_edit(await self._resolve_author(question, room, message.author))
 
         await self._after(message.channel.id)
-        await heard(hear, self._clock)
+        await deliver_with_retry(hear, self._clock)
 
-    async def deleted(self, channel: int, messages: Iterable[int]) -> None:
+    async def on_deletion(self, channel: int, messages: Iterable[int]) -> None:
         """Hear that messages are gone."""
 
         async def hear() -> None:
@@ -142,12 +142,12 @@ class Front:
                 key = MessageKey(
                     platform=PLATFORM, workspace=room.workspace, channel=room.channel, message=str(message)
                 )
-                await self._conversations.deleted(key)
+                await self._conversations.handle_deletion(key)
 
         await self._after(channel)
-        await heard(hear, self._clock)
+        await deliver_with_retry(hear, self._clock)
 
-    async def reacted(self, reaction: discord.RawReactionActionEvent) -> None:
+    async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
         """Hear a reaction that means something."""
         own = self._client.user
         if reaction.emoji.name not in STOPPING or own is None or reaction.message_author_id not in {None, own.id}:
@@ -157,24 +157,26 @@ class Front:
 
         async def hear() -> None:
             room = await self._rooms.of(reaction.channel_id)
-            roles = roles_of(reaction.member) if reaction.member else ()
-            press = Press(
+            roles = read_roles(reaction.member) if reaction.member else ()
+            press = ButtonPress(
                 handle=room.handle(reaction.message_id), action="stop", author=str(reaction.user_id), roles=roles,
                 external=not room.is_direct and not self._members.is_inside(room.workspace),
             )  # fmt: skip
-            await self._conversations.press(press)
+            await self._conversations.handle_press(press)
 
-        await heard(hear, self._clock)
+        await deliver_with_retry(hear, self._clock)
 
     def thread_deleted(self, thread: int) -> None:
         """Hear that a thread is gone."""
         self._spots.close(str(thread))
 
-    def _expect(self, room: Room, question: IncomingMessage) -> None:
+    def _expect(self, room: ChannelInfo, question: IncomingMessage) -> None:
         if room.threaded:
             self._spots.expect(question.place, question.text)
 
-    async def _judged(self, question: IncomingMessage, room: Room, author: discord.abc.User) -> IncomingMessage:
+    async def _resolve_author(
+        self, question: IncomingMessage, room: ChannelInfo, author: discord.abc.User
+    ) -> IncomingMessage:
         """Find out whether it comes from outside, and which roles the author has where that was not told."""
         if not room.is_direct:
             question = replace(question, external=not self._members.is_inside(room.workspace))

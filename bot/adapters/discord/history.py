@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import discord
 
-from bot.adapters.discord.looks import bears
-from bot.adapters.discord.refusals import posting
-from bot.adapters.discord.rooms import Room
-from bot.adapters.discord.writings import words
+from bot.adapters.discord.looks import has_nonce
+from bot.adapters.discord.refusals import map_post_errors
+from bot.adapters.discord.rooms import ChannelInfo
+from bot.adapters.discord.writings import read_text
 from bot.messages import LONGEST_QUOTED, ThreadMessage
 
 MOST_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
@@ -17,10 +17,10 @@ MOST_SEARCHED = 300  # messages that are looked through for one that was sent be
 _READ = frozenset({discord.MessageType.default, discord.MessageType.reply, discord.MessageType.chat_input_command})
 
 
-async def read_thread(client: discord.Client, room: Room, *, before: int, limit: int) -> Sequence[ThreadMessage]:
+async def read_thread(client: discord.Client, room: ChannelInfo, *, before: int, limit: int) -> Sequence[ThreadMessage]:
     """Read the newest messages of a thread before the one named, oldest first; the title of a forum's post is one."""
     channel = client.get_partial_messageable(room.id)
-    with posting():
+    with map_post_errors():
         newest = [each async for each in channel.history(limit=limit, before=discord.Object(before))]
     read = [said for each in reversed(newest) if (said := _read(each, client)) is not None]
     if room.title:
@@ -37,9 +37,9 @@ async def find_reply(client: discord.Client, channel: int, *, nonce: str, after:
     own = client.user.id if client.user else 0
     place = client.get_partial_messageable(channel)
     since = discord.Object(after) if after else None
-    with posting():
+    with map_post_errors():
         async for message in place.history(limit=MOST_SEARCHED, after=since, oldest_first=False):
-            if message.author.id == own and bears(message, nonce):
+            if message.author.id == own and has_nonce(message, nonce):
                 return message.id
     return 0
 
@@ -56,6 +56,6 @@ def _read(message: discord.Message, client: discord.Client) -> ThreadMessage | N
     return ThreadMessage(
         id=str(message.id),
         author=message.author.display_name,
-        text=words(message, client.user, message.content[:LONGEST_QUOTED]),
+        text=read_text(message, client.user, message.content[:LONGEST_QUOTED]),
         own=own,
     )

@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 import discord
 
-from bot.messages import Attachment, Button, ButtonAction, Content
+from bot.messages import Attachment, Button, ButtonAction, MessageContent
 
 PREFIX = "citebot"
 _STYLES: Mapping[ButtonAction, discord.ButtonStyle] = {
@@ -17,14 +17,14 @@ _STYLES: Mapping[ButtonAction, discord.ButtonStyle] = {
 }
 
 
-def text_of(content: Content) -> str:
+def render_text(content: MessageContent) -> str:
     """Write a content as the text of one message."""
     below = [f"-# *{content.status}*"] if content.status else []
     below += [f"-# {content.footer}"] if content.footer else []
     return "\n".join([content.text.rstrip("\n"), *below] if content.text.strip() else below)
 
 
-def buttons_of(content: Content, nonce: str = "") -> discord.ui.View | None:
+def render_buttons(content: MessageContent, nonce: str = "") -> discord.ui.View | None:
     """Lay the buttons out; they bear the nonce of the message, which Discord itself does not keep."""
     if not content.buttons:
         return None
@@ -35,12 +35,12 @@ def buttons_of(content: Content, nonce: str = "") -> discord.ui.View | None:
     return view
 
 
-def file_of(attachment: Attachment) -> discord.File:
+def render_file(attachment: Attachment) -> discord.File:
     """Make a file of an attachment."""
     return discord.File(io.BytesIO(attachment.text.encode("utf-8", "replace")), filename=attachment.name)
 
 
-def pressed(custom_id: str) -> tuple[ButtonAction, str] | None:
+def parse_button(custom_id: str) -> tuple[ButtonAction, str] | None:
     """Read which button was pressed, and the value that came with it; None for what is no button of a reply."""
     prefix, _, rest = custom_id.partition(":")
     action, _, value = rest.partition(":")
@@ -49,7 +49,7 @@ def pressed(custom_id: str) -> tuple[ButtonAction, str] | None:
     return cast("ButtonAction", action), value.partition(":")[0]
 
 
-def bears(message: discord.Message, nonce: str) -> bool:
+def has_nonce(message: discord.Message, nonce: str) -> bool:
     """Whether a message was sent with a nonce, as its buttons tell."""
     found = (child for row in message.components for child in getattr(row, "children", ()))
     return any(str(getattr(child, "custom_id", "")).rstrip("+").endswith(f":{nonce}") for child in found)

@@ -9,7 +9,7 @@ import discord
 from cachetools import LRUCache
 
 from bot.adapters.discord.rooms import MOST_KNOWN
-from bot.adapters.discord.writings import roles_of
+from bot.adapters.discord.writings import read_roles
 from bot.clock import Clock
 
 REMEMBERED = 60.0  # seconds
@@ -18,7 +18,7 @@ MOST_SERVERS = 10  # that are asked about one person
 log = logging.getLogger(__name__)
 
 
-class Members:
+class MemberDirectory:
     """Knows members. `servers` are the ids of those that count as inside; without any, all do that the bot is in."""
 
     def __init__(self, client: discord.Client, clock: Clock, servers: Collection[str] = ()) -> None:
@@ -37,7 +37,7 @@ class Members:
         if known is not None and self._clock.now() - known[0] < REMEMBERED:
             return known[1:]
         found = [member for guild in self._inside() if (member := await self._member(guild, person)) is not None]
-        roles = tuple(role for member in found for role in roles_of(member))
+        roles = tuple(role for member in found for role in read_roles(member))
         self._known[person] = (self._clock.now(), bool(found), roles)
         return bool(found), roles
 
@@ -45,7 +45,7 @@ class Members:
         """Return the roles of somebody in one server; none where they cannot be looked up."""
         guild = self._client.get_guild(server)
         member = await self._member(guild, person) if guild is not None else None
-        return roles_of(member) if member is not None else ()
+        return read_roles(member) if member is not None else ()
 
     def _inside(self) -> Iterator[discord.Guild]:
         inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))]

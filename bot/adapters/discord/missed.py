@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import discord
 
-from bot.adapters.discord.refusals import posting
+from bot.adapters.discord.refusals import map_post_errors
 from bot.errors import ChatError
 
 MOST_PLACES, MOST_MESSAGES = 50, 100
@@ -17,14 +17,16 @@ Written = discord.TextChannel | discord.VoiceChannel | discord.Thread
 log = logging.getLogger(__name__)
 
 
-async def missed(client: discord.Client, places: Sequence[int], after: int) -> AsyncIterator[discord.Message]:
+async def read_missed_messages(
+    client: discord.Client, places: Sequence[int], after: int
+) -> AsyncIterator[discord.Message]:
     """Give the messages of places after an id, place by place, oldest first; what cannot be read is left out."""
     if len(places) > MOST_PLACES:
         log.warning("%d places have new messages; %d of them are read", len(places), MOST_PLACES)
     since = discord.Object(after)
     for number in places[:MOST_PLACES]:
         try:
-            with posting():
+            with map_post_errors():
                 found = _channel(client, number).history(limit=MOST_MESSAGES, after=since, oldest_first=True)
                 messages = [message async for message in found]
         except ChatError as error:
@@ -34,7 +36,7 @@ async def missed(client: discord.Client, places: Sequence[int], after: int) -> A
             yield message
 
 
-def newer(guild: discord.Guild, after: int) -> Sequence[int]:
+def find_channels_with_news(guild: discord.Guild, after: int) -> Sequence[int]:
     """Return the places in a server that Discord says have newer messages, and that may be read."""
     channels: list[Written] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
     return [each.id for each in channels if (each.last_message_id or 0) > after and _is_open(each)]

@@ -10,7 +10,7 @@ from bot.clock import Clock
 MOST, SECONDS = 40, 1.0  # Discord allows fifty; the rest is for what discord.py calls by itself
 
 
-class Pace:
+class CallPacer:
     """Lets so many calls through in a second, in the order of asking."""
 
     def __init__(self, clock: Clock) -> None:

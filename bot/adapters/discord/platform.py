@@ -10,22 +10,30 @@ from collections.abc import Mapping, Sequence
 import discord
 
 from bot.adapters.discord import history
-from bot.adapters.discord.looks import buttons_of, file_of, text_of
-from bot.adapters.discord.pace import Pace
-from bot.adapters.discord.refusals import ARCHIVED, FORBIDDEN, GONE, UNKNOWN_MESSAGE, changing, code_of, posting
-from bot.adapters.discord.rooms import PLATFORM, Rooms
-from bot.adapters.discord.spots import Spot, Spots
-from bot.adapters.discord.whispers import Whispers, is_whispered
+from bot.adapters.discord.looks import render_buttons, render_file, render_text
+from bot.adapters.discord.pace import CallPacer
+from bot.adapters.discord.refusals import (
+    ARCHIVED,
+    FORBIDDEN,
+    GONE,
+    UNKNOWN_MESSAGE,
+    map_edit_errors,
+    map_post_errors,
+    read_error_code,
+)
+from bot.adapters.discord.rooms import PLATFORM, ChannelDirectory
+from bot.adapters.discord.spots import ReplyTarget, ReplyTargets
+from bot.adapters.discord.whispers import DiscordEphemeralMessages, is_ephemeral
 from bot.clock import Clock
 from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, StreamRefused
-from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
 from bot.ports import LiveStream
 
 # Discord wants its limits read from its answers, which discord.py does by waiting. These keep it from having to.
-RATES: Mapping[SendMethod, Rate] = {
-    "post": Rate(calls=5, seconds=5.0, per="thread"),
-    "edit": Rate(calls=5, seconds=5.0, per="thread"),
-    "withdraw": Rate(calls=5, seconds=1.0, per="thread"),
+RATES: Mapping[SendMethod, RateLimit] = {
+    "post": RateLimit(calls=5, seconds=5.0, per="thread"),
+    "edit": RateLimit(calls=5, seconds=5.0, per="thread"),
+    "withdraw": RateLimit(calls=5, seconds=1.0, per="thread"),
 }
 MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
 MAX_PARTS = 8
@@ -43,12 +51,12 @@ class DiscordPlatform:
         self,
         client: discord.Client,
         *,
-        rooms: Rooms,
-        spots: Spots,
-        whispers: Whispers,
-        pace: Pace,
+        rooms: ChannelDirectory,
+        spots: ReplyTargets,
+        whispers: DiscordEphemeralMessages,
+        pace: CallPacer,
         clock: Clock,
-        rates: Mapping[SendMethod, Rate] = RATES,
+        rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=True, rates=rates, max_parts=MAX_PARTS)
         self._client = client
@@ -58,29 +66,29 @@ class DiscordPlatform:
         self._pace = pace
         self._clock = clock
 
-    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message; Discord gives the earlier one back where it has one with this nonce."""
         if place.line:
             return await self._whispers.post(place, content, nonce=nonce)
         spot = await self._spots.of(place)
         try:
-            message = await self._sent(spot, content, nonce)
+            message = await self._send_with_fallback(spot, content, nonce)
         except PostRefused as refused:
-            if not spot.begun or code_of(refused) not in FORBIDDEN:
+            if not spot.begun or read_error_code(refused) not in FORBIDDEN:
                 raise
             spot = self._spots.below(place)
-            message = await self._sent(spot, content, nonce)
+            message = await self._send_with_fallback(spot, content, nonce)
         return _handle(place, spot.channel, message.id)
 
-    async def edit(self, handle: MessageHandle, content: Content) -> None:
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; an archived thread is brought back for it."""
-        if is_whispered(handle):
+        if is_ephemeral(handle):
             await self._whispers.edit(handle, content)
             return
         try:
             await self._change(handle, content)
         except EditRefused as refused:
-            if code_of(refused) != ARCHIVED:
+            if read_error_code(refused) != ARCHIVED:
                 raise
             await self._unarchive(handle)
             await self._change(handle, content)
@@ -91,19 +99,19 @@ class DiscordPlatform:
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error."""
-        if is_whispered(handle):
+        if is_ephemeral(handle):
             await self._whispers.withdraw(handle)
             return
         try:
             await self._pace.take()
-            with changing():
+            with map_edit_errors():
                 async with asyncio.timeout(SECONDS):
                     await self._message(handle).delete()
         except EditRefused as refused:
-            if code_of(refused) not in GONE:
+            if read_error_code(refused) not in GONE:
                 raise
 
-    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce."""
         if place.line:
             return await self._whispers.find(place, nonce)
@@ -112,7 +120,7 @@ class DiscordPlatform:
         found = await history.find_reply(self._client, channel, nonce=nonce, after=after)
         return _handle(place, channel, found) if found else None
 
-    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:  # noqa: ARG002
+    async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
         """Refuse: Discord has no streams."""
         raise StreamRefused("Discord has no streams.")
 
@@ -128,18 +136,18 @@ class DiscordPlatform:
         if place.line or not status:
             return
         try:
-            with posting():
+            with map_post_errors():
                 await self._client.get_partial_messageable(await self._spots.existing(place)).typing()
         except ChatError as error:
             log.debug("nothing is shown: %s", error)
 
-    async def _sent(self, spot: Spot, content: Content, nonce: str) -> discord.Message:
+    async def _send_with_fallback(self, spot: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         try:
             return await self._send(spot, content, nonce)
         except PostRefused as refused:
-            if code_of(refused) == UNKNOWN_MESSAGE and len(nonce) < LONGEST_NONCE:
+            if read_error_code(refused) == UNKNOWN_MESSAGE and len(nonce) < LONGEST_NONCE:
                 # A message with this nonce was sent and deleted a moment ago, and Discord sends no other.
-                return await self._sent(spot, content, f"{nonce}+")
+                return await self._send_with_fallback(spot, content, f"{nonce}+")
             if content.file is None:
                 raise
             # Files need a permission of their own; the text is worth saying without.
@@ -147,7 +155,7 @@ class DiscordPlatform:
             said = f"{content.text}\n\nThe file could not be attached: {refused}"
             return await self._send(spot, dataclasses.replace(content, text=said, file=None), nonce)
 
-    async def _send(self, spot: Spot, content: Content, nonce: str) -> discord.Message:
+    async def _send(self, spot: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         channel = self._client.get_partial_messageable(spot.channel)
         reference = None
         if spot.reply_to:
@@ -155,26 +163,28 @@ class DiscordPlatform:
                 message_id=spot.reply_to, channel_id=spot.channel, fail_if_not_exists=False
             )
         await self._pace.take()
-        with posting():
+        with map_post_errors():
             async with asyncio.timeout(SECONDS):
                 return await channel.send(
-                    text_of(content),
+                    render_text(content),
                     nonce=nonce,
                     suppress_embeds=True,
-                    view=buttons_of(content, nonce) or discord.utils.MISSING,
-                    files=[file_of(content.file)] if content.file else [],
+                    view=render_buttons(content, nonce) or discord.utils.MISSING,
+                    files=[render_file(content.file)] if content.file else [],
                     reference=reference,  # type: ignore[arg-type] # None is what discord.py begins with
                 )
 
-    async def _change(self, handle: MessageHandle, content: Content) -> None:
-        files = [file_of(content.file)] if content.file else []
+    async def _change(self, handle: MessageHandle, content: MessageContent) -> None:
+        files = [render_file(content.file)] if content.file else []
         await self._pace.take()
-        with changing():
+        with map_edit_errors():
             async with asyncio.timeout(SECONDS):
-                await self._message(handle).edit(content=text_of(content), view=buttons_of(content), attachments=files)
+                await self._message(handle).edit(
+                    content=render_text(content), view=render_buttons(content), attachments=files
+                )
 
     async def _unarchive(self, handle: MessageHandle) -> None:
-        with changing():
+        with map_edit_errors():
             thread = await self._client.fetch_channel(int(handle.thread))
             if isinstance(thread, discord.Thread):
                 await thread.edit(archived=False)

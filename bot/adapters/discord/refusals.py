@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import aiohttp
 import discord
 
-from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, TooLong, Unreachable
+from bot.errors import ChatError, EditRefused, MessageTooLong, PlatformUnreachable, PostRefused, RateLimited
 
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10003, 10008, 10015
 UNKNOWN_INTERACTION, INVALID_TOKEN = 10062, 50027
@@ -32,62 +32,62 @@ _ADVICE: Mapping[int, str] = {
 _CLOUDFLARE_WAIT = 60.0  # seconds; a refusal without Discord's own words says nothing of when it ends
 
 
-class Expired(ChatError):
+class InteractionExpired(ChatError):
     """The quarter of an hour is over in which an interaction can be answered."""
 
 
 @contextmanager
-def posting() -> Iterator[None]:
+def map_post_errors() -> Iterator[None]:
     """Turn what goes wrong with sending or reading into chat errors."""
     try:
         yield
     except discord.RateLimited as error:
         raise RateLimited(error.retry_after) from error
     except discord.HTTPException as error:
-        raise explained(error) from error
+        raise explain_error(error) from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        raise Unreachable(f"Discord does not answer ({type(error).__name__}).") from error
+        raise PlatformUnreachable(f"Discord does not answer ({type(error).__name__}).") from error
     except RuntimeError as error:
         # discord.py has closed the session, since the gateway has refused the token; aiohttp has no name for it.
         if "closed" not in str(error):
             raise
-        raise Unreachable("Discord has ended the connection for good.") from error
+        raise PlatformUnreachable("Discord has ended the connection for good.") from error
 
 
 @contextmanager
-def changing() -> Iterator[None]:
+def map_edit_errors() -> Iterator[None]:
     """Turn what goes wrong with changing or deleting a message into chat errors."""
     try:
-        with posting():
+        with map_post_errors():
             yield
     except PostRefused as error:
         raise EditRefused(str(error)) from error
 
 
-def explained(error: discord.HTTPException) -> ChatError:
+def explain_error(error: discord.HTTPException) -> ChatError:
     """Say what a refusal means."""
-    said = sentence(error)
+    said = describe_error(error)
     if error.code in {UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, INVALID_TOKEN}:
-        return Expired(said)
+        return InteractionExpired(said)
     if error.code == OLD_EDITS:
         return EditRefused(said)
     if error.status == 429:
         return RateLimited(_wait(error))
     if error.status == UNAUTHORIZED or error.status >= 500:
-        return Unreachable(said)
+        return PlatformUnreachable(said)
     if error.code == TOO_LARGE or (error.code == INVALID_BODY and "in length" in error.text):
-        return TooLong(said)
+        return MessageTooLong(said)
     return PostRefused(said)
 
 
-def code_of(error: BaseException | None) -> int:
+def read_error_code(error: BaseException | None) -> int:
     """Return Discord's code of the refusal behind an error; 0 without one."""
     while error is not None and not isinstance(error, discord.HTTPException):
         error = error.__cause__
     return error.code if error is not None else 0
 
 
-def sentence(error: discord.HTTPException) -> str:
+def describe_error(error: discord.HTTPException) -> str:
     """Say what Discord refused, and what helps."""
     what = error.text.splitlines()[0] if error.text else f"status {error.status}"
     return " ".join(filter(None, (f"Discord refused: {what} (code {error.code}).", _ADVICE.get(error.code, ""))))

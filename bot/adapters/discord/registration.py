@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import discord
 
-from bot.adapters.discord.refusals import posting
-from bot.adapters.discord.slash import differ, registered
+from bot.adapters.discord.refusals import map_post_errors
+from bot.adapters.discord.slash import commands_differ, describe_commands
 from bot.clock import Clock
-from bot.errors import ChatError, RateLimited, Unreachable
+from bot.errors import ChatError, PlatformUnreachable, RateLimited
 
 PAUSES = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)  # seconds between tries where Discord does not answer
 
@@ -21,8 +21,8 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
     """Bring the commands up to date, a few times where Discord does not answer or asks to wait."""
     for pause in (*PAUSES, None):
         try:
-            await register(client)
-        except (RateLimited, Unreachable) as error:
+            await register_commands(client)
+        except (RateLimited, PlatformUnreachable) as error:
             if pause is None:
                 log.warning("the commands were not registered: %s Restart citebot to try again.", error)
                 return
@@ -36,12 +36,12 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
             return
 
 
-async def register(client: discord.Client) -> bool:
+async def register_commands(client: discord.Client) -> bool:
     """Bring the commands up to date; True where that took a change. Without it the ones from before go on working."""
-    application, wanted = client.application_id or 0, registered()
-    with posting():
+    application, wanted = client.application_id or 0, describe_commands()
+    with map_post_errors():
         present = await client.http.get_global_commands(application)
-        if not differ(wanted, cast("Any", present)):
+        if not commands_differ(wanted, cast("Any", present)):
             return False
         await client.http.bulk_upsert_global_commands(application, cast("Any", list(wanted)))
     return True

@@ -8,7 +8,7 @@ from typing import Any
 import discord
 from cachetools import LRUCache
 
-from bot.adapters.discord.refusals import posting
+from bot.adapters.discord.refusals import map_post_errors
 from bot.messages import MessageHandle, Place
 
 PLATFORM = "discord"
@@ -18,7 +18,7 @@ _THREADED = frozenset({discord.ChannelType.text, discord.ChannelType.news})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Room:
+class ChannelInfo:
     """Where messages are. Of a thread, `channel` is where it hangs; `title` is that of a forum's post.
 
     `threaded` says that a message here can begin a thread.
@@ -49,35 +49,37 @@ class Room:
         )
 
 
-class Rooms:
+class ChannelDirectory:
     """Knows rooms, asking Discord about those that it has not told of: archived threads are among them."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
-        self._asked: LRUCache[int, Room] = LRUCache(MOST_KNOWN)
+        self._asked: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
 
-    async def of(self, number: int, channel: Any = None) -> Room:
+    async def of(self, number: int, channel: Any = None) -> ChannelInfo:
         """Return the room with an id; `channel` is what came with an event. Raises `ChatError`s."""
-        known = room_of(channel) or room_of(self._client.get_channel(number)) or self._asked.get(number)
+        known = (
+            read_channel_info(channel) or read_channel_info(self._client.get_channel(number)) or self._asked.get(number)
+        )
         if known is not None:
             return known
-        with posting():
+        with map_post_errors():
             fetched = await self._client.fetch_channel(number)
-        found = room_of(fetched) or Room(id=number, workspace=DIRECT, channel=str(number))
+        found = read_channel_info(fetched) or ChannelInfo(id=number, workspace=DIRECT, channel=str(number))
         self._asked[number] = found
         return found
 
 
-def room_of(channel: Any) -> Room | None:
+def read_channel_info(channel: Any) -> ChannelInfo | None:
     """Read what discord.py tells of a channel; None where that is too little."""
     if isinstance(channel, discord.Thread):
         title = channel.name if isinstance(channel.parent, discord.ForumChannel) else ""
-        return Room(
+        return ChannelInfo(
             id=channel.id, workspace=str(channel.guild.id), channel=str(channel.parent_id), is_thread=True, title=title
         )
     if isinstance(channel, discord.abc.GuildChannel):
         threaded = channel.type in _THREADED
-        return Room(id=channel.id, workspace=str(channel.guild.id), channel=str(channel.id), threaded=threaded)
+        return ChannelInfo(id=channel.id, workspace=str(channel.guild.id), channel=str(channel.id), threaded=threaded)
     if isinstance(channel, discord.DMChannel):
-        return Room(id=channel.id, workspace=DIRECT, channel=str(channel.id))
+        return ChannelInfo(id=channel.id, workspace=DIRECT, channel=str(channel.id))
     return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.command_line import COMMANDS, Command
+from bot.command_line import COMMANDS, ChatCommand
 
 Json = dict[str, Any]
 CHAT_INPUT, SUBCOMMAND, STRING, BOOLEAN = 1, 1, 3, 5
@@ -22,7 +22,7 @@ _COMPARED: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Used:
+class UsedCommand:
     """A command as it was used: the words that it stands for; `aloud` says that everybody may read the answer."""
 
     words: str
@@ -30,7 +30,7 @@ class Used:
     aloud: bool = False
 
 
-def registered() -> Sequence[Json]:
+def describe_commands() -> Sequence[Json]:
     """Describe all commands as Discord wants them. Indexing is for those who manage the server, or whom they name."""
     question = _option("question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION)
     share = _option("share", "Let everybody here read the answer", kind=BOOLEAN)
@@ -44,38 +44,42 @@ def registered() -> Sequence[Json]:
     )
 
 
-def differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
+def commands_differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
     """Whether what is registered is not what is wanted."""
     return _comparable(wanted) != _comparable(present)
 
 
-def used(data: Mapping[str, Any]) -> Used | None:
+def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
     """Read a command that somebody used; None for one that is not citebot's."""
     options = {str(each["name"]): each for each in data.get("options") or ()}
     match data.get("name"):
         case "ask":
-            return Used(words=str(_value(options, "question")), is_question=True, aloud=bool(_value(options, "share")))
+            return UsedCommand(
+                words=str(_value(options, "question")), is_question=True, aloud=bool(_value(options, "share"))
+            )
         case "reindex":
             full = "full" if _value(options, "full") else ""
-            return Used(words=" ".join(filter(None, ("reindex", str(_value(options, "repository")), full))), aloud=True)
+            return UsedCommand(
+                words=" ".join(filter(None, ("reindex", str(_value(options, "repository")), full))), aloud=True
+            )
         case "citebot" if options:
             name, option = next(iter(options.items()))
             inner = {str(each["name"]): each for each in option.get("options") or ()}
-            return Used(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
+            return UsedCommand(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
     return None
 
 
-def typed(data: Mapping[str, Any]) -> str:
+def read_typed_text(data: Mapping[str, Any]) -> str:
     """Return what has been typed so far of a repository's name."""
     for option in data.get("options") or ():
         if option.get("focused"):
             return str(option.get("value", ""))
         if option.get("options"):
-            return typed(option)
+            return read_typed_text(option)
     return ""
 
 
-def choices(names: Sequence[str], text: str) -> Sequence[str]:
+def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
     """Return the repositories that may be meant, those first whose names begin so."""
     wanted = text.strip().lower()
     fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
@@ -86,7 +90,7 @@ def _command(name: str, description: str, options: Sequence[Json]) -> Json:
     return {"name": name, "type": CHAT_INPUT, "description": description, "options": list(options)} | _EVERYWHERE
 
 
-def _subcommand(command: Command) -> Json:
+def _subcommand(command: ChatCommand) -> Json:
     description = f"{command.does[0].upper()}{command.does[1:]}"[:100]
     options = [] if command.takes == "nothing" else [_repository(required=command.takes == "repository")]
     return {"name": command.name, "type": SUBCOMMAND, "description": description, "options": options}

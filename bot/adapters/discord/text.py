@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from bot.markdown.showing import one_line
+from bot.markdown.showing import to_one_line
 
 LONGEST_NAME = 90  # Discord takes 100, and does not say of what
 UNNAMED = "Question"
@@ -16,7 +16,7 @@ _CHANNEL = re.compile(r"<#(\d{1,20})>")
 _EMOJI = re.compile(r"<a?(:\w{2,32}:)\d{1,20}>")
 
 
-def plain(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
+def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
     """Return the words as they were typed, without mentions of the bot: `own` are the ids of its user and its role.
 
     `users` and `places` are the names of those who are mentioned; what has none keeps its id.
@@ -31,9 +31,9 @@ def plain(text: str, *, own: frozenset[int], users: Mapping[int, str], places: M
     return _EMOJI.sub(r"\1", text).strip()
 
 
-def thread_name(question: str) -> str:
+def make_thread_name(question: str) -> str:
     """Name a thread after the question that begins it."""
-    words = one_line(question).replace("`", "").replace("*", "").strip()
+    words = to_one_line(question).replace("`", "").replace("*", "").strip()
     if not any(char.isalnum() for char in words):
         return UNNAMED
     name = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1].rstrip()}…"

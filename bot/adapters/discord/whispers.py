@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import discord
 
-from bot.adapters.discord.looks import buttons_of, file_of, text_of
-from bot.adapters.discord.refusals import Expired, changing, posting
+from bot.adapters.discord.looks import render_buttons, render_file, render_text
+from bot.adapters.discord.refusals import InteractionExpired, map_edit_errors, map_post_errors
 from bot.adapters.discord.rooms import PLATFORM
 from bot.clock import Clock
 from bot.errors import EditRefused, PostRefused
-from bot.messages import Content, MessageHandle, Place
+from bot.messages import MessageContent, MessageHandle, Place
 
 MARK = "@"  # before the line, in `MessageHandle.thread`
 LIFETIME = 840.0  # seconds; Discord takes answers for a quarter of an hour
@@ -22,7 +22,7 @@ _ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, wha
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class InteractionToken:
     """By what one person is answered: the interaction, who it was, and the token."""
 
     interaction: int
@@ -33,89 +33,95 @@ class Line:
         return f"{self.interaction}.{self.user}.{self.token}"
 
     @classmethod
-    def read(cls, written: str) -> Line:
+    def read(cls, written: str) -> InteractionToken:
         """Read what `str` wrote."""
         interaction, user, token = written.removeprefix(MARK).split(".", 2)
         return cls(interaction=int(interaction), user=int(user), token=token)
 
 
-def is_whispered(handle: MessageHandle) -> bool:
+def is_ephemeral(handle: MessageHandle) -> bool:
     """Whether a message is one that only one person sees."""
     return handle.thread.startswith(MARK)
 
 
-class Whispers:
+class DiscordEphemeralMessages:
     """Sends and changes them. When the token is no longer good, what is left to say goes into a direct message."""
 
     def __init__(self, client: discord.Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
 
-    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Tell one person something; the first message takes the place of the deferred answer."""
-        line = Line.read(place.line)
+        line = InteractionToken.read(place.line)
         try:
-            message = await self._sent(line, content, nonce)
-        except Expired:
+            message = await self._send_ephemeral(line, content, nonce)
+        except InteractionExpired:
             return await self._directly(place, line, content, nonce)
         return _handle(place, message.id, f"{MARK}{line}")
 
-    async def edit(self, handle: MessageHandle, content: Content) -> None:
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change such a message; `EditRefused` once the token is no longer good."""
         with _changing():
-            webhook = self._webhook(Line.read(handle.thread))
+            webhook = self._webhook(InteractionToken.read(handle.thread))
             await self._revise(webhook, int(handle.id), content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete such a message."""
         with _changing():
-            await self._webhook(Line.read(handle.thread)).delete_message(int(handle.id))
+            await self._webhook(InteractionToken.read(handle.thread)).delete_message(int(handle.id))
 
     async def find(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the first answer of an interaction, if it was given; others leave no trace."""
         if not nonce.endswith(".0"):
             return None
-        line = Line.read(place.line)
+        line = InteractionToken.read(place.line)
         try:
-            with posting():
+            with map_post_errors():
                 message = await self._webhook(line).fetch_message(_ORIGINAL)
-        except (Expired, PostRefused):
+        except (InteractionExpired, PostRefused):
             return None
         if message.flags.loading:
             return None
         return _handle(place, message.id, f"{MARK}{line}")
 
-    async def _sent(self, line: Line, content: Content, nonce: str) -> discord.WebhookMessage:
-        with posting():
+    async def _send_ephemeral(
+        self, line: InteractionToken, content: MessageContent, nonce: str
+    ) -> discord.WebhookMessage:
+        with map_post_errors():
             webhook = self._webhook(line)
             if nonce.endswith(".0"):
                 return await self._revise(webhook, _ORIGINAL, content, nonce)
-            view = buttons_of(content, nonce) or discord.utils.MISSING
-            files = [file_of(content.file)] if content.file else discord.utils.MISSING
+            view = render_buttons(content, nonce) or discord.utils.MISSING
+            files = [render_file(content.file)] if content.file else discord.utils.MISSING
             return await webhook.send(
-                text_of(content), ephemeral=True, suppress_embeds=True, wait=True, view=view, files=files
+                render_text(content), ephemeral=True, suppress_embeds=True, wait=True, view=view, files=files
             )
 
     async def _revise(
-        self, webhook: discord.Webhook, message: int, content: Content, nonce: str = ""
+        self, webhook: discord.Webhook, message: int, content: MessageContent, nonce: str = ""
     ) -> discord.WebhookMessage:
-        files = [file_of(content.file)] if content.file else []
+        files = [render_file(content.file)] if content.file else []
         return await webhook.edit_message(
-            message, content=text_of(content), view=buttons_of(content, nonce), attachments=files
+            message, content=render_text(content), view=render_buttons(content, nonce), attachments=files
         )
 
-    async def _directly(self, place: Place, line: Line, content: Content, nonce: str) -> MessageHandle:
-        with posting():
+    async def _directly(
+        self, place: Place, line: InteractionToken, content: MessageContent, nonce: str
+    ) -> MessageHandle:
+        with map_post_errors():
             channel = await self._client.create_dm(discord.Object(line.user))
-            view = buttons_of(content, nonce) or discord.utils.MISSING
-            files = [file_of(content.file)] if content.file else []
-            message = await channel.send(text_of(content), nonce=nonce, suppress_embeds=True, view=view, files=files)
+            view = render_buttons(content, nonce) or discord.utils.MISSING
+            files = [render_file(content.file)] if content.file else []
+            message = await channel.send(
+                render_text(content), nonce=nonce, suppress_embeds=True, view=view, files=files
+            )
         return _handle(place, message.id, str(channel.id))
 
-    def _webhook(self, line: Line) -> discord.Webhook:
+    def _webhook(self, line: InteractionToken) -> discord.Webhook:
         begun = discord.utils.snowflake_time(line.interaction).timestamp()
         if self._clock.now() - begun > LIFETIME:
-            raise Expired("Discord accepts answers to a command for 15 minutes only.")
+            raise InteractionExpired("Discord accepts answers to a command for 15 minutes only.")
         data = {"id": str(self._client.application_id), "type": discord.WebhookType.application.value}
         # The state makes discord.py answer with buttons and as nobody's ping; it comes no other way after a restart.
         state = self._client._connection  # noqa: SLF001
@@ -125,9 +131,9 @@ class Whispers:
 @contextmanager
 def _changing() -> Iterator[None]:
     try:
-        with changing():
+        with map_edit_errors():
             yield
-    except Expired as error:
+    except InteractionExpired as error:
         raise EditRefused(str(error)) from error
 
 

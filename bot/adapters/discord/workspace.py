@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from bot.access import AccessPolicy
-from bot.adapters.discord.checks import problems
-from bot.adapters.discord.client import Client, reached_at
-from bot.adapters.discord.connection import PORTAL, logged_in, stay
-from bot.adapters.discord.counter import Counter
-from bot.adapters.discord.front import Front
-from bot.adapters.discord.hearing import Conversations
-from bot.adapters.discord.members import Members
-from bot.adapters.discord.pace import Pace
+from bot.adapters.discord.checks import list_problems
+from bot.adapters.discord.client import GatewayClient, override_api_url
+from bot.adapters.discord.connection import PORTAL, log_in, stay_connected
+from bot.adapters.discord.counter import InteractionHandler
+from bot.adapters.discord.front import DiscordListener
+from bot.adapters.discord.hearing import MessageSink
+from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.pace import CallPacer
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.registration import keep_registering
-from bot.adapters.discord.rooms import Rooms
-from bot.adapters.discord.spots import Spots
-from bot.adapters.discord.whispers import Whispers
-from bot.beside import beside
+from bot.adapters.discord.rooms import ChannelDirectory
+from bot.adapters.discord.spots import ReplyTargets
+from bot.adapters.discord.whispers import DiscordEphemeralMessages
+from bot.beside import run_in_background
 from bot.clock import Clock
 from bot.errors import SettingsError
-from bot.messages import IncomingMessage, Rate, SendMethod
+from bot.messages import IncomingMessage, RateLimit, SendMethod
 from bot.observing import CountLoss, ignore_loss
 from bot.ports import Repositories
 
@@ -47,25 +47,25 @@ class DiscordOptions:
     mask: Callable[[str], str] = str
     settle_seconds: float = 2.0
     identify_pause: float = 5.0
-    rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
+    rates: Mapping[SendMethod, RateLimit] = field(default_factory=lambda: RATES)
 
     def __post_init__(self) -> None:
         if not self.token.strip():
             raise SettingsError(f"DISCORD_TOKEN is empty. Copy the token from Bot > Reset Token at {PORTAL}.")
 
 
-class Discord:
+class DiscordAdapter:
     """The bot in all its servers."""
 
-    def __init__(self, client: Client, options: DiscordOptions, clock: Clock) -> None:
+    def __init__(self, client: GatewayClient, options: DiscordOptions, clock: Clock) -> None:
         self._client = client
         self._options = options
         self._clock = clock
-        self._rooms = Rooms(client)
-        pace = Pace(clock)
-        self._spots = Spots(client, pace, options.mask)
-        self._members = Members(client, clock, options.servers)
-        whispers = Whispers(client, clock)
+        self._rooms = ChannelDirectory(client)
+        pace = CallPacer(clock)
+        self._spots = ReplyTargets(client, pace, options.mask)
+        self._members = MemberDirectory(client, clock, options.servers)
+        whispers = DiscordEphemeralMessages(client, clock)
         self.platform = DiscordPlatform(
             client, rooms=self._rooms, spots=self._spots, whispers=whispers, pace=pace, clock=clock, rates=options.rates
         )
@@ -77,13 +77,13 @@ class Discord:
 
         Where Discord is holds for all clients of a process while this is open.
         """
-        client = Client(
+        client = GatewayClient(
             message_content=options.message_content,
             settle_seconds=options.settle_seconds,
             identify_pause=options.identify_pause,
         )
-        with reached_at(options.api_url, options.gateway_url):
-            async with logged_in(client, options.token):
+        with override_api_url(options.api_url, options.gateway_url):
+            async with log_in(client, options.token):
                 yield cls(client, options, clock)
 
     @property
@@ -105,38 +105,38 @@ class Discord:
     async def problems(self) -> Sequence[str]:
         """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
         options = self._options
-        return await problems(self._client, message_content=options.message_content, servers=options.servers)
+        return await list_problems(self._client, message_content=options.message_content, servers=options.servers)
 
     @asynccontextmanager
     async def listening(
         self,
-        conversations: Conversations,
+        conversations: MessageSink,
         repositories: Repositories,
         access: AccessPolicy,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
         """Hear what people do, from when the gateway has let the bot in until the context ends."""
         self._client.count_loss = count_loss
-        async with beside(self.run(conversations, repositories, access)):
+        async with run_in_background(self.run(conversations, repositories, access)):
             await self._client.in_session.wait()
             yield
 
-    async def run(self, conversations: Conversations, repositories: Repositories, access: AccessPolicy) -> None:
+    async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
         """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
 
         def visible(message: IncomingMessage) -> Sequence[str]:
-            return access.visible(message, repositories.names())
+            return access.visible(message, repositories.list_names())
 
-        self._client.front = Front(
+        self._client.front = DiscordListener(
             client=self._client, rooms=self._rooms, spots=self._spots, members=self._members,
             conversations=conversations, clock=self._clock,
         )  # fmt: skip
-        self._client.counter = Counter(
+        self._client.counter = InteractionHandler(
             rooms=self._rooms, spots=self._spots, members=self._members, conversations=conversations,
             visible=visible, clock=self._clock,
         )  # fmt: skip
         try:
-            async with beside(keep_registering(self._client, self._clock)):
-                await stay(self._client, self._clock)
+            async with run_in_background(keep_registering(self._client, self._clock)):
+                await stay_connected(self._client, self._clock)
         finally:
             await self._client.finish()

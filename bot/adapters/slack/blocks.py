@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast, get_args
 
-from bot.adapters.slack.text import mrkdwn
-from bot.messages import Button, ButtonAction, Content
+from bot.adapters.slack.text import to_mrkdwn
+from bot.messages import Button, ButtonAction, MessageContent
 
 Block = dict[str, Any]
 PREFIX = "citebot_"
@@ -13,20 +13,20 @@ RATE = f"{PREFIX}rate"  # the two feedback buttons are one element in Slack
 _STYLES: dict[ButtonAction, str] = {"stop": "danger", "approve": "primary"}
 
 
-def blocks_of(content: Content) -> list[Block]:
+def render_blocks(content: MessageContent) -> list[Block]:
     """Lay a content out: its text, its lines, its buttons."""
     text = [{"type": "markdown", "text": content.text}] if content.text.strip() else []
-    return [*text, *below(content)]
+    return [*text, *render_context(content)]
 
 
-def below(content: Content) -> list[Block]:
+def render_context(content: MessageContent) -> list[Block]:
     """Lay out what stands below the text."""
-    lines = [_line(f"_{mrkdwn(content.status)}_")] if content.status else []
-    lines += [_line(mrkdwn(content.footer))] if content.footer else []
+    lines = [_line(f"_{to_mrkdwn(content.status)}_")] if content.status else []
+    lines += [_line(to_mrkdwn(content.footer))] if content.footer else []
     return [*lines, *_buttons(content.buttons)]
 
 
-def pressed(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
+def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
     """Read what was pressed and the value that came with it; None for what is no button of a reply."""
     if action_id == RATE:
         opinion, _, value = value.partition(":")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
+from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
 from bot.adapters.slack.endpoint import PATH
-from bot.adapters.slack.refusals import UNSURE, general
-from bot.adapters.slack.scopes import APP_SCOPE, ESSENTIAL, EVENTS, WITHOUT, bot_scopes
+from bot.adapters.slack.refusals import UNSURE, map_post_error
+from bot.adapters.slack.scopes import APP_SCOPE, ESSENTIAL, EVENTS, WITHOUT, list_bot_scopes
 from bot.adapters.slack.slash import COMMANDS
-from bot.adapters.slack.tokens import SETTINGS, WHERE, Variable, misplaced
+from bot.adapters.slack.tokens import SETTINGS, WHERE, Variable, check_token_shape
 from bot.clock import Clock
-from bot.doctor import Finding, note, ok, problem, warning
+from bot.doctor import DoctorFinding, note, ok, problem, warning
 from bot.errors import ChatError, RateLimited
 
 MANIFEST = "slack-manifest.yaml"
@@ -41,7 +41,7 @@ _APP_ADVICE: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Credentials:
+class SlackCredentials:
     """What there is to reach Slack with; empty is what is not set."""
 
     bot_token: str = ""
@@ -62,50 +62,52 @@ class _Refused(ChatError):
         self.name = name
 
 
-def _named(name: str, method: str, *, needed: str = "") -> ChatError:
+def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """Keep apart what is wrong with a token and what is wrong with Slack."""
-    return general(name, method, needed=needed) if name in UNSURE else _Refused(name, method)
+    return map_post_error(name, method, needed=needed) if name in UNSURE else _Refused(name, method)
 
 
-async def findings(credentials: Credentials, clock: Clock) -> Sequence[Finding]:
+async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
     """Look at everything that can be seen with the tokens at hand. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
-    async with open_calls(credentials.bot_token, clock, base_url=credentials.api_url) as calls:
+    async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as calls:
         about_bot = await _bot(calls, credentials.bot_token)
-        way = _requests(credentials) if credentials.mode == "http" else await _socket(calls, credentials.app_token)
-    return [*about_bot, *way, _unseen(credentials.mode)]
+        way = (
+            _check_http_mode(credentials) if credentials.mode == "http" else await _socket(calls, credentials.app_token)
+        )
+    return [*about_bot, *way, _note_unchecked(credentials.mode)]
 
 
-async def _bot(calls: Calls, token: str) -> Sequence[Finding]:
+async def _bot(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whose token it is, what it allows, and where it is a member."""
     if wrong := _missing_or_misplaced("SLACK_BOT_TOKEN", token):
         return wrong
     try:
-        identity = await calls.identity(_named)
+        identity = await calls.identity(_map_check_error)
     except _Refused as refused:
-        return [_refused("SLACK_BOT_TOKEN", refused, _BOT_ADVICE)]
+        return [_report_refusal("SLACK_BOT_TOKEN", refused, _BOT_ADVICE)]
     except ChatError as error:
-        return [_unanswered(error)]
+        return [_report_no_answer(error)]
     if not identity.bot:
         return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
     who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
     return [who, *_scopes(identity.scopes), *await _channels(calls, identity)]
 
 
-def _scopes(granted: frozenset[str]) -> Sequence[Finding]:
+def _scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
     """What the token allows, beside what is needed."""
     if not granted:
         return [
             note("Slack does not report the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")
         ]
     missing = [_missing(scope) for scope in WITHOUT if scope not in granted]
-    spare = sorted(granted - bot_scopes())
+    spare = sorted(granted - list_bot_scopes())
     unused = [note(f"Scopes that citebot does not use: {', '.join(spare)}.")] if spare else []
     return [*(missing or [ok("The bot token has all scopes.")]), *unused]
 
 
-def _missing(scope: str) -> Finding:
+def _missing(scope: str) -> DoctorFinding:
     what = f"The scope {scope} is missing: {WITHOUT[scope]}."
     events = [event for event, needed in EVENTS.items() if needed == scope]
     also = f"; then Event Subscriptions > Subscribe to bot events: {', '.join(events)}" if events else ""
@@ -116,7 +118,7 @@ def _missing(scope: str) -> Finding:
     return problem(what, advice) if scope in ESSENTIAL else warning(what, advice)
 
 
-async def _channels(calls: Calls, identity: Identity) -> Sequence[Finding]:
+async def _channels(calls: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
     """Whether anybody could mention the bot anywhere."""
     kinds = {"public_channel": "channels:read", "private_channel": "groups:read"}
     types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
@@ -136,7 +138,7 @@ async def _channels(calls: Calls, identity: Identity) -> Sequence[Finding]:
     ]
 
 
-async def _count(calls: Calls, types: str) -> tuple[int, bool]:
+async def _count(calls: SlackClient, types: str) -> tuple[int, bool]:
     """Count the channels that the app is in; a page may be empty though others follow."""
     count, cursor = 0, ""
     for _ in range(_PAGES):
@@ -155,20 +157,20 @@ async def _count(calls: Calls, types: str) -> tuple[int, bool]:
     return count, bool(cursor)
 
 
-async def _socket(calls: Calls, token: str) -> Sequence[Finding]:
+async def _socket(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whether a connection could be opened; Slack gives out an address, which is not used."""
     if wrong := _missing_or_misplaced("SLACK_APP_TOKEN", token):
         return wrong
     try:
-        await calls.send(lambda: calls.client.apps_connections_open(app_token=token), _named)
+        await calls.send(lambda: calls.client.apps_connections_open(app_token=token), _map_check_error)
     except _Refused as refused:
-        return [_refused("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
+        return [_report_refusal("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
     except ChatError as error:
-        return [_unanswered(error)]
+        return [_report_no_answer(error)]
     return [ok("SLACK_APP_TOKEN works, and Socket Mode is on.")]
 
 
-def _requests(credentials: Credentials) -> Sequence[Finding]:
+def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
     """HTTP mode needs nothing but the signing secret, which only a request of Slack's can prove."""
     wrong = _missing_or_misplaced("SLACK_SIGNING_SECRET", credentials.signing_secret)
     address = f"https://YOUR.HOST{PATH}"
@@ -181,7 +183,7 @@ def _requests(credentials: Credentials) -> Sequence[Finding]:
     ]
 
 
-def _unseen(mode: Literal["socket", "http"]) -> Finding:
+def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
     """Slack shows an app's manifest to its configuration tokens only, which citebot has no use for."""
     both = ", and that both tokens are of the same app" if mode == "socket" else ""
     return note(
@@ -191,17 +193,21 @@ def _unseen(mode: Literal["socket", "http"]) -> Finding:
     )
 
 
-def _missing_or_misplaced(variable: Variable, value: str) -> Sequence[Finding]:
-    return misplaced(variable, value) if value else [problem(f"{variable} is not set.", f"Take {WHERE[variable]}")]
+def _missing_or_misplaced(variable: Variable, value: str) -> Sequence[DoctorFinding]:
+    return (
+        check_token_shape(variable, value) if value else [problem(f"{variable} is not set.", f"Take {WHERE[variable]}")]
+    )
 
 
-def _refused(variable: Variable, refused: _Refused, advice: Mapping[str, str], *, otherwise: str = "") -> Finding:
+def _report_refusal(
+    variable: Variable, refused: _Refused, advice: Mapping[str, str], *, otherwise: str = ""
+) -> DoctorFinding:
     return problem(
         f"{variable} does not work. {refused}", advice.get(refused.name, otherwise or f"Take {WHERE[variable]}")
     )
 
 
-def _unanswered(error: ChatError) -> Finding:
+def _report_no_answer(error: ChatError) -> DoctorFinding:
     if isinstance(error, RateLimited):
         return warning(f"Slack was not asked: {error}", "Try again then.")
     return problem(

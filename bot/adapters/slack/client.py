@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.adapters.redirects import refuse_redirects
 from bot.adapters.slack import refusals
 from bot.clock import Clock
-from bot.errors import ChatError, RateLimited, Unreachable
+from bot.errors import ChatError, PlatformUnreachable, RateLimited
 
 API_URL = "https://slack.com/api/"
 SECONDS = 20.0  # a call that takes longer has no answer
@@ -26,7 +26,7 @@ LONGEST_WAIT = 30.0  # seconds that reading waits when told to
 Fields = Mapping[str, Any]
 
 
-class Meaning(Protocol):
+class RefusalMeaning(Protocol):
     """What a refusal means for a kind of call."""
 
     def __call__(self, name: str, method: str, *, needed: str = "") -> ChatError:
@@ -34,7 +34,7 @@ class Meaning(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
+class BotIdentity:
     """Who the bot token belongs to."""
 
     team: str
@@ -45,34 +45,38 @@ class Identity:
     scopes: frozenset[str] = frozenset()
 
 
-class Calls:
+class SlackClient:
     """Calls methods of the Web API; raises `ChatError`s only."""
 
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self.client = client
         self._clock = clock
 
-    async def send(self, call: Callable[[], Awaitable[Any]], meaning: Meaning = refusals.general) -> Fields:
+    async def send(
+        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = refusals.map_post_error
+    ) -> Fields:
         """Make one call, once: whoever sends decides what is tried again."""
-        return (await _answered(call, meaning)).data  # type: ignore[no-any-return]
+        return (await _call_slack(call, meaning)).data  # type: ignore[no-any-return]
 
-    async def read(self, call: Callable[[], Awaitable[Any]], meaning: Meaning = refusals.general) -> Fields:
+    async def read(
+        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = refusals.map_post_error
+    ) -> Fields:
         """Make a call that changes nothing, a few times where Slack asks to wait or does not answer."""
         for tries_left in reversed(range(READ_TRIES)):
             try:
                 return await self.send(call, meaning)
-            except (RateLimited, Unreachable) as error:
+            except (RateLimited, PlatformUnreachable) as error:
                 wait = error.retry_after if isinstance(error, RateLimited) else 1.0
                 if tries_left == 0 or wait > LONGEST_WAIT:
                     raise
                 await self._clock.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def identity(self, meaning: Meaning = refusals.of_bot_token) -> Identity:
+    async def identity(self, meaning: RefusalMeaning = refusals.map_bot_token_error) -> BotIdentity:
         """Ask whose token it is, and what it allows."""
-        answer = await _answered(self.client.auth_test, meaning)
+        answer = await _call_slack(self.client.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
-        return Identity(
+        return BotIdentity(
             team=answer["team_id"],
             user=answer["user_id"],
             bot=answer.get("bot_id", ""),
@@ -83,14 +87,14 @@ class Calls:
 
 
 @asynccontextmanager
-async def open_calls(token: str, clock: Clock, *, base_url: str = API_URL) -> AsyncIterator[Calls]:
+async def open_client(token: str, clock: Clock, *, base_url: str = API_URL) -> AsyncIterator[SlackClient]:
     """Open a session for a bot token; an address on this machine is never reached through a proxy."""
     timeout, traces = aiohttp.ClientTimeout(total=SECONDS), [refuse_redirects()]
     async with aiohttp.ClientSession(timeout=timeout, trace_configs=traces) as session:
         client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
         if is_local(base_url):
             client.proxy = None
-        yield Calls(client, clock)
+        yield SlackClient(client, clock)
 
 
 def is_local(url: str) -> bool:
@@ -102,25 +106,25 @@ def is_local(url: str) -> bool:
         return host == "localhost"
 
 
-async def _answered(call: Callable[[], Awaitable[Any]], meaning: Meaning) -> Any:
+async def _call_slack(call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning) -> Any:
     try:
         return await call()
     except SlackApiError as error:
-        raise _explained(error, meaning) from error
+        raise _map_error(error, meaning) from error
     except (TimeoutError, aiohttp.ClientError, SlackClientError, OSError) as error:
-        raise Unreachable(f"Slack does not answer ({type(error).__name__}).") from error
+        raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error
 
 
-def _explained(error: SlackApiError, meaning: Meaning) -> ChatError:
+def _map_error(error: SlackApiError, meaning: RefusalMeaning) -> ChatError:
     response = error.response
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     data = getattr(response, "data", None)
     fields: Fields = data if isinstance(data, dict) else {}
     name, method = str(fields.get("error", "")), _method(str(getattr(response, "api_url", "")))
     if status == 429 or name in {"ratelimited", "rate_limited"}:
-        return refusals.slow_down(response.headers.get("Retry-After"))
+        return refusals.parse_retry_after(response.headers.get("Retry-After"))
     if not name or status >= 500:
-        return Unreachable(f"Slack answered {method} with the status {status}.")
+        return PlatformUnreachable(f"Slack answered {method} with the status {status}.")
     return meaning(name, method, needed=str(fields.get("needed", "")))
 
 

@@ -16,8 +16,8 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
-from bot.adapters.slack.client import Calls, is_local
-from bot.adapters.slack.refusals import of_app_token
+from bot.adapters.slack.client import SlackClient, is_local
+from bot.adapters.slack.refusals import map_app_token_error
 from bot.adapters.slack.schema import is_well_formed, parse_body
 
 CONNECTIONS = 2  # while one is opened anew, the other one takes what comes
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 @asynccontextmanager
 async def open_sockets(
     app: AsyncApp,
-    calls: Calls,
+    calls: SlackClient,
     app_token: str,
     *,
     connections: int = CONNECTIONS,
@@ -49,9 +49,9 @@ async def open_sockets(
         yield sockets
 
 
-async def check_app_token(calls: Calls, app_token: str) -> None:
+async def check_app_token(calls: SlackClient, app_token: str) -> None:
     """Raise a `ChatError` where the app token opens no connection."""
-    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token), of_app_token)
+    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token), map_app_token_error)
 
 
 class Socket(SocketModeClient):
@@ -60,7 +60,7 @@ class Socket(SocketModeClient):
     def __init__(
         self,
         app: AsyncApp,
-        calls: Calls,
+        calls: SlackClient,
         app_token: str,
         *,
         ping_interval: float,
@@ -78,7 +78,7 @@ class Socket(SocketModeClient):
     async def issue_new_wss_url(self) -> str:
         """Ask for the address of a connection, a few times where Slack does not answer or asks to wait."""
         answer = await self._calls.read(
-            lambda: self._calls.client.apps_connections_open(app_token=self.app_token), of_app_token
+            lambda: self._calls.client.apps_connections_open(app_token=self.app_token), map_app_token_error
         )
         return str(answer["url"])
 

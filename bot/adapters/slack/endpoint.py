@@ -13,7 +13,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 
 from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
-from bot.bodies import Bodies
+from bot.bodies import BodyReader
 from bot.rare_warnings import RareWarnings
 
 PATH = "/slack/events"
@@ -43,7 +43,7 @@ def slack_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Calla
     It answers 401 to whoever does not know the secret, and reads no body whose headers prove nothing; 400 or 415 to
     what is signed and cannot be read, and what Bolt says to everything else.
     """
-    verifier, bodies = SignatureVerifier(signing_secret), Bodies(largest=LARGEST, seconds=SECONDS, total=TOTAL)
+    verifier, bodies = SignatureVerifier(signing_secret), BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
     warnings = RareWarnings(log)
 
     async def answer(request: web.Request) -> web.StreamResponse:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import aiohttp
 
-from bot.adapters.slack.client import Calls
-from bot.errors import Unreachable
+from bot.adapters.slack.client import SlackClient
+from bot.errors import PlatformUnreachable
 from bot.messages import Attachment, MessageHandle
 
 
-async def attach(calls: Calls, handle: MessageHandle, file: Attachment) -> None:
+async def upload_file(calls: SlackClient, handle: MessageHandle, file: Attachment) -> None:
     """Upload a file and show it in the thread of a message."""
     data = file.text.encode("utf-8", "replace")
     where = await calls.send(lambda: calls.client.files_getUploadURLExternal(filename=file.name, length=len(data)))
@@ -23,13 +23,13 @@ async def attach(calls: Calls, handle: MessageHandle, file: Attachment) -> None:
     )
 
 
-async def _upload(calls: Calls, url: str, data: bytes) -> None:
+async def _upload(calls: SlackClient, url: str, data: bytes) -> None:
     session = calls.client.session
     if session is None:
-        raise Unreachable("There is no session to upload with.")
+        raise PlatformUnreachable("There is no session to upload with.")
     try:
         async with session.post(url, data=data, proxy=calls.client.proxy) as answer:
             if answer.status != 200:
-                raise Unreachable(f"Slack answered an upload with the status {answer.status}.")
+                raise PlatformUnreachable(f"Slack answered an upload with the status {answer.status}.")
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(f"Slack does not answer ({type(error).__name__}).") from error
+        raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -16,16 +16,17 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
-from bot.adapters.slack.channels import Channels
-from bot.adapters.slack.client import Calls, Identity
+from bot.adapters.discord.hearing import MessageSink
+from bot.adapters.slack.channels import SharedChannels
+from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.event_limit import APP_RATE_LIMITED, EventLimit
-from bot.adapters.slack.events import read
-from bot.adapters.slack.heard import PLATFORM, Asked, Deleted, Edited, Pressed
-from bot.adapters.slack.home import PROMPTS, Home
+from bot.adapters.slack.events import parse_delivery
+from bot.adapters.slack.heard import PLATFORM, ButtonPressed, MessageDeleted, MessageEdited, MessageReceived
+from bot.adapters.slack.home import PROMPTS, HomeTab
 from bot.adapters.slack.platform import SlackPlatform
-from bot.adapters.slack.whispers import Whispers, is_whispered, place_of
+from bot.adapters.slack.whispers import SlackEphemeralMessages, is_ephemeral, make_ephemeral_place
 from bot.errors import ChatError
-from bot.messages import Content, IncomingMessage, MessageKey, Place, Press
+from bot.messages import IncomingMessage, MessageContent, Place
 
 # The events that are handled here; the manifest subscribes to these and no others.
 EVENTS = frozenset({
@@ -40,43 +41,27 @@ log = logging.getLogger(__name__)
 bolt_log = logging.getLogger(f"{__name__}.bolt")
 
 
-class Conversations(Protocol):
-    """The conversation core, as far as people can reach it from here. What raises was not stored."""
-
-    async def receive(self, message: IncomingMessage) -> object:
-        """Store a message and begin to answer it."""
-
-    async def edited(self, message: IncomingMessage) -> None:
-        """Answer an edited question again."""
-
-    async def deleted(self, key: MessageKey) -> None:
-        """Withdraw the answer to a deleted question."""
-
-    async def press(self, press: Press) -> str:
-        """Do what a button says; return what to tell the person alone."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class EphemeralNotice:
     """Something to say to one person alone."""
 
     place: Place
     text: str
 
 
-class Front:
+class SlackListener:
     """Takes in what people do in Slack, and brings it to the conversations."""
 
     def __init__(
         self,
         *,
-        calls: Calls,
-        identity: Identity,
+        calls: SlackClient,
+        identity: BotIdentity,
         platform: SlackPlatform,
-        whispers: Whispers,
-        channels: Channels,
-        conversations: Conversations,
-        home: Home,
+        whispers: SlackEphemeralMessages,
+        channels: SharedChannels,
+        conversations: MessageSink,
+        home: HomeTab,
         event_limit: EventLimit,
     ) -> None:
         self._calls = calls
@@ -127,60 +112,60 @@ class Front:
         )
         bolt_log.setLevel(logging.WARNING)
         app.use(self._store)
-        app.event("app_home_opened")(self._opened)
-        app.event("assistant_thread_started")(self._started)
+        app.event("app_home_opened")(self._handle_home_opened)
+        app.event("assistant_thread_started")(self._handle_thread_started)
         app.event(_ANY)(self._tell)
         for listen in (app.command, app.action, app.shortcut, app.view):
             listen(_ANY)(self._acknowledge)
         return app
 
-    async def take(self, body: Mapping[str, Any]) -> list[Told]:
+    async def take(self, body: Mapping[str, Any]) -> list[EphemeralNotice]:
         """Bring one delivery to the conversations; return what to say to people alone. What raises was not stored."""
-        told: list[Told] = []
-        for heard in read(body, self._identity):
-            if isinstance(heard, Pressed):
+        told: list[EphemeralNotice] = []
+        for heard in parse_delivery(body, self._identity):
+            if isinstance(heard, ButtonPressed):
                 told += await self._press(heard)
             else:
                 await self._hear(heard, str(body.get("event_id", "")))
         return told
 
-    async def _hear(self, heard: Asked | Edited | Deleted, event: str) -> None:
+    async def _hear(self, heard: MessageReceived | MessageEdited | MessageDeleted, event: str) -> None:
         # A channel is heard in the order in which things happen: what was deleted at once must not be answered, and who
         # has joined a thread decides what comes after.
         async with self._turns.setdefault(_channel_of(heard), asyncio.Lock()):
             match heard:
-                case Asked():
+                case MessageReceived():
                     await self._ask(heard)
-                case Edited():
+                case MessageEdited():
                     await self._edit(heard, event)
-                case Deleted():
-                    await self._conversations.deleted(heard.key)
+                case MessageDeleted():
+                    await self._conversations.handle_deletion(heard.key)
 
-    async def _ask(self, heard: Asked) -> None:
-        message = await self._judged(heard.message)
+    async def _ask(self, heard: MessageReceived) -> None:
+        message = await self._mark_external(heard.message)
         self._platform.remember_asker(message.place, message.author, heard.team)
         if heard.answer_to:
-            self._whispers.heard(message.place.channel, message.author, heard.answer_to)
+            self._whispers.remember_response_url(message.place.channel, message.author, heard.answer_to)
         await self._conversations.receive(message)
 
-    async def _edit(self, heard: Edited, event: str) -> None:
+    async def _edit(self, heard: MessageEdited, event: str) -> None:
         """Messages are known by the inbox; edits look alike, so that their deliveries are told apart here."""
         if event in self._edits:
             return
-        await self._conversations.edited(await self._judged(heard.message))
+        await self._conversations.handle_edit(await self._mark_external(heard.message))
         self._edits[event] = None
 
-    async def _press(self, heard: Pressed) -> list[Told]:
+    async def _press(self, heard: ButtonPressed) -> list[EphemeralNotice]:
         press = heard.press
         if not press.external:
             press = replace(press, external=await self._channels.is_shared(heard.place.channel))
-        said = await self._conversations.press(press)
-        alone = heard.place if is_whispered(heard.place) else place_of(heard.place, press.author)
+        said = await self._conversations.handle_press(press)
+        alone = heard.place if is_ephemeral(heard.place) else make_ephemeral_place(heard.place, press.author)
         if heard.answer_to:
-            self._whispers.heard(alone.channel, press.author, heard.answer_to)
-        return [Told(place=alone, text=said)] if said else []
+            self._whispers.remember_response_url(alone.channel, press.author, heard.answer_to)
+        return [EphemeralNotice(place=alone, text=said)] if said else []
 
-    async def _judged(self, message: IncomingMessage) -> IncomingMessage:
+    async def _mark_external(self, message: IncomingMessage) -> IncomingMessage:
         """Find out whether people from outside read along; a DM is read by its author only."""
         if message.external or message.kind == "direct":
             return message
@@ -198,7 +183,7 @@ class Front:
         await ack()
         await self._tell(context)
 
-    async def _opened(self, event: dict[str, Any]) -> None:
+    async def _handle_home_opened(self, event: dict[str, Any]) -> None:
         """Write the Home tab, or suggest questions in the messages tab."""
         with self._working():
             if event.get("tab") == "messages":
@@ -216,7 +201,7 @@ class Front:
         except ChatError as error:
             log.warning("a Home tab was not written: %s", error)
 
-    async def _started(self, event: dict[str, Any]) -> None:
+    async def _handle_thread_started(self, event: dict[str, Any]) -> None:
         thread = event.get("assistant_thread") or {}
         with self._working():
             await self._suggest(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
@@ -234,16 +219,16 @@ class Front:
         with self._working():
             for told in context.get("told") or ():
                 try:
-                    await self._whispers.send(told.place, Content(text=told.text))
+                    await self._whispers.send(told.place, MessageContent(text=told.text))
                 except ChatError as error:
                     log.info("a person was not told: %s", error)
 
 
-def _channel_of(heard: Asked | Edited | Deleted) -> str:
-    return heard.key.channel if isinstance(heard, Deleted) else heard.message.place.channel
+def _channel_of(heard: MessageReceived | MessageEdited | MessageDeleted) -> str:
+    return heard.key.channel if isinstance(heard, MessageDeleted) else heard.message.place.channel
 
 
-def _authorizing(own: Identity, token: str | None) -> Callable[[], Awaitable[AuthorizeResult]]:
+def _authorizing(own: BotIdentity, token: str | None) -> Callable[[], Awaitable[AuthorizeResult]]:
     """Answer Bolt's question whose event it is, without asking Slack for each."""
 
     async def authorize() -> AuthorizeResult:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.adapters.slack.client import Identity
-from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place, Press
+from bot.adapters.slack.client import BotIdentity
+from bot.messages import ButtonPress, IncomingMessage, MessageHandle, MessageKey, Place
 
 PLATFORM = "slack"
 
@@ -15,7 +15,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class MessageReceived:
     """Somebody wrote; `team` is the organisation of who did."""
 
     message: IncomingMessage
@@ -24,7 +24,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Edited:
+class MessageEdited:
     """Somebody changed what they wrote."""
 
     message: IncomingMessage
@@ -32,42 +32,42 @@ class Edited:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Deleted:
+class MessageDeleted:
     """Somebody deleted what they wrote."""
 
     key: MessageKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pressed:
+class ButtonPressed:
     """Somebody pressed a button, or did what means the same; `place` is where."""
 
-    press: Press
+    press: ButtonPress
     place: Place
     answer_to: str = ""
 
 
-Heard = Asked | Edited | Deleted | Pressed
+PlatformEvent = MessageReceived | MessageEdited | MessageDeleted | ButtonPressed
 
 
-def place_in(channel: object, own: Identity, *, thread: str = "") -> Place:
+def make_place(channel: object, own: BotIdentity, *, thread: str = "") -> Place:
     """A place in the workspace."""
     return Place(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), thread=thread)
 
 
-def key_of(channel: object, ts: str, own: Identity) -> MessageKey:
+def make_message_key(channel: object, ts: str, own: BotIdentity) -> MessageKey:
     """What tells a message from all others."""
     return MessageKey(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), message=ts)
 
 
-def handle_of(place: Place, ts: str) -> MessageHandle:
+def make_message_handle(place: Place, ts: str) -> MessageHandle:
     """A message that citebot has sent."""
     return MessageHandle(
         platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
     )
 
 
-def seconds(ts: str) -> float:
+def parse_timestamp(ts: str) -> float:
     """Read the time that a timestamp or a trigger begins with."""
     whole = ts.partition(".")[0]
     return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 13 else 0.0

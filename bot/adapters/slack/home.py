@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.blocks import Block
-from bot.adapters.slack.text import mrkdwn
+from bot.adapters.slack.text import to_mrkdwn
 from bot.clock import Clock
-from bot.command_line import help_text
-from bot.descriptions import freshness
+from bot.command_line import format_help
+from bot.descriptions import describe_freshness
 from bot.messages import IncomingMessage, Place
 from bot.ports import Repositories
 from indexer.errors import IndexerError
@@ -25,7 +25,7 @@ PROMPTS: Sequence[Mapping[str, str]] = (
 _ASK = "Mention me in a channel, or write to me here. Every answer links to the lines it was read from."
 
 
-class Home:
+class HomeTab:
     """Writes the Home tab for one person, who reads there of the repositories that they may ask about in a DM."""
 
     def __init__(self, repositories: Repositories, access: AccessPolicy, clock: Clock) -> None:
@@ -35,24 +35,24 @@ class Home:
 
     async def view(self, place: Place, person: str, *, external: bool) -> Mapping[str, Any]:
         """Return the view."""
-        names = [] if external else self._names(place, person)
+        names = [] if external else self._list_visible(place, person)
         lines = [await self._line(name) for name in names]
-        shown = [_section(mrkdwn(line)) for line in lines[:MOST_SHOWN]]
+        shown = [_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
             shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
         none = _section("There is no repository that you may ask about.")
         blocks = [_header("Repositories"), *(shown or [none]), {"type": "divider"}, _section(_ASK)]
-        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": help_text(several=len(names) > 1)}]}
+        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": format_help(several=len(names) > 1)}]}
 
-    def _names(self, place: Place, person: str) -> Sequence[str]:
+    def _list_visible(self, place: Place, person: str) -> Sequence[str]:
         asking = IncomingMessage(
             place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
         )
-        return self._access.visible(asking, self._repositories.names())
+        return self._access.visible(asking, self._repositories.list_names())
 
     async def _line(self, name: str) -> str:
         try:
-            return freshness(await self._repositories.status(name), self._clock.now())
+            return describe_freshness(await self._repositories.status(name), self._clock.now())
         except IndexerError as error:
             return f"{name}: {error}"
 

@@ -10,15 +10,15 @@ from typing import Literal
 from cachetools import LRUCache
 
 from bot.adapters.slack import refusals
-from bot.adapters.slack.blocks import Block, blocks_of
-from bot.adapters.slack.client import Calls, Identity
-from bot.adapters.slack.files import attach
-from bot.adapters.slack.streams import SlackStream, step
-from bot.adapters.slack.text import fallback
-from bot.adapters.slack.threads import find_reply, last_person, read_thread
-from bot.adapters.slack.whispers import MARK, Whispered, Whispers, is_whispered
+from bot.adapters.slack.blocks import Block, render_blocks
+from bot.adapters.slack.client import BotIdentity, SlackClient
+from bot.adapters.slack.files import upload_file
+from bot.adapters.slack.streams import SlackStream, make_step
+from bot.adapters.slack.text import make_fallback_text
+from bot.adapters.slack.threads import find_last_author, find_reply, read_thread
+from bot.adapters.slack.whispers import MARK, EphemeralStream, SlackEphemeralMessages, is_ephemeral
 from bot.errors import ChatError, EditRefused, StreamRefused
-from bot.messages import Capabilities, Content, MessageHandle, Place, Rate, SendMethod, ThreadMessage
+from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
 from bot.ports import LiveStream
 
 Streaming = Literal["auto", "off"]
@@ -27,13 +27,13 @@ _REMEMBERED = 2_000
 _DIRECT = "D"  # what the ids of direct conversations begin with
 
 # https://docs.slack.dev/apis/web-api/rate-limits: per method and workspace, posts per channel.
-RATES: Mapping[SendMethod, Rate] = {
-    "post": Rate(calls=1, seconds=1.0, per="channel"),
-    "edit": Rate(calls=50),
-    "withdraw": Rate(calls=50),
-    "stream_start": Rate(calls=20),
-    "stream_append": Rate(calls=100),
-    "stream_stop": Rate(calls=20),
+RATES: Mapping[SendMethod, RateLimit] = {
+    "post": RateLimit(calls=1, seconds=1.0, per="channel"),
+    "edit": RateLimit(calls=50),
+    "withdraw": RateLimit(calls=50),
+    "stream_start": RateLimit(calls=20),
+    "stream_append": RateLimit(calls=100),
+    "stream_stop": RateLimit(calls=20),
 }
 MAX_UNITS = 11_000  # of all blocks together; Slack refuses a little above 12,000
 
@@ -45,12 +45,12 @@ class SlackPlatform:
 
     def __init__(
         self,
-        calls: Calls,
-        identity: Identity,
-        whispers: Whispers,
+        calls: SlackClient,
+        identity: BotIdentity,
+        whispers: SlackEphemeralMessages,
         *,
         streaming: Streaming = "auto",
-        rates: Mapping[SendMethod, Rate] = RATES,
+        rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=False, rates=rates, streams=streaming == "auto")
         self._calls = calls
@@ -64,18 +64,18 @@ class SlackPlatform:
         """Note who asked last in a thread: Slack wants to know for whom a stream is."""
         self._askers[place] = user, team
 
-    async def post(self, place: Place, content: Content, *, nonce: str) -> MessageHandle:
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message, marked with the nonce; a file follows it in the thread."""
-        if is_whispered(place):
-            return await self._whispered(place, content, nonce)
+        if is_ephemeral(place):
+            return await self._send_ephemeral(place, content, nonce)
         await self._hint_directly(place, content.status)
         answer = await self._calls.send(
             lambda: self._client.chat_postMessage(
                 channel=place.channel,
                 thread_ts=place.thread or None,
-                text=fallback(content.text or content.status),
-                blocks=blocks_of(content),
-                metadata=marked(nonce),
+                text=make_fallback_text(content.text or content.status),
+                blocks=render_blocks(content),
+                metadata=make_metadata(nonce),
                 unfurl_links=False,
                 unfurl_media=False,
             )
@@ -84,9 +84,9 @@ class SlackPlatform:
         await self._attach(handle, content)
         return handle
 
-    async def edit(self, handle: MessageHandle, content: Content) -> None:
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; a stream that was left open in it is ended first."""
-        if is_whispered(handle):
+        if is_ephemeral(handle):
             if not content.status:
                 await self._whispers.send(handle, content)
             return
@@ -101,27 +101,27 @@ class SlackPlatform:
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error."""
-        if is_whispered(handle):
+        if is_ephemeral(handle):
             raise EditRefused("A message that only one person sees cannot be withdrawn.")
         try:
             await self._calls.send(
-                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), refusals.of_edit
+                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), refusals.map_edit_error
             )
         except EditRefused as refused:
             if "message_not_found" not in str(refused):
                 raise
 
-    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce, or the stream that was begun and never noted."""
-        if is_whispered(place):
+        if is_ephemeral(place):
             return None
         ts = await find_reply(self._calls, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
         return _handle(place, ts) if ts else None
 
-    async def open_stream(self, place: Place, content: Content, *, nonce: str) -> LiveStream:
+    async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a stream; `StreamRefused` where the workspace has none."""
-        if is_whispered(place):
-            return Whispered(self._whispers, await self._whispered(place, content, nonce))
+        if is_ephemeral(place):
+            return EphemeralStream(self._whispers, await self._send_ephemeral(place, content, nonce))
         await self._hint_directly(place, content.status)
         user, team = await self._asker(place)
         answer = await self._calls.send(
@@ -130,22 +130,22 @@ class SlackPlatform:
                 thread_ts=place.thread,
                 recipient_user_id=user,
                 recipient_team_id=team,
-                chunks=step(nonce, content.status) or None,
+                chunks=make_step(nonce, content.status) or None,
             ),
-            refusals.of_start,
+            refusals.map_stream_start_error,
         )
         handle = _handle(place, str(answer["ts"]))
-        return SlackStream(self._calls, handle, nonce=nonce, metadata=marked(nonce), status=content.status)
+        return SlackStream(self._calls, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
         """Read the newest messages of a thread before the one named, oldest first."""
-        if not place.thread or is_whispered(place):
+        if not place.thread or is_ephemeral(place):
             return ()
         return await read_thread(self._calls, place, own=self._identity, before=before, limit=limit)
 
     async def hint(self, place: Place, status: str) -> None:
         """Show a status below the thread where Slack has such a thing; that it cannot be shown is no error."""
-        if not place.thread or is_whispered(place):
+        if not place.thread or is_ephemeral(place):
             return
         try:
             await self._calls.send(
@@ -161,27 +161,27 @@ class SlackPlatform:
         if status and place.channel.startswith(_DIRECT):
             await self.hint(place, status.replace("`", ""))
 
-    async def _whispered(self, place: Place, content: Content, nonce: str) -> MessageHandle:
+    async def _send_ephemeral(self, place: Place, content: MessageContent, nonce: str) -> MessageHandle:
         await self._whispers.send(place, content)
         return _handle(place, f"{MARK}{nonce}")
 
-    async def _update(self, handle: MessageHandle, content: Content) -> None:
+    async def _update(self, handle: MessageHandle, content: MessageContent) -> None:
         # Blocks are always sent: whether Slack keeps the old ones without is told in two ways.
         await self._calls.send(
             lambda: self._client.chat_update(
                 channel=handle.channel,
                 ts=handle.id,
-                text=fallback(content.text or content.status),
-                blocks=blocks_of(content),
-                metadata=marked(""),
+                text=make_fallback_text(content.text or content.status),
+                blocks=render_blocks(content),
+                metadata=make_metadata(""),
             ),
-            refusals.of_edit,
+            refusals.map_edit_error,
         )
 
     async def _end_stream(self, handle: MessageHandle) -> None:
         try:
             await self._calls.send(
-                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), refusals.of_stream
+                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), refusals.map_stream_error
             )
         except ChatError as error:
             log.info("a stream was not ended: %s", error)
@@ -189,26 +189,26 @@ class SlackPlatform:
     async def _asker(self, place: Place) -> tuple[str, str]:
         """Who asked last in a thread; after a restart the thread knows."""
         if place not in self._askers:
-            found = await last_person(self._calls, place, own=self._identity)
+            found = await find_last_author(self._calls, place, own=self._identity)
             if found is None:
                 raise StreamRefused("It is not known for whom the stream would be.")
             self.remember_asker(place, *found)
         return self._askers[place]
 
-    async def _attach(self, handle: MessageHandle, content: Content) -> None:
+    async def _attach(self, handle: MessageHandle, content: MessageContent) -> None:
         """Send the file of a content after its message, once."""
         if content.file is None or (handle.channel, handle.id) in self._attached:
             return
         self._attached.add((handle.channel, handle.id))
         try:
-            await attach(self._calls, handle, content.file)
+            await upload_file(self._calls, handle, content.file)
         except ChatError as error:
             log.warning("a file was not attached: %s", error)
             said = f"{content.text}\n\nThe file could not be attached: {error}"
             await self._update(handle, dataclasses.replace(content, text=said, file=None))
 
 
-def marked(nonce: str) -> Block:
+def make_metadata(nonce: str) -> Block:
     """The metadata by which a message is known to be a reply, and by its nonce which one."""
     return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bot.errors import (
     ChatError,
     EditRefused,
+    MessageTooLong,
+    PlatformUnreachable,
     PostRefused,
     RateLimited,
     StreamGone,
     StreamRefused,
     StreamStopped,
-    TooLong,
-    Unreachable,
 )
 
 # Slack failed, or did not say whether it did anything.
@@ -48,54 +48,58 @@ _APP_ADVICE = (
 )
 
 
-def general(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for calls that send or read messages."""
-    said = sentence(name, method, needed=needed)
+    said = describe_error(name, method, needed=needed)
     if name in UNSURE | TOKEN:
-        return Unreachable(said)
+        return PlatformUnreachable(said)
     if name in TOO_LONG:
-        return TooLong(said)
+        return MessageTooLong(said)
     return PostRefused(said)
 
 
-def of_bot_token(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for asking whose the token is, which tells whether Slack takes it."""
-    return PostRefused(sentence(name, method, needed=needed)) if name in TOKEN else general(name, method, needed=needed)
+    return (
+        PostRefused(describe_error(name, method, needed=needed))
+        if name in TOKEN
+        else map_post_error(name, method, needed=needed)
+    )
 
 
-def of_app_token(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_app_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for opening a connection, which the other token is for."""
     said = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
-    return Unreachable(said) if name in UNSURE else PostRefused(f"{said} {_APP_ADVICE}")
+    return PlatformUnreachable(said) if name in UNSURE else PostRefused(f"{said} {_APP_ADVICE}")
 
 
-def of_edit(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_edit_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for changing or deleting a message."""
-    error = general(name, method, needed=needed)
+    error = map_post_error(name, method, needed=needed)
     return EditRefused(str(error)) if isinstance(error, PostRefused) else error
 
 
-def of_start(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_stream_start_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for beginning a stream: the place is closed to all messages, or there are no streams."""
-    error = general(name, method, needed=needed)
+    error = map_post_error(name, method, needed=needed)
     return StreamRefused(str(error)) if isinstance(error, PostRefused) and name not in CLOSED else error
 
 
-def of_stream(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_stream_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for a stream that is open."""
-    error = general(name, method, needed=needed)
+    error = map_post_error(name, method, needed=needed)
     if name == "stopped_by_user":
         return StreamStopped(str(error))
     return StreamGone(str(error)) if name in STREAM_ENDED or isinstance(error, PostRefused) else error
 
 
-def sentence(name: str, method: str, *, needed: str = "") -> str:
+def describe_error(name: str, method: str, *, needed: str = "") -> str:
     """Say what Slack refused, and what helps."""
     scope = f" ({needed})" if needed else ""
     return " ".join(filter(None, (f"Slack refused {method}: {name}{scope}.", _ADVICE.get(name, ""))))
 
 
-def slow_down(retry_after: str | None) -> RateLimited:
+def parse_retry_after(retry_after: str | None) -> RateLimited:
     """Read a Retry-After; without one a second is what Slack means at least."""
     try:
         return RateLimited(max(0.1, float(retry_after or 1)))

@@ -69,7 +69,7 @@ WITHOUT: Mapping[str, str] = {
 }
 
 
-def bot_scopes() -> frozenset[str]:
+def list_bot_scopes() -> frozenset[str]:
     """All scopes that the bot token needs for everything that citebot does."""
     called = frozenset().union(*METHODS.values())
     heard = frozenset(filter(None, EVENTS.values()))

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from bot.adapters.slack.client import Identity
-from bot.adapters.slack.heard import Asked, Body, place_in, seconds
+from bot.adapters.slack.client import BotIdentity
+from bot.adapters.slack.heard import Body, MessageReceived, make_place, parse_timestamp
 from bot.adapters.slack.text import read_text
-from bot.adapters.slack.whispers import place_of
+from bot.adapters.slack.whispers import make_ephemeral_place
 from bot.messages import IncomingMessage
 
 COMMANDS = ("/citebot", "/reindex")
 
 
-def command(body: Body, own: Identity) -> Asked:
+def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
     """Read the form of a slash command."""
     name = str(body["command"]).removeprefix("/")
     rest, oversize = read_text(str(body.get("text", "")), own=own.user)
     user, trigger = str(body["user_id"]), str(body.get("trigger_id", ""))
     team = str(body.get("team_id") or own.team)
-    return Asked(
+    return MessageReceived(
         message=IncomingMessage(
-            place=place_of(place_in(body.get("channel_id"), own), user),
+            place=make_ephemeral_place(make_place(body.get("channel_id"), own), user),
             id=trigger,
             author=user,
             author_name=str(body.get("user_name", "")),
             text=f"reindex {rest}".strip() if name == "reindex" else rest,
             kind="command",
-            sent_at=seconds(trigger),
+            sent_at=parse_timestamp(trigger),
             private=True,
             external=team != own.team,
             oversize=oversize,

@@ -5,24 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from bot.adapters.slack.client import Calls
+from bot.adapters.slack.client import SlackClient
 from bot.adapters.slack.connections import check_app_token
 from bot.clock import Clock
-from bot.errors import ChatError, RateLimited, Unreachable
+from bot.errors import ChatError, PlatformUnreachable, RateLimited
 
 EVERY_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
 
-class Standing:
+class TokenMonitor:
     """What Slack thought of the tokens when it was last asked; `refusal` is empty where it takes them.
 
     A refusal is told and asked about again: whoever installs the app anew has citebot back without doing more.
     `is_connected` says whether Slack's events can come in; only where they cannot, `app_token` is in question.
     """
 
-    def __init__(self, calls: Calls, app_token: str, is_connected: Callable[[], Awaitable[bool]], clock: Clock) -> None:
+    def __init__(
+        self, calls: SlackClient, app_token: str, is_connected: Callable[[], Awaitable[bool]], clock: Clock
+    ) -> None:
         self.refusal = ""
         self._calls = calls
         self._app_token = app_token
@@ -35,19 +37,19 @@ class Standing:
             await self._clock.sleep(EVERY_SECONDS)
             try:
                 await self._ask()
-            except (RateLimited, Unreachable) as error:
+            except (RateLimited, PlatformUnreachable) as error:
                 log.info("whether Slack takes the tokens was not found out: %s", error)
             except ChatError as error:
-                self._heard(str(error))
+                self._note_refusal(str(error))
             else:
-                self._heard("")
+                self._note_refusal("")
 
     async def _ask(self) -> None:
         await self._calls.identity()
         if not await self._is_connected():
             await check_app_token(self._calls, self._app_token)
 
-    def _heard(self, refusal: str) -> None:
+    def _note_refusal(self, refusal: str) -> None:
         if refusal and refusal != self.refusal:
             log.error("%s It is asked again every minute.", refusal)
         elif self.refusal and not refusal:

@@ -15,10 +15,10 @@ _FALLBACK = 2_900  # `chat.update` refuses a text of more than 4,000 characters
 def read_text(text: str, *, own: str) -> tuple[str, int]:
     """Return the words of a message, and 0; of one that is too long to be read no word, and its length."""
     fitting = fit(text, LONGEST)
-    return ("", len(text)) if fitting is None else (plain(fitting, own=own), 0)
+    return ("", len(text)) if fitting is None else (to_plain_markdown(fitting, own=own), 0)
 
 
-def plain(text: str, *, own: str) -> str:
+def to_plain_markdown(text: str, *, own: str) -> str:
     """Return the words as they were typed, without mentions of the app's own user.
 
     Slack escapes `& < >`, and writes links, people and channels as `<...>`, `setup.py` as `<http://setup.py|setup.py>`.
@@ -27,14 +27,14 @@ def plain(text: str, *, own: str) -> str:
     return unescape_slack(read).strip()
 
 
-def names(text: str, user: str) -> bool:
+def has_mention(text: str, user: str) -> bool:
     """Whether a text mentions somebody."""
     return re.search(rf"<@{re.escape(user)}[|>]", text) is not None
 
 
-def names_others(text: str, own: str) -> bool:
+def has_other_mentions(text: str, own: str) -> bool:
     """Whether a text is addressed to somebody else: a person, a group, everybody."""
-    return any(_addressed(found, own) for found in _TOKEN.finditer(text))
+    return any(_is_other_mention(found, own) for found in _TOKEN.finditer(text))
 
 
 def unescape_slack(text: str) -> str:
@@ -42,20 +42,20 @@ def unescape_slack(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def escape(text: str) -> str:
+def escape_mrkdwn(text: str) -> str:
     """Escape text for Slack, so that nothing in it is a link or rings at anybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def mrkdwn(markdown: str) -> str:
+def to_mrkdwn(markdown: str) -> str:
     """Write one line of safe Markdown for a context block; links become Slack's own."""
-    return _LINK.sub(lambda found: f"<{found['target']}|{found['label']}>", escape(markdown))
+    return _LINK.sub(lambda found: f"<{found['target']}|{found['label']}>", escape_mrkdwn(markdown))
 
 
-def fallback(markdown: str) -> str:
+def make_fallback_text(markdown: str) -> str:
     """The text of a message for notifications and screen readers, where the blocks are what is shown."""
     text = _LINK.sub(lambda found: found["label"], markdown).strip()
-    return escape(text if len(text) <= _FALLBACK else f"{text[:_FALLBACK]}…") or "…"
+    return escape_mrkdwn(text if len(text) <= _FALLBACK else f"{text[:_FALLBACK]}…") or "…"
 
 
 def _read(found: re.Match[str]) -> str:
@@ -73,11 +73,11 @@ def _address(target: str, label: str) -> str:
     """An address that Slack made of a file name is the name again; a link that a person made keeps both."""
     bare = re.sub(r"^(?:https?://|mailto:|tel:)", "", target)
     if not label:
-        return escape(target)
-    return escape(label) if label in {target, bare} else escape(f"[{label}]({target})")
+        return escape_mrkdwn(target)
+    return escape_mrkdwn(label) if label in {target, bare} else escape_mrkdwn(f"[{label}]({target})")
 
 
-def _addressed(found: re.Match[str], own: str) -> bool:
+def _is_other_mention(found: re.Match[str], own: str) -> bool:
     sign, target = found["sign"], found["target"]
     return (sign == "@" and target != own) or (
         sign == "!" and target.startswith(("here", "channel", "everyone", "subteam^"))

@@ -7,31 +7,33 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from bot.adapters.slack.client import Calls, Fields, Identity
-from bot.adapters.slack.text import plain
+from bot.adapters.slack.client import BotIdentity, Fields, SlackClient
+from bot.adapters.slack.text import to_plain_markdown
 from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
 PAGE = 50  # to read as many messages of 40,000 characters keeps everybody waiting for some hundredths of a second
 MOST_PAGES = 100
 
 
-async def read_thread(calls: Calls, place: Place, *, own: Identity, before: str, limit: int) -> Sequence[ThreadMessage]:
+async def read_thread(
+    calls: SlackClient, place: Place, *, own: BotIdentity, before: str, limit: int
+) -> Sequence[ThreadMessage]:
     """Read the newest messages of a thread before a timestamp, oldest first."""
     newest: deque[Fields] = deque(maxlen=limit)
-    async for message in messages(calls, place, latest=before):
+    async for message in read_messages(calls, place, latest=before):
         if message.get("subtype") != "tombstone":
             newest.append(message)
     return tuple(_read(message, own) for message in newest)
 
 
-async def find_reply(calls: Calls, place: Place, *, own: Identity, event_type: str, nonce: str) -> str:
+async def find_reply(calls: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
     """Return the timestamp of the reply that bears a nonce; empty without one.
 
     Slack takes no metadata for a stream before its end: until then the nonce is the name of its step. A message of
     one's own that has neither a mark nor any text is a stream that was begun and that nobody noted.
     """
     begun = ""
-    async for message in messages(calls, place):
+    async for message in read_messages(calls, place):
         if not is_own(message, own):
             continue
         metadata = message.get("metadata") or {}
@@ -43,16 +45,16 @@ async def find_reply(calls: Calls, place: Place, *, own: Identity, event_type: s
     return begun
 
 
-async def last_person(calls: Calls, place: Place, *, own: Identity) -> tuple[str, str] | None:
+async def find_last_author(calls: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
     """Return who wrote last in a thread, and their team."""
     found = None
-    async for message in messages(calls, place):
+    async for message in read_messages(calls, place):
         if message.get("user") and not message.get("bot_id") and not message.get("subtype"):
             found = str(message["user"]), str(message.get("team") or own.team)
     return found
 
 
-async def messages(calls: Calls, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
+async def read_messages(calls: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
     """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
     seen: set[str] = set()
     cursor: str | None = None
@@ -67,12 +69,12 @@ async def messages(calls: Calls, place: Place, *, latest: str = "") -> AsyncIter
             return
 
 
-def is_own(message: Fields, own: Identity) -> bool:
+def is_own(message: Fields, own: BotIdentity) -> bool:
     """Whether the app wrote a message."""
     return message.get("user") == own.user or (bool(own.bot) and message.get("bot_id") == own.bot)
 
 
-async def _page(calls: Calls, place: Place, latest: str, cursor: str | None) -> Fields:
+async def _page(calls: SlackClient, place: Place, latest: str, cursor: str | None) -> Fields:
     wanted: dict[str, Any] = {
         "channel": place.channel,
         "limit": PAGE,
@@ -85,10 +87,10 @@ async def _page(calls: Calls, place: Place, latest: str, cursor: str | None) -> 
     return await calls.read(lambda: calls.client.conversations_history(**wanted))
 
 
-def _read(message: Fields, own: Identity) -> ThreadMessage:
+def _read(message: Fields, own: BotIdentity) -> ThreadMessage:
     return ThreadMessage(
         id=str(message["ts"]),
         author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
-        text=plain(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
+        text=to_plain_markdown(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
         own=is_own(message, own),
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from bot.doctor import Finding, problem, warning
+from bot.doctor import DoctorFinding, problem, warning
 
 Variable = Literal["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]
 
@@ -35,9 +35,9 @@ WHERE: Mapping[Variable, str] = {
 }
 
 
-def misplaced(variable: Variable, value: str) -> Sequence[Finding]:
+def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:
     """Say what is wrong with the look of a value; nothing where it may be what belongs there."""
-    wanted, found = _WANTED[variable], kind(value)
+    wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
             problem(f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}")
@@ -51,7 +51,7 @@ def misplaced(variable: Variable, value: str) -> Sequence[Finding]:
     return [problem(f"{variable} does not hold {wanted}.", f"Take {WHERE[variable]}")]
 
 
-def kind(value: str) -> str:
+def detect_token_kind(value: str) -> str:
     """Name what a value looks like; empty where it looks like nothing of Slack's."""
     if _HEXADECIMAL.fullmatch(value):
         return SECRET

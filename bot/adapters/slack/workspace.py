@@ -11,20 +11,21 @@ from typing import Literal, Self
 from slack_bolt.async_app import AsyncApp
 
 from bot.access import AccessPolicy
-from bot.adapters.slack.channels import Channels
-from bot.adapters.slack.client import API_URL, Calls, Identity, open_calls
+from bot.adapters.discord.hearing import MessageSink
+from bot.adapters.slack.channels import SharedChannels
+from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
 from bot.adapters.slack.connections import CONNECTIONS, Socket, open_sockets
 from bot.adapters.slack.endpoint import PATH, Server, slack_endpoint
 from bot.adapters.slack.event_limit import EventLimit
-from bot.adapters.slack.front import Conversations, Front
-from bot.adapters.slack.home import Home
+from bot.adapters.slack.front import SlackListener
+from bot.adapters.slack.home import HomeTab
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
-from bot.adapters.slack.standing import Standing
-from bot.adapters.slack.whispers import Whispers
-from bot.beside import beside
+from bot.adapters.slack.standing import TokenMonitor
+from bot.adapters.slack.whispers import SlackEphemeralMessages
+from bot.beside import run_in_background
 from bot.clock import Clock
 from bot.errors import SettingsError
-from bot.messages import Rate, SendMethod
+from bot.messages import RateLimit, SendMethod
 from bot.observing import CountLoss, ignore_loss
 from bot.ports import Repositories
 
@@ -41,7 +42,7 @@ class SlackOptions:
     api_url: str = API_URL
     connections: int = CONNECTIONS
     ping_interval: float = 10.0
-    rates: Mapping[SendMethod, Rate] = field(default_factory=lambda: RATES)
+    rates: Mapping[SendMethod, RateLimit] = field(default_factory=lambda: RATES)
 
     def __post_init__(self) -> None:
         if self.mode == "http" and not self.signing_secret:
@@ -53,27 +54,27 @@ class SlackOptions:
         return f"SlackOptions(mode={self.mode!r}, streaming={self.streaming!r}, api_url={self.api_url!r})"
 
 
-class Slack:
+class SlackAdapter:
     """One workspace that citebot is in."""
 
-    def __init__(self, options: SlackOptions, calls: Calls, identity: Identity, clock: Clock) -> None:
+    def __init__(self, options: SlackOptions, calls: SlackClient, identity: BotIdentity, clock: Clock) -> None:
         self.identity = identity
         self._options = options
         self._calls = calls
         self._clock = clock
         self._sockets: Sequence[Socket] = ()
-        self._standing = Standing(calls, options.app_token, self._is_connected, clock)
+        self._standing = TokenMonitor(calls, options.app_token, self._is_connected, clock)
         self._count_loss: CountLoss = ignore_loss
         self._event_limit = EventLimit(clock, lambda: self._count_loss("rate_limited"))
-        self._whispers = Whispers(calls, clock)
-        self._channels = Channels(calls, clock)
+        self._whispers = SlackEphemeralMessages(calls, clock)
+        self._channels = SharedChannels(calls, clock)
         self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, options: SlackOptions, clock: Clock) -> AsyncIterator[Self]:
         """Find out who the bot token belongs to; raises a `ChatError` where it is good for nothing."""
-        async with open_calls(options.bot_token, clock, base_url=options.api_url) as calls:
+        async with open_client(options.bot_token, clock, base_url=options.api_url) as calls:
             yield cls(options, calls, await calls.identity(), clock)
 
     async def unready(self) -> str:
@@ -93,7 +94,7 @@ class Slack:
     @asynccontextmanager
     async def listening(
         self,
-        conversations: Conversations,
+        conversations: MessageSink,
         repositories: Repositories,
         access: AccessPolicy,
         server: Server | None = None,
@@ -101,18 +102,18 @@ class Slack:
     ) -> AsyncIterator[None]:
         """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
         self._count_loss = count_loss
-        front = Front(
+        front = SlackListener(
             calls=self._calls,
             identity=self.identity,
             platform=self.platform,
             whispers=self._whispers,
             channels=self._channels,
             conversations=conversations,
-            home=Home(repositories, access, self._clock),
+            home=HomeTab(repositories, access, self._clock),
             event_limit=self._event_limit,
         )
         app = front.app()
-        async with front.open(), self._delivering(app, server), beside(self._standing.watch()):
+        async with front.open(), self._delivering(app, server), run_in_background(self._standing.watch()):
             yield
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from bot.messages import ThreadMessage
-from bot.surroundings import with_thread
+from bot.surroundings import add_thread_context
 
 Part = Literal["dev", "held_out"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -121,7 +121,7 @@ def _message(family: str, item: Any) -> Message:
         return Message(family=family, text=last, earlier=tuple(earlier))
     if isinstance(item, dict) and "thread" in item:
         thread = [ThreadMessage(id=str(n), author=who, text=said) for n, (who, said) in enumerate(item["thread"])]
-        return Message(family=family, text=with_thread(item["question"], thread, room=ROOM))
+        return Message(family=family, text=add_thread_context(item["question"], thread, room=ROOM))
     return Message(family=family, text=_text(item))
 
 

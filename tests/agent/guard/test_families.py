@@ -8,10 +8,10 @@ import pytest
 import re2
 
 from agent.guard.evidence import find_orders_in
-from agent.guard.families import KINDS, Family, FamilySet
-from agent.guard.heuristics import FAMILIES, judge
+from agent.guard.families import KINDS, FamilySet, InjectionFamily
+from agent.guard.heuristics import FAMILIES, score_injection
 from agent.guard.indirect import INDIRECT
-from agent.guard.normalise import normalise
+from agent.guard.normalise import normalize_question
 from tests.agent.guard.sets import PARTS, attacks, benign, payloads
 
 QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]
@@ -19,25 +19,25 @@ EVIDENCE_FAMILIES = [pytest.param(family, id=family.name) for family in INDIRECT
 
 
 @pytest.mark.parametrize("family", QUESTION_FAMILIES)
-def test_a_family_catches_its_example_and_no_near_miss(family: Family) -> None:
-    assert family.name in judge(normalise(family.example)).rules
-    assert judge(normalise(family.near_miss)).name == "allow"
+def test_a_family_catches_its_example_and_no_near_miss(family: InjectionFamily) -> None:
+    assert family.name in score_injection(normalize_question(family.example)).rules
+    assert score_injection(normalize_question(family.near_miss)).name == "allow"
 
 
 @pytest.mark.parametrize("family", EVIDENCE_FAMILIES)
-def test_a_family_of_the_evidence_flags_its_example_and_no_near_miss(family: Family) -> None:
+def test_a_family_of_the_evidence_flags_its_example_and_no_near_miss(family: InjectionFamily) -> None:
     assert family.name in {rule for flag in find_orders_in(family.example) for rule in flag.rules}
     assert find_orders_in(family.near_miss) == ()
 
 
 @pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
-def test_names_are_unique_and_kinds_can_be_told_to_a_person(families: tuple[Family, ...]) -> None:
+def test_names_are_unique_and_kinds_can_be_told_to_a_person(families: tuple[InjectionFamily, ...]) -> None:
     assert len({family.name for family in families}) == len(families)
     assert {family.kind for family in families} <= set(KINDS)
 
 
 @pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
-def test_looking_for_all_at_once_finds_what_each_finds_alone(families: tuple[Family, ...]) -> None:
+def test_looking_for_all_at_once_finds_what_each_finds_alone(families: tuple[InjectionFamily, ...]) -> None:
     together = FamilySet(families)
     alone = [re2.compile(f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")) for family in families]
     texts = [each.text for part in PARTS for each in (*attacks(part), *benign(part))]

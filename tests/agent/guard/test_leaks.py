@@ -8,9 +8,9 @@ import pytest
 from langchain_core.messages import SystemMessage
 
 from agent.errors import AnswerLeaked
-from agent.guard.leaks import check_said, says_instructions, says_masked
+from agent.guard.leaks import check_said, has_leaked_instructions, has_masked_values
 from agent.guard.masked import MASK, MaskedValues
-from indexer.secrets import redact
+from indexer.secrets import redact_secrets
 
 TOLD = "You answer questions about one repository's code, from numbered evidence and from nothing else. Be brief."
 VALUE = "correct-horse-9137-battery"
@@ -32,11 +32,11 @@ def values_of(text: str) -> MaskedValues:
     ],
 )
 def test_instructions_are_known_by_ten_words_in_a_row(answer: str, leaks: bool) -> None:
-    assert says_instructions(answer, TOLD, []) is leaks
+    assert has_leaked_instructions(answer, TOLD, []) is leaks
 
 
 def test_code_that_holds_the_same_words_may_be_quoted() -> None:
-    assert not says_instructions(f"It says: {TOLD}", TOLD, [f'TASK = "{TOLD}"'])
+    assert not has_leaked_instructions(f"It says: {TOLD}", TOLD, [f'TASK = "{TOLD}"'])
 
 
 def test_what_was_masked_is_masked_wherever_it_stands() -> None:
@@ -58,8 +58,8 @@ def test_what_was_masked_is_masked_wherever_it_stands() -> None:
     ],
 )
 def test_a_masked_value_is_known_in_disguise(written: str) -> None:
-    assert says_masked(f"The value is {written}", values_of(f"password = {VALUE}"))
-    assert not says_masked(f"The value is {written}", MaskedValues())
+    assert has_masked_values(f"The value is {written}", values_of(f"password = {VALUE}"))
+    assert not has_masked_values(f"The value is {written}", MaskedValues())
 
 
 def test_mere_words_are_no_values() -> None:
@@ -73,7 +73,7 @@ def test_mere_words_are_no_values() -> None:
 def test_the_values_of_the_real_redactor_are_found() -> None:
     key = "AKIA" + "Q3EGX7T5ZPLM2VNW"
     masked = MaskedValues()
-    masked.watch(redact)(f"aws_key = '{key}'\nother = 1\n")
+    masked.watch(redact_secrets)(f"aws_key = '{key}'\nother = 1\n")
 
     assert key in list(masked)
 

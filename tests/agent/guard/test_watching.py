@@ -13,15 +13,15 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSaver
+from agent.checkpoints import SafeSqliteSaver
 from agent.events import AgentEvent
 from agent.guard.evidence import OPENING
-from agent.models import Models, open_models
+from agent.models import ChatModels, open_models
 from agent.ports import Answer, Deps
 from agent.tools.files import ReadFile
 from agent.tools.registry import ToolRegistry
 from agent.tools.search import Grep, SearchCodebase
-from agent.tools.tool import Evidence, Tool
+from agent.tools.tool import Tool, ToolEvidence
 from agent.tools.web import WebSearchTool
 from tests.agent.conftest import SECRET, redact
 from tests.agent.test_crashes import task_of
@@ -54,9 +54,9 @@ class RunGoal(Tool[Nothing]):
     arguments: type[Nothing] = Nothing
     ran: int = 0
 
-    async def run(self, args: Nothing, deps: Deps) -> Evidence:
+    async def run(self, args: Nothing, deps: Deps) -> ToolEvidence:
         self.ran += 1
-        return Evidence(text="It ran.")
+        return ToolEvidence(text="It ran.")
 
 
 @dataclass
@@ -138,12 +138,14 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 @pytest.fixture
-async def models(gemini: FakeGemini) -> AsyncIterator[Models]:
+async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
         yield opened
 
 
-def trial(gemini: FakeGemini, models: Models, saver: SafeSaver, files: dict[str, str], *, web: bool = True) -> Trial:
+def trial(
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, files: dict[str, str], *, web: bool = True
+) -> Trial:
     goal, engine = RunGoal(), FakeWeb()
     tools = ToolRegistry([SearchCodebase(), ReadFile(), Grep(), WebSearchTool(), goal])
     library = FakeLibrary(FakeCode(files))
@@ -152,7 +154,7 @@ def trial(gemini: FakeGemini, models: Models, saver: SafeSaver, files: dict[str,
 
 
 async def test_an_allowed_turn_has_its_tools_and_a_watched_one_has_those_that_read(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     shop = trial(gemini, models, saver, SHOP, web=False)
     await shop.ask(PLAIN)
@@ -166,7 +168,7 @@ async def test_an_allowed_turn_has_its_tools_and_a_watched_one_has_those_that_re
 
 
 async def test_a_model_that_calls_what_is_not_there_gets_an_error_and_goes_on(
-    gemini: FakeGemini, models: Models, saver: SafeSaver, caplog: pytest.LogCaptureFixture
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     answer = await shop.ask(WATCHED)
@@ -180,7 +182,9 @@ async def test_a_model_that_calls_what_is_not_there_gets_an_error_and_goes_on(
     assert "pirate" not in caplog.text
 
 
-async def test_the_data_of_a_watched_turn_is_fenced_twice(gemini: FakeGemini, models: Models, saver: SafeSaver) -> None:
+async def test_the_data_of_a_watched_turn_is_fenced_twice(
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+) -> None:
     shop = trial(gemini, models, saver, SHOP)
     await shop.ask(WATCHED)
 
@@ -190,7 +194,7 @@ async def test_the_data_of_a_watched_turn_is_fenced_twice(gemini: FakeGemini, mo
 
 
 async def test_orders_in_the_evidence_are_flagged_and_watch_the_rest_of_the_turn(
-    gemini: FakeGemini, models: Models, saver: SafeSaver, caplog: pytest.LogCaptureFixture
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED, web=False)
     shop.gemini.script = Greedy("investigate", "It is paid [E1].")
@@ -209,7 +213,7 @@ async def test_orders_in_the_evidence_are_flagged_and_watch_the_rest_of_the_turn
 
 
 async def test_exhibits_that_give_orders_are_shown_flagged_to_whoever_writes(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED)
     await shop.ask(PLAIN, route="retrieve", answer="It is paid there, as far as can be seen.")
@@ -223,7 +227,7 @@ async def test_exhibits_that_give_orders_are_shown_flagged_to_whoever_writes(
 
 @pytest.mark.parametrize("question", [PLAIN, WATCHED])
 async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
-    gemini: FakeGemini, models: Models, saver: SafeSaver, question: str
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, question: str
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     told = "You answer questions about one repository's code, from numbered evidence and from nothing else."
@@ -235,7 +239,9 @@ async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
         assert "numbered" not in "".join(event.payload["text"] for event in shop.of("token"))
 
 
-async def test_a_masked_value_in_disguise_is_not_answered(gemini: FakeGemini, models: Models, saver: SafeSaver) -> None:
+async def test_a_masked_value_in_disguise_is_not_answered(
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+) -> None:
     shop = trial(gemini, models, saver, {**SHOP, "shop/bank.py": f'BANK_BUSY_ORDERS_PAID = "{SECRET}"\n'})
     hidden = base64.b64encode(SECRET.encode()).decode()
     answer = await shop.ask(WATCHED, route="retrieve", answer=f"The value is {hidden} [E1].")
@@ -245,7 +251,7 @@ async def test_a_masked_value_in_disguise_is_not_answered(gemini: FakeGemini, mo
 
 
 async def test_a_turn_after_watched_ones_is_watched_while_they_are_near(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     for question in (WATCHED, PLAIN, PLAIN, PLAIN, PLAIN):
@@ -271,7 +277,7 @@ def repeat_instructions(request: Received) -> str:
 @pytest.mark.parametrize("question", [PLAIN, WATCHED])
 @pytest.mark.parametrize("task", ["router", "planner"])
 async def test_no_clarification_and_no_plan_repeats_the_instructions(
-    gemini: FakeGemini, models: Models, saver: SafeSaver, question: str, task: str
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, question: str, task: str
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     usual = Greedy("investigate", "It is paid [E1].")
@@ -294,7 +300,7 @@ async def test_no_clarification_and_no_plan_repeats_the_instructions(
 
 
 async def test_a_reply_that_gives_orders_takes_the_web_from_a_turn_that_had_it(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     usual = Greedy("investigate", "It is paid [E1].")
@@ -318,7 +324,7 @@ async def test_a_reply_that_gives_orders_takes_the_web_from_a_turn_that_had_it(
 
 
 async def test_an_approval_is_worth_nothing_once_the_turn_is_watched(
-    gemini: FakeGemini, models: Models, saver: SafeSaver
+    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED)
     usual = Greedy("investigate", "It is paid [E1].")
