@@ -13,28 +13,25 @@ from weakref import WeakValueDictionary
 
 from langgraph.types import Interrupt
 
-from agent.checkpoints import SafeSqliteSaver
 from agent.errors import AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.evidence_store import EvidenceStore
-from agent.guard.masked import MaskedValues
-from agent.journal import AgentRun, RunStore
-from agent.limits import APPROVAL_CALLS
-from agent.outcomes import STOPPED, format_pause_question, make_answer, make_unanswered
-from agent.ports import (
-    Answer,
-    Classifier,
-    CodeLibrary,
-    CodeSearch,
-    Deps,
-    ModelSource,
-    Redactor,
-    ToolMenu,
-    WebSearch,
+from agent.graph_runner import (
+    STOPPED,
+    GraphResult,
+    GraphRunner,
+    bound_question,
+    format_pause_question,
+    make_answer,
+    make_unanswered,
 )
-from agent.research.approval import parse_decision
-from agent.tools.standard import make_tool_registry
-from agent.turns import GraphResult, GraphRunner, bound_question
+from agent.guard.approval import parse_decision
+from agent.limits import APPROVAL_CALLS
+from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.run_store import AgentRun, RunStore
+from agent.ports import Answer, Classifier, CodeLibrary, CodeSearch, Deps, ModelSource, Redactor, ToolMenu, WebSearch
+from agent.text.masked_values import MaskedValues
+from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
 
 MAX_TRIES = 10  # orderly ends and deaths together; whoever asks may set less, as the inbox does for deaths

@@ -11,24 +11,24 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from agent.guard.hardening import harden
-from agent.nodes.aggregate import aggregate
 from agent.nodes.check_citations import check_citations
 from agent.nodes.clarify import clarify
 from agent.nodes.conversation_memory import conversation_memory
-from agent.nodes.executor_llm import executor_llm
 from agent.nodes.grade_documents import grade_documents
-from agent.nodes.human_check import human_check
 from agent.nodes.input_preprocessor import input_preprocessor
 from agent.nodes.out_of_scope import out_of_scope
-from agent.nodes.planner import planner
-from agent.nodes.refinery import refinery
+from agent.nodes.research.aggregate import aggregate
+from agent.nodes.research.executor_llm import executor_llm
+from agent.nodes.research.human_check import human_check
+from agent.nodes.research.planner import planner
+from agent.nodes.research.refinery import refinery
+from agent.nodes.research.setup_executor import setup_executor
+from agent.nodes.research.tool_node import tool_node
 from agent.nodes.retrieval import retrieval
 from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
-from agent.nodes.setup_executor import setup_executor
 from agent.nodes.synthesis import synthesis
 from agent.nodes.tool_executor import tool_executor
-from agent.nodes.tool_node import tool_node
 from agent.ports import Deps
 from agent.routing import (
     after_executor,

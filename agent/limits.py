@@ -1,9 +1,73 @@
-"""How often a turn may go round: the outer loop, the inner loop, the graph."""
+"""What one turn may spend on models, and how often it may go round; checked in one place before each call."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.errors import BudgetExceeded
 
 MAX_ITERATIONS = 10  # of the router, and of plan, execute, refine
 MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
 MAX_PLAN = 8  # steps
 RECURSION_LIMIT = 150  # nodes; ten iterations of the longest kind take 138
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnLimits:
+    """The most that a turn may spend."""
+
+    seconds: float = 120.0
+    tokens: int = 200_000
+    calls: int = 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenUsage:
+    """What calls have cost in tokens."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """Both directions together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class Budget:
+    """Counts what a turn spends from the moment it is made; every try of a call counts as a call."""
+
+    def __init__(self, ceilings: TurnLimits | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.ceilings = ceilings or TurnLimits()
+        self.calls = 0
+        self.usage = TokenUsage()
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the turn may still take; 0 when the time is up."""
+        return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
+
+    def begin_call(self) -> None:
+        """Count a call about to be made; `BudgetExceeded` where the turn may make no more."""
+        if self.seconds_left <= 0:
+            raise BudgetExceeded(f"This question has taken its {self.ceilings.seconds:g} seconds.")
+        if self.calls >= self.ceilings.calls:
+            raise BudgetExceeded(f"This question has made its {self.ceilings.calls} calls of a language model.")
+        if self.usage.total >= self.ceilings.tokens:
+            raise BudgetExceeded(f"This question has used its {self.ceilings.tokens:,} tokens.")
+        self.calls += 1
+
+    def spend(self, usage: TokenUsage) -> None:
+        """Count what a call has cost."""
+        self.usage += usage

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from agent.budget import Budget
 from agent.events import EventKind
-from agent.evidence_store import EvidenceTexts, MemoryEvidence
-from agent.guard.masked import MaskedValues
-from agent.limits import APPROVAL_CALLS
-from indexer.models import (
+from agent.limits import APPROVAL_CALLS, Budget
+from agent.text.masked_values import MaskedValues
+from indexer.types import (
     CallSite,
     Commit,
     Definition,
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from agent.state import EvidenceRef
+
 
 Form = TypeVar("Form", bound="BaseModel")
 
@@ -250,6 +249,21 @@ class ModelSource(Protocol):
         """Return the models as the nodes of one turn see them."""
 
 
+class MemoryEvidence:
+    """Evidence that is gone with the process."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    async def keep(self, key: str, text: str) -> None:
+        """Keep a text."""
+        self._texts[key] = text
+
+    async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that are there."""
+        return {key: self._texts[key] for key in keys if key in self._texts}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
     """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
@@ -297,3 +311,13 @@ class Answer:
     model: str | None
     seconds: float
     searched: tuple[str, ...] = ()
+
+
+class EvidenceTexts(Protocol):
+    """The evidence of one conversation's turn, by key."""
+
+    async def keep(self, key: str, text: str) -> None:
+        """Keep a text; the same key again takes its place."""
+
+    async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts that are there."""

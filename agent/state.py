@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
-from indexer.models import Location, SourceType
+from indexer.types import Location, SourceType
 
 Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
 VerdictName = Literal["allow", "watch", "block"]

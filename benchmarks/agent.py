@@ -31,14 +31,14 @@ from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 
 from agent.agent import Agent
-from agent.budget import Budget
-from agent.checkpoints import open_saver
+from agent.limits import Budget
+from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
 from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
-from indexer.redaction import CachedRedactor
 from indexer.secrets import redact_secrets
+from indexer.secrets.cached_redactor import CachedRedactor
 
 Form = TypeVar("Form", bound=BaseModel)
 

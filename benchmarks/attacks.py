@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bot.offices import SlackOffice
+from tests.bot.serving.test_service import free_port
 from tests.bot.test_attacks import TWO_REPOSITORIES
-from tests.bot.test_service import free_port
 from tests.fakes.attacks import FILES, MESSAGES, WAYS, Attacks, Figures, Town, push
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval import _commit, _mirror
-from indexer.calls.graph import CallGraph
-from indexer.catalog import Catalog
+from indexer.calls.call_graph import CallGraph
 from indexer.index import CodeIndex
+from indexer.store.catalog import Catalog
 
 SAMPLE = Path(__file__).with_name("callers.json")
 

@@ -14,10 +14,10 @@ from threading import Event, Thread
 import numpy as np
 import psutil
 
-from indexer import vectors as vectors_module
-from indexer.embeddings import EmbeddingInput
-from indexer.static_embedder import StaticEmbedder
-from indexer.vectors import ChromaVectors, FloatArray
+from indexer.embedding.embedder import EmbeddingInput
+from indexer.embedding.static_embedder import StaticEmbedder
+from indexer.store import vectors as vectors_module
+from indexer.store.vectors import ChromaVectors, FloatArray
 
 SUFFIXES = {
     ".py",

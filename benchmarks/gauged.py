@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import bot.adapters.discord.workspace
-import bot.adapters.slack.workspace
-from bot.cli import main
-from bot.metrics import ConversationMetrics
+import bot.adapters.discord.adapter
+import bot.adapters.slack.adapter
+from bot.cli.main import main
+from bot.monitoring.metrics import ConversationMetrics
 
 if __name__ == "__main__":
     gauge = Path(os.environ.pop("GAUGE")).open("a", buffering=1, encoding="utf-8")  # noqa: SIM115 - until the end
     setattr(ConversationMetrics, "measure_stall", lambda _, seconds: print(seconds, file=gauge))  # noqa: B010 - mypy minds
-    for workspace in (bot.adapters.discord.workspace, bot.adapters.slack.workspace):
+    for workspace in (bot.adapters.discord.adapter, bot.adapters.slack.adapter):
         setattr(workspace, "RATES", {})  # noqa: B010
     main()

@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agent.guard.evidence import find_orders_in, rules_of
-from agent.guard.heuristics import InjectionVerdict, score_injection
-from agent.guard.normalise import normalize_question
+from agent.guard.evidence_check import find_orders_in, rules_of
+from agent.guard.injection.normalization import normalize_question
+from agent.guard.injection.verdict import InjectionVerdict, score_injection
 from agent.nodes.security_gateway import judge_question
 from indexer.errors import IndexerError
+from indexer.git.repository import Repository
+from indexer.parsers.file_source import parse_source
 from indexer.parsers.frames import ParsedContents, Request
-from indexer.parsers.source import parse_source
-from indexer.repository import Repository
 from tests.agent.guard.sets import PARTS, Message, attacks, benign, payloads
 
 Row = Sequence[object]

@@ -6,11 +6,11 @@ the tables of rates is different from `citebot`.
 
 from __future__ import annotations
 
-import bot.adapters.discord.workspace
-import bot.adapters.slack.workspace
-from bot.cli import main
+import bot.adapters.discord.adapter
+import bot.adapters.slack.adapter
+from bot.cli.main import main
 
 if __name__ == "__main__":
-    for workspace in (bot.adapters.discord.workspace, bot.adapters.slack.workspace):
+    for workspace in (bot.adapters.discord.adapter, bot.adapters.slack.adapter):
         setattr(workspace, "RATES", {})  # noqa: B010 - mypy minds an assignment
     main()

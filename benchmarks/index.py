@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
-from indexer.reader import IndexReader
-from indexer.tokens import tokenize_question
+from indexer.text.tokens import tokenize_question
 
 COPIES = (1, 4)
 CHANGES = (1, 10, 50)

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.adapters.slack.blocks import RATE
-from bot.adapters.slack.connections import CONNECTIONS
+from bot.adapters.slack.connection import CONNECTIONS
+from bot.adapters.slack.rendering import RATE
 from tests.fakes import discord
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.slack import Call, FakeSlack

@@ -29,11 +29,11 @@ import psutil
 
 from benchmarks.index import COPIES, QUESTIONS, commit, git, indexing, percentiles, put_in_git, table
 from bot.clock import SystemClock
-from bot.library import RepositoryLibrary
+from bot.repositories.library import RepositoryLibrary
 from indexer.index import CodeIndex
-from indexer.models import IndexStatus, Progress, RefreshReport
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.types import IndexStatus, Progress, RefreshReport
 from indexer.watcher import Watcher, WatchIntervals
 from tests.fakes.git_host import GitHost, published, serving
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
-from indexer.models import Hit, Location
-from indexer.reader import IndexReader
-from indexer.search import RankingWeights
+from indexer.search.ranking import RankingWeights
+from indexer.types import Hit, Location
 
 DEPTH = 50  # hits asked for; more than ten so that ten distinct files are among them
 

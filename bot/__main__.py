@@ -6,7 +6,7 @@ if not sys.flags.safe_path:  # then Python put that folder first, and it may be 
     del sys.path[0]
     sys.path.append(__file__.rsplit("/", 2)[0])
 
-from bot.cli import main
+from bot.cli.main import main
 
 if __name__ == "__main__":
     main()

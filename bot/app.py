@@ -15,22 +15,22 @@ from agent.events import AsyncEventBus
 from agent.ports import Classifier, CodeLibrary, CodeSearch, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
-from bot.freshness import ProgressDisplay
-from bot.library import RepositoryLibrary
-from bot.occupancy import hold_shared_lock
 from bot.ports import Answerer, Assistant, RepositoryIndex
-from bot.repository_states import RepositoryState, read_state
-from bot.routing.signs import RepositoryProfile
+from bot.repositories.library import RepositoryLibrary
+from bot.repositories.names import RepositoryProfile
+from bot.repositories.refresh import ProgressDisplay
+from bot.repositories.status import RepositoryState, read_state
 from bot.settings import GuardTable, RepositoryTable, Settings
-from indexer.models import IndexStatus
+from bot.storage.data_lock import hold_shared_lock
+from indexer.types import IndexStatus
 
 if TYPE_CHECKING:
     from agent.agent import Agent
-    from agent.guard.onnx_model import OnnxModel
+    from agent.guard.classifier.onnx_model import OnnxModel
     from indexer.index import CodeIndex
     from indexer.parsers.pool import ParserPool
     from indexer.remotes.clone import RemoteClone
-    from indexer.remotes.configured import RemoteRepository
+    from indexer.remotes.remote_repository import RemoteRepository
     from indexer.watcher import Watcher
 
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
@@ -90,7 +90,7 @@ async def open_team_repositories(
     settings: Settings, repository: Path, display: ProgressDisplay
 ) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
-    from indexer.local_heads import LocalHead
+    from indexer.git.local_head import LocalHead
     from indexer.parsers.pool import ParserPool
     from indexer.remotes.clone import open_clones
     from indexer.watcher import Watcher, WatchIntervals
@@ -159,7 +159,7 @@ def _only(settings: Settings, path: Path) -> RepositoryTable:
 
 def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
     from indexer.remotes.addresses import Address
-    from indexer.remotes.configured import RemoteRepository
+    from indexer.remotes.remote_repository import RemoteRepository
 
     url = table.url or ""
     return RemoteRepository(
@@ -175,7 +175,7 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
 
 def locate_repositories(settings: Settings) -> Sequence[Path]:
     """Where the repositories of the settings are on this machine; a clone that was never fetched is nowhere yet."""
-    from indexer.folders import REPOSITORIES
+    from indexer.store.data_folder import REPOSITORIES
 
     clones = [
         settings.home / REPOSITORIES / _remote(settings, each).folder_name for each in settings.repositories if each.url
@@ -241,9 +241,9 @@ def _list_hosts(settings: Settings, indexes: Sequence[CodeIndex]) -> frozenset[s
 async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
     from agent.agent import Agent
-    from agent.checkpoints import open_saver
-    from agent.searxng import SearxngSearch
-    from indexer.redaction import CachedRedactor
+    from agent.persistence.checkpointer import open_saver
+    from agent.tools.searxng import SearxngSearch
+    from indexer.secrets.cached_redactor import CachedRedactor
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(open_models(settings))
@@ -269,7 +269,7 @@ async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | No
     if settings.guard.classifier is None:
         yield None
         return
-    from agent.guard.classifier import BackgroundClassifier
+    from agent.guard.classifier.background_classifier import BackgroundClassifier
 
     async with BackgroundClassifier.open(
         partial(load_classifier, settings.guard),
@@ -281,7 +281,7 @@ async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | No
 
 def load_classifier(guard: GuardTable) -> OnnxModel:
     """Load the model of the operator's folder, which takes seconds; raises `ClassifierUnusable`."""
-    from agent.guard.onnx_model import OnnxModel
+    from agent.guard.classifier.onnx_model import OnnxModel
 
     if guard.classifier is None:
         raise AssertionError("only a classifier that is named is loaded")
@@ -304,9 +304,9 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     """Open the chat models; each of them is built when it is first asked."""
-    from agent.budget import TurnLimits
-    from agent.llm.metered import RetryPolicy
-    from agent.models import open_models
+    from agent.limits import TurnLimits
+    from agent.llm.metered_model import RetryPolicy
+    from agent.llm.models import open_models
 
     usual, whole = RetryPolicy(), settings.model_timeout
     return open_models(

@@ -145,8 +145,12 @@ class GuardTable(BaseModel):
 
 # What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
-    "access": AccessPolicy, "rules": AccessRule, "repositories": RepositoryTable, "prices": PriceTable, "guard": GuardTable,
-}  # fmt: skip
+    "access": AccessPolicy,
+    "rules": AccessRule,
+    "repositories": RepositoryTable,
+    "prices": PriceTable,
+    "guard": GuardTable,
+}
 _SEVERAL = frozenset({"access.rules", "repositories"})  # lists of tables
 _LIST = 'This is a list of texts, such as ["one", "another"]'
 

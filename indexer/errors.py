@@ -25,7 +25,7 @@ IndexerError
 └── UnknownPath              the path is not in the indexed commit
 """
 
-from indexer.tips import RemoteState
+from indexer.types import RemoteState
 
 
 class IndexerError(Exception):

@@ -12,29 +12,29 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.attempts import note_attempt
-from indexer.catalog import Catalog, Generation
-from indexer.contents import GenerationCache
-from indexer.embeddings import Embedder, open_embedder
+from indexer.embedding.embedder import Embedder
+from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
-from indexer.folders import REPOSITORIES, name_index_folder
-from indexer.live_catalog import LiveCatalog
-from indexer.models import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
+from indexer.generations.generation_cache import GenerationCache
+from indexer.generations.reader import IndexReader
+from indexer.git.repository import Repository
+from indexer.parsers.parse_sources import Parsers
 from indexer.parsers.plain_files import PlainFiles
-from indexer.parsing import Parsers
-from indexer.provenance import is_readable_fingerprint, make_fingerprint
-from indexer.reader import IndexReader
-from indexer.repository import Repository
-from indexer.search import Fusion, RankingWeights
-from indexer.snapshot import Snapshot
-from indexer.storage import DataFolder, make_utf8_folder
+from indexer.search.ranking import Fusion, RankingWeights
+from indexer.search.snapshot import Snapshot
+from indexer.store.attempts import note_attempt
+from indexer.store.catalog import Catalog, Generation
+from indexer.store.data_folder import REPOSITORIES, DataFolder, make_utf8_folder, name_index_folder
+from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
+from indexer.store.live_catalog import LiveCatalog
+from indexer.types import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from indexer.generations.pipeline import RefreshParts
     from indexer.parsers.pool import ParserPool
-    from indexer.pipeline import RefreshParts
-    from indexer.vectors import VectorStore
+    from indexer.store.vectors import VectorStore
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ class CodeIndex:
         return report
 
     def _write(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
-        from indexer.pipeline import build_generation
+        from indexer.generations.pipeline import build_generation
 
         self._catalogs.renew()
         current = None if full and not self._catalogs.was_damaged else self._sound_generation()
@@ -258,7 +258,7 @@ class CodeIndex:
             return None
 
     def _parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
-        from indexer.pipeline import RefreshParts, restore_vectors
+        from indexer.generations.pipeline import RefreshParts, restore_vectors
 
         open_before = self._store
         parts = RefreshParts(
@@ -298,7 +298,7 @@ class CodeIndex:
 
     def _open_store(self) -> VectorStore:
         if self._store is None:
-            from indexer.vectors import ChromaVectors
+            from indexer.store.vectors import ChromaVectors
 
             name = hashlib.blake2b(self._embedder.name.encode(), digest_size=8).hexdigest()
             self._store = ChromaVectors(self._folder.vectors, f"vectors-{name}", self._embedder.dimensions)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from indexer.errors import IndexerError, RemoteError
-from indexer.models import IndexStatus, RefreshReport
-from indexer.tips import BranchHead, RemoteState
+from indexer.types import BranchHead, IndexStatus, RefreshReport, RemoteState
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-TARGET = Path(__file__).resolve().parent.parent / "indexer" / "static_model"
+TARGET = Path(__file__).resolve().parent.parent / "indexer" / "embedding" / "static_model"
 DIMENSIONS = 256
 DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}
 

@@ -17,55 +17,61 @@ PACKAGES = ("bot", "agent", "indexer")
 # What each package may import of ours.
 ALLOWED = {
     "bot": ("bot", "agent", "indexer"),
-    "agent": ("agent", "indexer.models", "indexer.errors", "indexer.patterns"),
+    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.patterns"),
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.
 JOINED_IN_APP = (
     "indexer.index",
-    "indexer.redaction",
+    "indexer.secrets.cached_redactor",
     "indexer.secrets",
     "agent.agent",
-    "agent.checkpoints",
-    "agent.guard.classifier",
-    "agent.guard.onnx_model",
-    "agent.models",
+    "agent.persistence.checkpointer",
+    "agent.guard.classifier.background_classifier",
+    "agent.guard.classifier.onnx_model",
+    "agent.llm.models",
 )
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
-    "aiohttp": ("bot/web.py", "bot/bodies.py", "bot/probes.py", "bot/webhooks/", "bot/adapters/"),
-    "aiosqlite": ("agent/connection.py", "bot/database.py"),
-    "chromadb": ("indexer/vectors.py",),
-    "click": ("bot/cli.py", "bot/data_commands.py", "bot/invocation.py"),
+    "aiohttp": (
+        "bot/serving/http_server.py",
+        "bot/monitoring/health.py",
+        "bot/webhooks/",
+        "bot/adapters/",
+    ),
+    "aiosqlite": ("agent/persistence/sqlite_connection.py", "bot/storage/database.py"),
+    "chromadb": ("indexer/store/vectors.py",),
+    "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/context.py"),
     "discord": ("bot/adapters/discord/",),
-    "filelock": ("indexer/storage.py",),
+    "filelock": ("indexer/store/data_folder.py",),
     "git": ("indexer/processes.py",),
-    "httpx": ("agent/searxng.py",),
-    "langchain_core": ("agent/", "indexer/langchain_embedder.py", "indexer/langchain_providers.py"),
+    "httpx": ("agent/tools/searxng.py",),
+    "langchain_core": ("agent/", "bot/cli/diagram.py", "indexer/embedding/"),
     "langgraph": ("agent/",),
-    "networkx": ("indexer/calls/graph.py",),
+    "networkx": ("indexer/search/centrality.py",),
     "re2": (
-        "indexer/patterns.py",
-        "indexer/attributes.py",
-        "indexer/globs.py",
-        "indexer/grep.py",
+        "indexer/text/patterns.py",
+        "indexer/git/gitattributes.py",
+        "indexer/text/globs.py",
+        "indexer/generations/grep.py",
         "indexer/secrets/",
         "agent/guard/",
+        "agent/text/masked_values.py",
     ),
-    "pathspec": ("indexer/globs.py",),
-    "PIL": ("agent/diagrams/picture.py",),
+    "pathspec": ("indexer/text/globs.py",),
+    "PIL": ("bot/cli/diagram.py",),
     "platformdirs": ("bot/settings.py",),
-    "prometheus_client": ("bot/metrics.py", "bot/run_metrics.py"),
-    "prompt_toolkit": ("bot/adapters/console.py",),
+    "prometheus_client": ("bot/monitoring/metrics.py",),
+    "prompt_toolkit": ("bot/adapters/terminal/console.py",),
     "pydantic_settings": ("bot/settings.py",),
-    "rank_bm25": ("indexer/lexical.py",),
+    "rank_bm25": ("indexer/search/bm25.py",),
     "rich": ("bot/adapters/",),
     "scipy": ("indexer/",),
     "slack_bolt": ("bot/adapters/slack/",),
     "slack_sdk": ("bot/adapters/slack/",),
-    "onnxruntime": ("agent/guard/onnx_model.py",),
-    "tokenizers": ("agent/guard/onnx_model.py", "indexer/"),
+    "onnxruntime": ("agent/guard/classifier/onnx_model.py",),
+    "tokenizers": ("agent/guard/classifier/onnx_model.py", "indexer/"),
     "tree_sitter": ("indexer/",),
 }
 # The one module that starts programs, and what it could be done with elsewhere.
@@ -219,19 +225,22 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_importing_the_command_line_loads_nothing_heavy() -> None:
-    assert loaded_by("bot.cli", HEAVY) == set()
+    assert loaded_by("bot.cli.main", HEAVY) == set()
 
 
 def test_importing_what_a_search_needs_loads_neither_chroma_nor_langgraph() -> None:
     heavy = {"chromadb", "langgraph", "langchain_core", "prompt_toolkit", "networkx", "tree_sitter"}
 
-    assert loaded_by("bot.app, bot.lookups, bot.adapters.terminal, indexer.index", heavy) == set()
+    assert loaded_by("bot.app, bot.cli.query, bot.adapters.terminal.display, indexer.index", heavy) == set()
 
 
 def test_a_process_that_answers_has_nothing_to_parse_with() -> None:
-    everything = "bot.service, bot.questions, bot.app, indexer.index, indexer.pipeline, indexer.reader, agent.agent"
+    everything = (
+        "bot.serving.service, bot.cli.ask, bot.app, indexer.index, indexer.generations.pipeline, "
+        "indexer.generations.reader, agent.agent"
+    )
 
-    assert loaded_by(everything, {"tree_sitter", "indexer.chunker", "indexer.grammars"}) == set()
+    assert loaded_by(everything, {"tree_sitter", "indexer.parsing.file_parser", "indexer.parsing.grammars"}) == set()
 
 
 def loaded_by(modules: str, suspects: set[str]) -> set[str]:

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.cli import run
-from indexer.catalog import Catalog
+from bot.cli.main import run
 from indexer.errors import IndexerError
-from indexer.storage import DataFolder
+from indexer.store.catalog import Catalog
+from indexer.store.data_folder import DataFolder
 from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
 
@@ -354,7 +354,7 @@ def test_data_of_another_version_is_left_alone(
 def busy(folder: Path) -> Iterator[None]:
     """Another process that holds the data folder for writing."""
     code = (
-        "import sys; from pathlib import Path; from indexer.storage import DataFolder\n"
+        "import sys; from pathlib import Path; from indexer.store.data_folder import DataFolder\n"
         "with DataFolder(Path(sys.argv[1])).sole_writer(): print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import cli
-from bot.conversations import DRAIN_SECONDS
+from bot.cli.main import cli
+from bot.conversations.dispatcher import DRAIN_SECONDS
 from bot.settings import list_variable_names
 from tests.fakes.repositories import GitRepo
 

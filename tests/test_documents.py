@@ -12,10 +12,9 @@ import pytest
 from dotenv import dotenv_values
 from prometheus_client import Metric
 
-from agent.diagrams.text import format_mermaid
-from bot.cli import cli
-from bot.metrics import ConversationMetrics
-from bot.run_metrics import RunMetrics
+from bot.cli.diagram import format_mermaid
+from bot.cli.main import cli
+from bot.monitoring.metrics import ConversationMetrics, RunMetrics
 from bot.settings import Settings, list_file_keys, list_variable_names
 from tests.documents import DOCUMENTS, mentioned_commands, name_of, read, shown_commands
 

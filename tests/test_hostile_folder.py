@@ -117,7 +117,7 @@ def tell(event, arguments):
     elif event in ("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "pty.spawn"):
         print(json.dumps([[event], None, ["everything"]]), file=sys.stderr)
 sys.addaudithook(tell)
-from bot.cli import main
+from bot.cli.main import main
 main()
 """
 
@@ -141,7 +141,7 @@ def test_every_program_is_isolated_and_begins_in_the_root_folder(hostile: GitRep
 def test_isolated_parsers_take_nothing_from_variables(hostile: GitRepo, mark: Path) -> None:
     program = (
         "import os; os.environ['PYTHONPATH'] = os.getcwd(); os.environ['PYTHONSTARTUP'] = 'json.py'\n"
-        "from bot.cli import main; main()"
+        "from bot.cli.main import main; main()"
     )
 
     done = run_in(hostile.root, sys.executable, "-P", "-c", program, "index", "--json")

@@ -21,17 +21,20 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 
 # What may be slow by its shape and is not: by file and name (or source), what bounds its input, and where.
 ALLOWED = {
-    ("agent/answers/prose.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
-    ("agent/answers/statements.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
+    ("agent/answers/snippets.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
+    ("agent/text/line_layout.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
-    ("agent/guard/normalise.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
-    ("agent/questions/forms.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
-    ("bot/routing/names.py", "_END"): "named() cuts the text to 4,000 characters",
-    ("bot/routing/names.py", "self._name"): "named(), only_named() and hinted() cut the text to 4,000 characters",
-    ("bot/routing/names.py", "f'{labelled}|{phrase}'"): "named() cuts the text to 4,000 characters",
-    ("bot/routing/names.py", "pattern"): "named() cuts the text to 4,000 characters",
-    ("bot/routing/names.py", "f'{_OPEN}{self._name}{_CLOSE}'"): "named() cuts the text to 4,000 characters",
-    ("indexer/attributes.py", "_CLASS"): "_tokens() looks no further than the last closing bracket, so that each "
+    ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
+    ("agent/questions/named_questions.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
+    ("bot/repositories/names.py", "_END"): "named() cuts the text to 4,000 characters",
+    ("bot/repositories/names.py", "self._name"): "named(), only_named() and hinted() cut the text to 4,000 characters",
+    ("bot/repositories/names.py", "f'{labelled}|{phrase}'"): "named() cuts the text to 4,000 characters",
+    ("bot/repositories/names.py", "pattern"): "named() cuts the text to 4,000 characters",
+    ("bot/repositories/names.py", "f'{_OPEN}{self._name}{_CLOSE}'"): "named() cuts the text to 4,000 characters",
+    (
+        "indexer/git/gitattributes.py",
+        "_CLASS",
+    ): "_tokens() looks no further than the last closing bracket, so that each "
     "opening one is closed, and what has matched is not read again",
     (
         "indexer/calls/receivers.py",
@@ -47,17 +50,20 @@ ALLOWED = {
         "indexer/calls/receivers.py",
         "f'\\\\b{re.escape(name)}\\\\s*(?:[\\\\[<][^()]*[\\\\]>])?\\\\s*\\\\('",
     ): "result_type() cuts the signature to 400 characters",
-    ("indexer/languages.py", "_SHEBANG"): "_by_shebang() cuts the line to 200 characters",
-    ("indexer/rules.py", "_MARKED"): "_signed_by_generator() looks at the first 2,000 bytes",
-    ("indexer/rules.py", "_SECRET_FORMS"): "fnmatch makes each star but the last an atomic group, which is tried once",
-    ("indexer/secrets/rules.py", "pattern"): "what a rule allows is looked for in the beginning of one value",
-    ("indexer/symbols.py", "_COMMENT_IN_HEAD"): "_signature() cuts the head of a definition to 1,200 bytes",
-    ("indexer/symbols.py", "_SIGNATURE_TAIL"): "_signature() cuts the line to 300 characters",
+    ("indexer/text/languages.py", "_SHEBANG"): "_by_shebang() cuts the line to 200 characters",
+    ("indexer/git/file_selection.py", "_MARKED"): "_signed_by_generator() looks at the first 2,000 bytes",
+    (
+        "indexer/git/file_selection.py",
+        "_SECRET_FORMS",
+    ): "fnmatch makes each star but the last an atomic group, which is tried once",
+    ("indexer/secrets/secret_rules.py", "pattern"): "what a rule allows is looked for in the beginning of one value",
+    ("indexer/parsing/outline.py", "_COMMENT_IN_HEAD"): "_signature() cuts the head of a definition to 1,200 bytes",
+    ("indexer/parsing/outline.py", "_SIGNATURE_TAIL"): "_signature() cuts the line to 300 characters",
 }
 # What only a call can know of a pattern, as it may be.
 EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/evidence/lookups.py", "f'(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): lambda: [r"(?<!\w)send(?!\w)"],
-    ("agent/questions/choices.py", "f'\\\\b{noun}\\\\b(?:\\\\s+in)?\\\\s*`|, {noun} in\\\\b'"): lambda: [
+    ("agent/questions/follow_ups.py", "f'\\\\b{noun}\\\\b(?:\\\\s+in)?\\\\s*`|, {noun} in\\\\b'"): lambda: [
         r"\bcaller\b(?:\s+in)?\s*`|, caller in\b"
     ],
     ("agent/questions/literals.py", "f'(?<![\\\\w-]){re.escape(text)}(?![\\\\w-])'"): lambda: [
@@ -66,14 +72,14 @@ EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/questions/literals.py", "f'{between.join((first + begins, *rest))}(?![^\\\\W_])'"): lambda: [
         r"no(?:(?<![^\W_]no)|(?<=\\[nrt]no))(?:\\[nrt]|[\W_])+such(?:\\[nrt]|[\W_])+file(?![^\W_])"
     ],
-    ("bot/adapters/slack/text.py", "f'<@{re.escape(user)}[|>]'"): lambda: ["<@U1[|>]"],
+    ("bot/adapters/slack/rendering.py", "f'<@{re.escape(user)}[|>]'"): lambda: ["<@U1[|>]"],
     ("indexer/calls/receivers.py", "f'{re.escape(name)}\\\\b(?!\\\\()'"): lambda: [r"value\b(?!\()"],
 }
 # Functions that compile what a module has when it is imported, where it is found.
 AT_IMPORT = {
-    ("agent/questions/forms.py", "f'(?:{named})[\\\\s?？.!。]*'"),
+    ("agent/questions/named_questions.py", "f'(?:{named})[\\\\s?？.!。]*'"),
     ("agent/questions/intent.py", "f'(?:{pattern})[\\\\s?.!,:)(]{{0,8}}'"),
-    ("indexer/rules.py", "'|'.join(map(translate, patterns))"),
+    ("indexer/git/file_selection.py", "'|'.join(map(translate, patterns))"),
 }
 
 
@@ -96,7 +102,7 @@ def test_no_pattern_of_a_module_can_be_slow(path: Path) -> None:
         if (slowness := find_slowness(use.text, use.flags, use.mode))
     ]
 
-    assert slow == [], "write it so that it is linear, or with indexer.patterns.compile_pattern()"
+    assert slow == [], "write it so that it is linear, or with indexer.text.patterns.compile_pattern()"
 
 
 def test_patterns_that_are_made_while_running_are_known_and_linear() -> None:

@@ -14,43 +14,46 @@ import pytest
 from pydantic import SecretStr
 
 from agent.answers.excerpts import QuestionWeights, find_best_window
-from agent.answers.exhibits import PromptEvidence
-from agent.answers.marks import CodeBlockScanner, replace_markers
-from agent.answers.model_text import CitationParser
-from agent.guard.leaks import has_masked_values
-from agent.guard.masked import MaskedValues
-from agent.llm.failures import map_provider_error
-from agent.prompts import build_grading_prompt, build_preprocess_prompt, build_router_prompt, build_synthesis_prompt
-from agent.questions.choices import resolve_selection
-from agent.questions.follow_ups import Antecedent, resolve_references
+from agent.guard.leak_check import has_masked_values
+from agent.llm.provider_errors import map_provider_error
+from agent.prompts.answer_prompts import (
+    build_grading_prompt,
+    build_preprocess_prompt,
+    build_router_prompt,
+    build_synthesis_prompt,
+)
+from agent.prompts.model_output import CitationParser
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.questions.follow_ups import Antecedent, resolve_references, resolve_selection
 from agent.questions.literals import Literal
-from agent.research.calls import make_call_key, shorten_arguments
 from agent.state import CitationRef, PastTurn
-from bot.adapters.discord.text import to_plain_markdown as plain_discord
-from bot.adapters.slack.text import has_mention as names_user
-from bot.manifest import InvalidBackup, read_manifest
+from agent.text.citation_markers import CodeBlockScanner, replace_markers
+from agent.text.masked_values import MaskedValues
+from agent.tools.tool_calls import make_call_key, shorten_arguments
+from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
+from bot.adapters.slack.rendering import has_mention as names_user
+from bot.adapters.terminal.output import to_json
+from bot.conversations.thread_context import add_thread_context
+from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.splitting import split_markdown
 from bot.messages import MessageContent, ThreadMessage
-from bot.paging import split_into_pages
-from bot.records import to_json
-from bot.routing.names import find_hinted, find_named, find_only_named
-from bot.routing.signs import RepositoryProfile, map_aliases
-from bot.surroundings import add_thread_context
+from bot.replies.paging import split_into_pages
+from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named, map_aliases
 from bot.webhooks.pushes import read_payload, read_pushes
-from indexer.attributes import GitAttributes, list_attribute_files
 from indexer.calls.receivers import find_type_hints, parse_result_type
-from indexer.chunker import parse_file
-from indexer.complaints import make_command_error, make_open_error
-from indexer.documentation import DocumentationFinder
 from indexer.errors import IndexerError
-from indexer.grep import grep_texts
-from indexer.languages import detect_language
-from indexer.models import Location
-from indexer.permalinks import make_permalink
-from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.states import describe_redirect, make_fetch_error
-from indexer.rules import judge_content
-from indexer.windows import SizedLines, find_markdown_headings, find_rst_headings, split_sections
+from indexer.generations.grep import grep_texts
+from indexer.git.file_selection import judge_content
+from indexer.git.git_errors import make_command_error, make_open_error
+from indexer.git.gitattributes import GitAttributes, list_attribute_files
+from indexer.git.permalinks import make_permalink
+from indexer.parsing.chunking import SizedLines, find_markdown_headings, find_rst_headings, split_sections
+from indexer.parsing.docstrings import DocumentationFinder
+from indexer.parsing.file_parser import parse_file
+from indexer.remotes.fetch_errors import describe_redirect, make_fetch_error
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.text.languages import detect_language
+from indexer.types import Location
 from tests.test_architecture import ROOT, name_of, sources
 
 LENGTH = 100_000
@@ -121,40 +124,42 @@ def wrap(function: Callable[..., object], *errors: type[Exception]) -> Call:
 
 # Functions that take more than text, as they are called; classes that read text; and texts that are cut in pieces.
 CASES: dict[str, Call] = {
-    "agent.guard.leaks.has_masked_values": lambda text: has_masked_values(text, masked_values()),
+    "agent.guard.leak_check.has_masked_values": lambda text: has_masked_values(text, masked_values()),
     "agent.answers.excerpts.find_best_window": lambda text: find_best_window(text[:20_000].split("\n"), emphasis()),
-    "agent.answers.marks.replace_markers": lambda text: replace_markers(text, [""] * text.count("[")),
-    "agent.llm.failures.map_provider_error": lambda text: map_provider_error(
+    "agent.text.citation_markers.replace_markers": lambda text: replace_markers(text, [""] * text.count("[")),
+    "agent.llm.provider_errors.map_provider_error": lambda text: map_provider_error(
         ValueError(text), "google:m", "GOOGLE_API_KEY"
     ),
-    "agent.prompts.build_synthesis_prompt": lambda text: build_synthesis_prompt(text, [exhibit(text)]),
-    "agent.prompts.build_router_prompt": lambda text: build_router_prompt(
+    "agent.prompts.answer_prompts.build_synthesis_prompt": lambda text: build_synthesis_prompt(text, [exhibit(text)]),
+    "agent.prompts.answer_prompts.build_router_prompt": lambda text: build_router_prompt(
         question=text, tools=[], tree=text, searched=[text], found=[], results=text, better_query=""
     ),
-    "agent.prompts.build_grading_prompt": lambda text: build_grading_prompt(text, [exhibit(text)], [text]),
-    "agent.prompts.build_preprocess_prompt": lambda text: build_preprocess_prompt(text, [turn(text)]),
-    "agent.questions.choices.resolve_selection": lambda text: resolve_selection("show me the second", [turn(text)]),
+    "agent.prompts.answer_prompts.build_grading_prompt": lambda text: build_grading_prompt(
+        text, [exhibit(text)], [text]
+    ),
+    "agent.prompts.answer_prompts.build_preprocess_prompt": lambda text: build_preprocess_prompt(text, [turn(text)]),
+    "agent.questions.follow_ups.resolve_selection": lambda text: resolve_selection("show me the second", [turn(text)]),
     "agent.questions.follow_ups.resolve_references": lambda text: resolve_references(
         text, Antecedent(symbol="a.b", kind="", path="a.py")
     ),
-    "agent.research.calls.make_call_key": lambda text: make_call_key("read", {"path": text}, ""),
-    "agent.research.calls.shorten_arguments": lambda text: shorten_arguments({"path": text}),
-    "bot.adapters.discord.text.to_plain_markdown": lambda text: plain_discord(
+    "agent.tools.tool_calls.make_call_key": lambda text: make_call_key("read", {"path": text}, ""),
+    "agent.tools.tool_calls.shorten_arguments": lambda text: shorten_arguments({"path": text}),
+    "bot.adapters.discord.rendering.to_plain_markdown": lambda text: plain_discord(
         text, own=frozenset({1}), users={}, places={}
     ),
-    "bot.adapters.slack.text.has_mention": lambda text: names_user(text, "U1"),
+    "bot.adapters.slack.rendering.has_mention": lambda text: names_user(text, "U1"),
     "bot.markdown.splitting.split_markdown": lambda text: split_markdown(text, 2_000, utf16=True),
-    "bot.paging.split_into_pages": lambda text: split_into_pages(
+    "bot.replies.paging.split_into_pages": lambda text: split_into_pages(
         MessageContent(text=text, status="", footer=""), 2_000, utf16=True, fixed=text[:500]
     ),
-    "bot.records.to_json": lambda text: to_json({"text": text}),
-    "bot.routing.names.find_named": lambda text: find_named(text, signs()),
-    "bot.routing.names.find_only_named": lambda text: find_only_named(text, signs()),
-    "bot.routing.names.find_hinted": lambda text: find_hinted(text, signs()),
-    "bot.routing.signs.map_aliases": lambda text: map_aliases(
+    "bot.adapters.terminal.output.to_json": lambda text: to_json({"text": text}),
+    "bot.repositories.names.find_named": lambda text: find_named(text, signs()),
+    "bot.repositories.names.find_only_named": lambda text: find_only_named(text, signs()),
+    "bot.repositories.names.find_hinted": lambda text: find_hinted(text, signs()),
+    "bot.repositories.names.map_aliases": lambda text: map_aliases(
         {"shop": RepositoryProfile(page=f"https://a/{text}".replace("[", ""))}
     ),
-    "bot.surroundings.add_thread_context": lambda text: add_thread_context(
+    "bot.conversations.thread_context.add_thread_context": lambda text: add_thread_context(
         "What is this?", [ThreadMessage(id="1", author="a", text=text)], room=4_000
     ),
     "bot.webhooks.pushes.read_pushes": lambda text: read_pushes(
@@ -167,40 +172,40 @@ CASES: dict[str, Call] = {
     "indexer.calls.receivers.parse_result_type": lambda text: [
         parse_result_type("a", text, each) for each in ("py", "java", "go")
     ],
-    "indexer.complaints.make_open_error": lambda text: make_open_error(ROOT, f"dubious ownership {text}"),
-    "indexer.complaints.make_command_error": lambda text: make_command_error(ROOT, text),
-    "indexer.grep.grep_texts": lambda text: grep_texts([("a.py", text)], r"(\w+\s*)+x$", limit=10),
-    "indexer.languages.detect_language": lambda text: (
+    "indexer.git.git_errors.make_open_error": lambda text: make_open_error(ROOT, f"dubious ownership {text}"),
+    "indexer.git.git_errors.make_command_error": lambda text: make_command_error(ROOT, text),
+    "indexer.generations.grep.grep_texts": lambda text: grep_texts([("a.py", text)], r"(\w+\s*)+x$", limit=10),
+    "indexer.text.languages.detect_language": lambda text: (
         detect_language("a.h", text),
         detect_language(text, f"#!{text}"),
     ),
-    "indexer.permalinks.make_permalink": lambda text: make_permalink(
+    "indexer.git.permalinks.make_permalink": lambda text: make_permalink(
         "https://git.example/a", "0" * 40, Location(path=text, start_line=1, end_line=1)
     ),
-    "indexer.remotes.states.make_fetch_error": lambda text: make_fetch_error(remote(), text),
-    "indexer.remotes.states.describe_redirect": lambda text: describe_redirect(remote(), text),
-    "indexer.rules.judge_content": lambda text: judge_content("a.py", f"# generated {text}".encode()),
+    "indexer.remotes.fetch_errors.make_fetch_error": lambda text: make_fetch_error(remote(), text),
+    "indexer.remotes.fetch_errors.describe_redirect": lambda text: describe_redirect(remote(), text),
+    "indexer.git.file_selection.judge_content": lambda text: judge_content("a.py", f"# generated {text}".encode()),
     # Classes, and what is read in pieces.
-    "agent.answers.marks.CodeBlockScanner": lambda text: [
+    "agent.text.citation_markers.CodeBlockScanner": lambda text: [
         CodeBlockScanner().take(line) for line in (text, *text.split("\n"))
     ],
-    "agent.answers.model_text.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),
-    "indexer.attributes.GitAttributes": lambda text: GitAttributes(
+    "agent.prompts.model_output.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),
+    "indexer.git.gitattributes.GitAttributes": lambda text: GitAttributes(
         {".gitattributes": f"{text} x\n{text[:2000]} linguist-vendored"}
     ).of(text),
-    "indexer.attributes.list_attribute_files": lambda text: list_attribute_files([text.encode()]),
-    "indexer.documentation.DocumentationFinder": lambda text: DocumentationFinder(
+    "indexer.git.gitattributes.list_attribute_files": lambda text: list_attribute_files([text.encode()]),
+    "indexer.parsing.docstrings.DocumentationFinder": lambda text: DocumentationFinder(
         f"{text}\nx".split("\n"), (), ()
     ).above(text.count("\n") + 1),
-    "indexer.windows.split_sections": lambda text: deque(
+    "indexer.parsing.chunking.split_sections": lambda text: deque(
         split_sections(SizedLines(text), lambda row: row % 7 == 0, 1500, 300), maxlen=0
     ),
-    "indexer.windows.headings": lambda text: (
+    "indexer.parsing.chunking.headings": lambda text: (
         find_markdown_headings(text.split("\n")),
         find_rst_headings(text.split("\n")),
     ),
-    "indexer.chunker.plain": lambda text: parse_file("a.txt", text),
-    "bot.manifest.read_manifest": wrap(lambda text: read_manifest(text.encode()), InvalidBackup),
+    "indexer.parsing.file_parser.plain": lambda text: parse_file("a.txt", text),
+    "bot.maintenance.backup_archive.read_manifest": wrap(lambda text: read_manifest(text.encode()), InvalidBackup),
     "bot.webhooks.pushes.json": wrap(lambda text: read_payload(text.encode(), "application/json"), ValueError),
 }
 # Not judged here, and why.
@@ -208,119 +213,122 @@ NO_TEXT = "it is given what citebot itself wrote"
 OF_PORTS = "it asks other parts, whose own functions are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
-    "agent.answers.spans.find_outside": "marks(), which calls it, is here",
-    "agent.answers.blocks.quote_lines": "it is given lines of a draft, which are cut before",
-    "agent.answers.blocks.quote_window": "it is given lines of a draft, which are cut before",
-    "agent.diagrams.layout.lay_out": NO_TEXT,
-    "agent.evidence.order.sort_definitions": OF_PORTS,
+    "agent.text.code_spans.find_outside": "marks(), which calls it, is here",
+    "agent.answers.snippets.quote_lines": "it is given lines of a draft, which are cut before",
+    "agent.answers.snippets.quote_window": "it is given lines of a draft, which are cut before",
+    "bot.cli.diagram.lay_out": NO_TEXT,
+    "agent.evidence.refs.sort_definitions": OF_PORTS,
     "agent.evidence.refs.make_lines_ref": "it only keeps what it is given",
     "agent.evidence.requests.decide_retrieval": "it only keeps what it is given",
     "agent.evidence.requests.request_lookup": "it only keeps what it is given",
-    "agent.llm.failures.find_bad_ending": "it looks a word up in what a provider's client says",
-    "agent.llm.failures.is_truncated": "it looks a word up in what a provider's client says",
+    "agent.llm.provider_errors.find_bad_ending": "it looks a word up in what a provider's client says",
+    "agent.llm.provider_errors.is_truncated": "it looks a word up in what a provider's client says",
     "agent.llm.providers.parse_model_spec": "it is given the operator's choice of a model",
-    "agent.outcomes.format_pause_question": "it only keeps what it is given",
-    "agent.research.prompts.build_executor_prompt": OF_PORTS,
-    "agent.research.prompts.format_findings": OF_PORTS,
-    "agent.research.prompts.insert_results": "it only joins what it is given",
+    "agent.graph_runner.format_pause_question": "it only keeps what it is given",
+    "agent.prompts.research_prompts.build_executor_prompt": OF_PORTS,
+    "agent.prompts.research_prompts.format_findings": OF_PORTS,
+    "agent.prompts.research_prompts.insert_results": "it only joins what it is given",
     "indexer.processes.start_git": "it starts a program, which bounds what it is told",
     "bot.access.is_listed": NO_TEXT,
     "bot.adapters.discord.connection.log_in": OF_PORTS,
-    "bot.adapters.discord.looks.has_nonce": NO_TEXT,
-    "bot.adapters.discord.looks.render_buttons": NO_TEXT,
-    "bot.adapters.discord.slash.read_typed_text": "it looks a field up",
-    "bot.adapters.discord.slash.parse_used_command": "it looks a field up",
+    "bot.adapters.discord.rendering.has_nonce": NO_TEXT,
+    "bot.adapters.discord.rendering.render_buttons": NO_TEXT,
+    "bot.adapters.discord.parsing.read_typed_text": "it looks a field up",
+    "bot.adapters.discord.parsing.parse_used_command": "it looks a field up",
     "bot.adapters.slack.client.open_client": OF_PORTS,
-    "bot.adapters.discord.writings.read_text": "it is plain() over what a message says",
-    "bot.adapters.slack.connections.open_sockets": OF_PORTS,
+    "bot.adapters.discord.rendering.read_text": "it is plain() over what a message says",
+    "bot.adapters.slack.connection.open_sockets": OF_PORTS,
     "bot.adapters.slack.endpoint.slack_endpoint": OF_PORTS,
     "bot.adapters.slack.schema.is_well_formed": "it looks fields up",
     "bot.config_file.choose_config": "it is given the operator's paths",
-    "agent.guard.evidence.mark_orders": "mark_text(), which calls it, is here",
+    "agent.guard.evidence_check.mark_orders": "mark_text(), which calls it, is here",
     "agent.guard.hardening.note_flags": "it only keeps what it is given",
-    "agent.guard.leaks.check_said": "says_instructions() and says_masked(), which it calls, are here",
-    "indexer.complaints.too_much": "it only joins what it is given",
-    "agent.research.calls.with_flags": "it only keeps what it is given",
-    "agent.guard.model_folder.compute_checksum": "it reads a folder of the operator's",
-    "agent.guard.model_folder.read_model_folder": "it reads a folder of the operator's",
-    "indexer.attempts.count_deaths": "it reads a file of citebot's own",
-    "indexer.attempts.note_attempt": "it writes a file of citebot's own",
+    "agent.guard.leak_check.check_said": "says_instructions() and says_masked(), which it calls, are here",
+    "indexer.git.git_errors.too_much": "it only joins what it is given",
+    "agent.tools.tool_calls.with_flags": "it only keeps what it is given",
+    "agent.guard.classifier.model_folder.compute_checksum": "it reads a folder of the operator's",
+    "agent.guard.classifier.model_folder.read_model_folder": "it reads a folder of the operator's",
+    "indexer.store.attempts.count_deaths": "it reads a file of citebot's own",
+    "indexer.store.attempts.note_attempt": "it writes a file of citebot's own",
     "indexer.parsers.frames.unpack_reply": "it reads what citebot's own parsers write, within bounds",
     "indexer.parsers.frames.unpack_request": "it reads what citebot itself writes to its parsers",
     "indexer.processes.find_program": "it looks a program up",
     "indexer.processes.start_program": "it starts a program",
-    "indexer.storage.make_damaged_catalog_error": NO_TEXT,
-    "bot.adapters.slack.heard.make_message_handle": NO_TEXT,
-    "bot.adapters.slack.heard.make_message_key": NO_TEXT,
-    "bot.adapters.slack.heard.make_place": NO_TEXT,
-    "bot.adapters.slack.threads.read_messages": OF_PORTS,
-    "bot.adapters.slack.tokens.check_token_shape": "it is given what the operator wrote into a variable",
-    "bot.adapters.slack.whispers.make_ephemeral_place": NO_TEXT,
-    "bot.chat.open_conversations": OF_PORTS,
-    "bot.cli.run": "it runs commands",
-    "bot.descriptions.describe_progress": NO_TEXT,
-    "bot.descriptions.describe_commit_read": NO_TEXT,
-    "bot.descriptions.describe_refresh": NO_TEXT,
-    "bot.disk_use.measure_disk_usage": "it reads folders",
-    "bot.drafts.format_source": NO_TEXT,
-    "bot.following.plan_runs": NO_TEXT,
-    "bot.following.make_sections": NO_TEXT,
-    "bot.invocation.print_error": "it prints",
-    "bot.logs.log_always": "it prints",
-    "bot.logs.log_to_stderr": "it sets up the log",
-    "bot.operations.open_monitoring": OF_PORTS,
-    "bot.records.format_refresh_report": NO_TEXT,
-    "bot.records.report_to_record": NO_TEXT,
-    "bot.routing.asking.make_clarifying_question": NO_TEXT,
-    "bot.routing.weighing.sort_by_likelihood": NO_TEXT,
-    "bot.web.run_http_server": OF_PORTS,
-    "indexer.bags.build_bags": "it is given a parsed file, whose pieces are cut",
-    "indexer.complaints.make_missing_object_error": "it only joins what it is given",
-    "indexer.complaints.make_missing_file_error": "it only joins what it is given",
-    "indexer.folders.remove_index": "it removes a folder",
-    "indexer.grammars.parse_tree": PARSES,
-    "indexer.outline.find_entries": PARSES,
-    "indexer.references.find_imports": PARSES,
-    "indexer.references.find_references": PARSES,
-    "indexer.symbols.make_symbols": PARSES,
-    "indexer.embeddings.open_embedder": "it is given the operator's choice of a model",
-    "indexer.globs.compile_globs": "globs are compiled one by one, those of more than 1,000 characters not at all",
-    "indexer.langchain_providers.build_embeddings": OF_PORTS,
-    "indexer.patterns.compile_pattern": "the patterns are ours",
-    "indexer.packing.unpack": "it unpacks what pack() made",
-    "indexer.pipeline.make_content_key": "it joins what it is given and hashes it",
-    "indexer.pipeline.make_embedding_input": "it only joins what it is given",
-    "indexer.provenance.make_fingerprint": NO_TEXT,
-    "indexer.ranks.score_centrality": OF_PORTS,
-    "indexer.remotes.states.make_branch_gone_error": "it is given names that were cut",
-    "indexer.remotes.states.make_clone_error": "it is complaint_error, or a sentence of its own",
-    "indexer.search.make_penalties": OF_PORTS,
-    "indexer.search.rank_chunks": OF_PORTS,
-    "indexer.search.read_question": OF_PORTS,
-    "indexer.splitting.split_tree": PARSES,
-    "indexer.tree.read_tree": OF_PORTS,
+    "indexer.store.data_folder.make_damaged_catalog_error": NO_TEXT,
+    "bot.adapters.slack.parsing.make_message_handle": NO_TEXT,
+    "bot.adapters.slack.parsing.make_message_key": NO_TEXT,
+    "bot.adapters.slack.parsing.make_place": NO_TEXT,
+    "bot.adapters.slack.channels.read_messages": OF_PORTS,
+    "bot.adapters.slack.credentials.check_token_shape": "it is given what the operator wrote into a variable",
+    "bot.adapters.slack.ephemeral.make_ephemeral_place": NO_TEXT,
+    "bot.conversations.composition.open_conversations": OF_PORTS,
+    "bot.cli.main.run": "it runs commands",
+    "bot.conversations.descriptions.describe_progress": NO_TEXT,
+    "bot.conversations.descriptions.describe_commit_read": NO_TEXT,
+    "bot.conversations.descriptions.describe_refresh": NO_TEXT,
+    "bot.maintenance.disk_usage.measure_disk_usage": "it reads folders",
+    "bot.replies.streaming_answer.format_source": NO_TEXT,
+    "bot.conversations.run_follower.plan_runs": NO_TEXT,
+    "bot.conversations.run_follower.make_sections": NO_TEXT,
+    "bot.cli.context.print_error": "it prints",
+    "bot.monitoring.logs.log_always": "it prints",
+    "bot.monitoring.logs.log_to_stderr": "it sets up the log",
+    "bot.serving.http_server.open_monitoring": OF_PORTS,
+    "bot.adapters.terminal.output.format_refresh_report": NO_TEXT,
+    "bot.adapters.terminal.output.report_to_record": NO_TEXT,
+    "bot.repositories.choice.make_clarifying_question": NO_TEXT,
+    "bot.repositories.hints.sort_by_likelihood": NO_TEXT,
+    "bot.serving.http_server.run_http_server": OF_PORTS,
+    "indexer.search.token_bags.build_bags": "it is given a parsed file, whose pieces are cut",
+    "indexer.git.git_errors.make_missing_object_error": "it only joins what it is given",
+    "indexer.git.git_errors.make_missing_file_error": "it only joins what it is given",
+    "indexer.store.data_folder.remove_index": "it removes a folder",
+    "indexer.parsing.grammars.parse_tree": PARSES,
+    "indexer.parsing.outline.find_entries": PARSES,
+    "indexer.parsing.references.find_imports": PARSES,
+    "indexer.parsing.references.find_references": PARSES,
+    "indexer.parsing.outline.make_symbols": PARSES,
+    "indexer.embedding.factory.open_embedder": "it is given the operator's choice of a model",
+    "indexer.text.globs.compile_globs": "globs are compiled one by one, those of more than 1,000 characters not at all",
+    "indexer.embedding.langchain_providers.build_embeddings": OF_PORTS,
+    "indexer.text.patterns.compile_pattern": "the patterns are ours",
+    "indexer.text.decoding.unpack": "it unpacks what pack() made",
+    "indexer.generations.pipeline.make_content_key": "it joins what it is given and hashes it",
+    "indexer.generations.pipeline.make_embedding_input": "it only joins what it is given",
+    "indexer.store.fingerprint.make_fingerprint": NO_TEXT,
+    "indexer.search.centrality.score_centrality": OF_PORTS,
+    "indexer.remotes.fetch_errors.make_branch_gone_error": "it is given names that were cut",
+    "indexer.remotes.fetch_errors.make_clone_error": "it is complaint_error, or a sentence of its own",
+    "indexer.search.ranking.make_penalties": OF_PORTS,
+    "indexer.search.ranking.rank_chunks": OF_PORTS,
+    "indexer.search.ranking.read_question": OF_PORTS,
+    "indexer.parsing.chunking.split_tree": PARSES,
+    "indexer.git.objects.read_tree": OF_PORTS,
 }
 # Functions that by what they do take longer than others for a text; no less linear.
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
-    "agent.answers.claims.read_claim": (0.5, OBJECTS),
-    "agent.answers.statements.read_layout": (0.3, OBJECTS),
-    "agent.answers.marks.find_markers": (0.5, OBJECTS),
-    "agent.answers.marks.replace_markers": (0.5, OBJECTS),
-    "agent.answers.model_text.CitationParser": (0.8, OBJECTS),
-    "agent.answers.model_text.clean_model_sentence": (0.8, OBJECTS),
-    "agent.guard.clauses.read_clauses": (0.5, OBJECTS),
-    "agent.guard.leaks.has_leaked_instructions": (0.5, OBJECTS),
-    "agent.guard.normalise.find_hidden_text": (0.5, OBJECTS),
-    "agent.guard.normalise.visible_line": (0.8, "each letter of another alphabet is looked up in Unicode's tables"),
+    "agent.answers.citation_check.read_claim": (0.5, OBJECTS),
+    "agent.text.line_layout.read_layout": (0.3, OBJECTS),
+    "agent.text.citation_markers.find_markers": (0.5, OBJECTS),
+    "agent.text.citation_markers.replace_markers": (0.5, OBJECTS),
+    "agent.prompts.model_output.CitationParser": (0.8, OBJECTS),
+    "agent.prompts.model_output.clean_model_sentence": (0.8, OBJECTS),
+    "agent.guard.injection.clauses.read_clauses": (0.5, OBJECTS),
+    "agent.guard.leak_check.has_leaked_instructions": (0.5, OBJECTS),
+    "agent.guard.injection.normalization.find_hidden_text": (0.5, OBJECTS),
+    "agent.guard.injection.normalization.visible_line": (
+        0.8,
+        "each letter of another alphabet is looked up in Unicode's tables",
+    ),
     "agent.questions.mentions.find_mentions": (0.3, OBJECTS),
-    "bot.markdown.blocks.find_fence": (0.5, OBJECTS),
-    "bot.markdown.blocks.read_lines": (0.5, OBJECTS),
+    "bot.markdown.lines.find_fence": (0.5, OBJECTS),
+    "bot.markdown.lines.read_lines": (0.5, OBJECTS),
     "bot.markdown.safety.neutralize": (0.8, OBJECTS),
     "bot.markdown.splitting.split_markdown": (0.8, OBJECTS),
-    "bot.paging.split_into_pages": (0.8, OBJECTS),
-    "bot.paging.cut_to_stable": (0.5, OBJECTS),
-    "bot.routing.clues.find_hints": (0.5, OBJECTS),
+    "bot.replies.paging.split_into_pages": (0.8, OBJECTS),
+    "bot.replies.paging.cut_to_stable": (0.5, OBJECTS),
+    "bot.repositories.hints.find_hints": (0.5, OBJECTS),
     "indexer.calls.receivers.find_type_hints": (0.2, "it is called for two languages"),
     "indexer.calls.receivers.split_chain": (0.4, OBJECTS),
 }

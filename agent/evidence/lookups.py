@@ -8,21 +8,25 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import PurePosixPath
 
-from agent.evidence.members import list_members
-from agent.evidence.messages import find_message
-from agent.evidence.near_names import find_similar_names
-from agent.evidence.order import is_test_or_docs, sort_code_first, sort_definitions
-from agent.evidence.quoted import rank_by_literal
-from agent.evidence.refs import make_call_ref, make_definition_ref, make_hit_ref, make_lines_ref
+from agent.evidence.definitions import find_hit_definition, find_similar_names, list_members
+from agent.evidence.quoted_text import find_message, rank_by_literal
+from agent.evidence.refs import (
+    is_test_or_docs,
+    make_call_ref,
+    make_definition_ref,
+    make_hit_ref,
+    make_lines_ref,
+    sort_code_first,
+    sort_definitions,
+)
+from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.requests import read_literal
-from agent.evidence.search import search_relaxed
-from agent.evidence.subjects import find_hit_definition
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, to_location
-from indexer.models import CallSite, Hit, Location
+from indexer.types import CallSite, Hit, Location
 
 MAX_DEFINITIONS = 8
 MAX_SITES = 24

@@ -1,9 +1,26 @@
-"""Makes references to evidence out of what the index returns."""
+"""Makes references to evidence out of what the index returns, in the order that a reader wants them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from agent.ports import Deps
 from agent.state import EvidenceRef, Role
-from indexer.models import CallSite, Definition, Hit, Location, Symbol
+from agent.text.escaping import replace_control_characters
+from indexer.types import CallSite, Definition, Hit, Location, Symbol
+
+LONGEST_RANGE = 200
+
+_SIDE_FOLDER = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|spec|specs|mocks?|__mocks__|fixtures?|examples?|samples?|demos?|benches|benchmarks?|docs?|www)(?:/|$)",
+    re.IGNORECASE,
+)
+_SIDE_FILE = re.compile(
+    r"(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+|[^/]*\.(?:md|rst|txt|adoc))$"
+)
 
 
 def make_lines_ref(location: Location, role: Role, *, language: str = "", score: float = 1.0) -> EvidenceRef:
@@ -55,3 +72,57 @@ def _add_symbol(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
     ref["signature"] = symbol.signature
     ref["doc"] = symbol.doc
     return ref
+
+
+def is_test_or_docs(path: str) -> bool:
+    """Whether a file is about the code rather than the code itself: a test, an example, a mock, documentation."""
+    return bool(_SIDE_FILE.search(path) or _SIDE_FOLDER.search(path))
+
+
+def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
+    """Put the code before what is beside it, each in its order."""
+    return sorted(refs, key=lambda ref: is_test_or_docs(ref["path"]))
+
+
+def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
+    """Order definitions of one name: where the patterns say, the code first, the outer first; overloads only once."""
+    fitting = [one for one in definitions if _is_pattern_match(one.path, patterns)]
+    longest: dict[tuple[str, str], Definition] = {}
+    for one in fitting or definitions:
+        key = (one.path, one.symbol.qualified_name)
+        held = longest.get(key)
+        if held is None or _length(one) > _length(held):
+            longest[key] = one
+    # A name that is written with its module (`tokio::spawn`) is no method.
+    return sorted(
+        longest.values(), key=lambda one: (is_test_or_docs(one.path), bool(patterns) and one.symbol.kind == "method")
+    )
+
+
+def _is_pattern_match(path: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch(f"/{path}".lower(), pattern.lower()) for pattern in patterns)
+
+
+def _length(definition: Definition) -> int:
+    return definition.symbol.end_line - definition.symbol.start_line
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quote:
+    """Lines of the repository, masked and printable, with the number of the first."""
+
+    lines: list[str]
+    first_line: int
+    language: str
+
+
+async def read_quote(deps: Deps, location: Location) -> Quote:
+    """Read lines at the pinned commit; their number never changes by masking."""
+    passage = await deps.code.read(location.path, location.start_line, location.end_line)
+    lines = [line.removesuffix("\r") for line in passage.text.removesuffix("\n").split("\n")]
+    masked = deps.redact("\n".join(lines)).split("\n")
+    return Quote(
+        lines=[replace_control_characters(line) for line in masked],
+        first_line=passage.location.start_line,
+        language=passage.language,
+    )

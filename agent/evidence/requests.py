@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.questions.literals import Literal, parse_literal
 from agent.state import Lookup, RetrievalRequest, RouterDecision
-from indexer.models import SourceType
+from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
 

@@ -6,7 +6,7 @@ import logging
 
 from langgraph.runtime import Runtime
 
-from agent.answers.citations import verify_citations
+from agent.answers.citation_check import verify_citations
 from agent.ports import Deps
 from agent.state import AgentState
 

@@ -7,10 +7,10 @@ import logging
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.answers.model_text import clean_model_sentence
-from agent.guard.heuristics import score_injection
-from agent.guard.normalise import normalize_question
+from agent.guard.injection.normalization import normalize_question
+from agent.guard.injection.verdict import score_injection
 from agent.ports import Deps
+from agent.prompts.model_output import clean_model_sentence
 from agent.state import AgentState, VerdictName
 
 LONGEST_REPLY = 1000

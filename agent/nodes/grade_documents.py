@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.exhibits import PromptEvidence, collect_flags, load_prompt_evidence
 from agent.errors import ModelError
-from agent.forms import GradeOutput
 from agent.guard.hardening import harden, note_flags
 from agent.ports import ChatModel, CodeSearch, Deps
-from agent.prompts import build_grading_prompt
+from agent.prompts.answer_prompts import build_grading_prompt
+from agent.prompts.output_schemas import GradeOutput
+from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata
 from agent.text.storable import make_storable

@@ -8,20 +8,19 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import format_code_span
 from agent.errors import ModelError
-from agent.forms import IntentOutput
-from agent.guard.normalise import strip_invisible
+from agent.guard.injection.normalization import strip_invisible
 from agent.ports import Deps
-from agent.prompts import build_preprocess_prompt
-from agent.questions.choices import resolve_selection
-from agent.questions.follow_ups import find_antecedent, is_pointing_back, resolve_references
+from agent.prompts.answer_prompts import build_preprocess_prompt
+from agent.prompts.output_schemas import IntentOutput
+from agent.questions.follow_ups import find_antecedent, is_pointing_back, resolve_references, resolve_selection
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
+from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
-from agent.questions.traceback import parse_frames
 from agent.state import AgentState, Intent, PastTurn
+from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
 MAX_LISTED = 20

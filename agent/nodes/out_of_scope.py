@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import format_code_span
 from agent.ports import Deps
 from agent.questions.intent import SmallTalk, find_small_talk
 from agent.state import AgentState
+from agent.text.escaping import format_code_span
 
 _LINES: dict[SmallTalk, str] = {
     "greeting": "Hello! Ask me about the code in {repository}: where something is, how it works, who calls it.",

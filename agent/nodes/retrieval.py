@@ -1,4 +1,4 @@
-"""Carries out the requests side by side and adds what surrounds the finds."""
+"""Fetches the evidence that was requested, side by side, with the surroundings of named definitions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.answers.markdown import format_code_span
-from agent.evidence.expansion import add_surroundings
 from agent.evidence.lookups import Retrieved, fetch_evidence
-from agent.guard.evidence import find_orders, rules_of
+from agent.evidence.refs import make_definition_ref
+from agent.guard.evidence_check import find_orders, rules_of
 from agent.guard.hardening import note_flags
 from agent.ports import CodeSearch, Deps
 from agent.state import (
@@ -23,7 +22,9 @@ from agent.state import (
     make_empty_metadata,
     to_location,
 )
+from agent.text.escaping import format_code_span
 from indexer.errors import IndexerError
+from indexer.types import Location
 
 _STAGES: dict[Lookup, str] = {
     "search": "Searching {target}",
@@ -38,6 +39,8 @@ _STAGES: dict[Lookup, str] = {
 }
 
 log = logging.getLogger(__name__)
+
+MAX_SIBLINGS = 3
 
 
 async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -119,3 +122,24 @@ def _distinct(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
     for ref in refs:
         first.setdefault((ref["path"], ref["start_line"], ref["end_line"], ref["role"]), ref)
     return list(first.values())
+
+
+async def add_surroundings(code: CodeSearch, refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    """Return what stands beside and around the one definition that was found; nothing where there are several."""
+    named = [ref for ref in refs if ref["role"] == "definition"]
+    return await _neighbours(code, named[0]) if len(named) == 1 else []
+
+
+async def _neighbours(code: CodeSearch, ref: EvidenceRef) -> list[EvidenceRef]:
+    at = Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["start_line"])
+    chain = await code.enclosing(at)
+    own = next((definition for definition in chain if definition.symbol.qualified_name == ref["symbol"]), None)
+    if own is None or not own.symbol.parent:
+        return []
+    parents = [outer for outer in chain if outer.symbol.qualified_name == own.symbol.parent]
+    siblings = [other for other in await code.siblings(own) if other.symbol.qualified_name != ref["symbol"]]
+    near = sorted(siblings, key=lambda other: abs(other.symbol.start_line - own.symbol.start_line))[:MAX_SIBLINGS]
+    return [
+        *(make_definition_ref(parent, "parent") for parent in parents),
+        *(make_definition_ref(sibling, "sibling") for sibling in near),
+    ]

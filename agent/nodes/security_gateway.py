@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from agent.guard import evidence
-from agent.guard.background import FLAG, name_orders, split_background
-from agent.guard.consultation import consult_classifier
-from agent.guard.families import KINDS
-from agent.guard.heuristics import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
-from agent.guard.normalise import strip_invisible
+from agent.guard import evidence_check
+from agent.guard.classifier.background_classifier import consult_classifier
+from agent.guard.injection.families import KINDS
+from agent.guard.injection.normalization import strip_invisible
+from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
 from agent.guard.size import TOO_LONG, fit
+from agent.guard.thread_quotes import FLAG, name_orders, split_background
 from agent.ports import Deps
 from agent.state import AgentState, reset_turn
 
@@ -47,7 +47,7 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     # Beside the loop: the first one compiles the families, and others may take 50 ms.
     judged = await asyncio.to_thread(judge_question, question, earlier)
     if runtime.context.models.main is not None:
-        await asyncio.to_thread(evidence.prepare)
+        await asyncio.to_thread(evidence_check.prepare)
     verdict = await consult_classifier(judged, strip_invisible(question), runtime.context)
     reason = ",".join(verdict.rules)
     if verdict.name == "block":

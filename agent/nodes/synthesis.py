@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
-from agent.answers.draft import AnswerBuilder
-from agent.answers.exhibits import PromptEvidence, collect_flags, load_prompt_evidence
-from agent.answers.extract import AnswerContext, AnswerSubject, write_extractive_answer
-from agent.answers.model_text import CitationParser
-from agent.answers.scribe import StreamSanitizer
+from agent.answers.answer_builder import AnswerBuilder
+from agent.answers.extractive import AnswerContext, AnswerSubject, write_extractive_answer
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval
 from agent.guard.hardening import harden, note_flags
-from agent.guard.leaks import has_leaked_instructions, has_masked_values
+from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.ports import ChatModel, Deps
-from agent.prompts import build_synthesis_prompt
+from agent.prompts.answer_prompts import build_synthesis_prompt
+from agent.prompts.model_output import CitationParser
+from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.prompts.research_prompts import format_findings
+from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.questions.intent import is_repeat_request
 from agent.questions.terms import find_content_terms
-from agent.research.prompts import format_findings
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
 if TYPE_CHECKING:

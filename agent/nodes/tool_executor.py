@@ -5,8 +5,8 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.research.calls import ToolCallResult, append_tool_records, merge_refs, run_tool_calls, with_flags
 from agent.state import AgentState, RetrievalMetadata, make_empty_metadata
+from agent.tools.tool_calls import ToolCallResult, append_tool_records, merge_refs, run_tool_calls, with_flags
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:

@@ -1,23 +1,24 @@
-"""Tools that open files and folders of the indexed commit."""
+"""Tools that open files and folders of the indexed commit, and read a file's history."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
-from agent.answers.draft import LONGEST_RANGE
-from agent.evidence.paths import FilePathLookup
-from agent.evidence.refs import make_lines_ref
+from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
 from agent.ports import CodeSearch, Deps
-from agent.tools.report import ToolReport
-from agent.tools.tool import Tool, ToolEvidence
+from agent.tools.tool import Tool, ToolEvidence, ToolReport
 from indexer.errors import UnknownPath
-from indexer.models import FileEntry, Location
+from indexer.types import FileEntry, Location, Revision
 
 MAX_ENTRIES = 200
+
+MAX_REVISIONS = 20
 
 
 class ReadArguments(BaseModel):
@@ -112,3 +113,47 @@ async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
 
 def _similar(path: str, entries: Sequence[FileEntry]) -> list[str]:
     return difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)
+
+
+class HistoryArguments(BaseModel):
+    """A file, or one line of it."""
+
+    path: str = Field(min_length=1, description="The path from the root of the repository.")
+    line: int = Field(default=0, ge=0, description="A line to blame; 0 for the file alone.")
+
+
+class ReadFileHistory(Tool[HistoryArguments]):
+    """Tells who changed a file, when, and why."""
+
+    name = "file_history"
+    description = "List the commits that changed a file, and the commit that last changed one of its lines."
+    arguments = HistoryArguments
+    label = "Reading the history of"
+    argument_shown = "path"
+    only_reads = True
+
+    async def run(self, args: HistoryArguments, deps: Deps) -> ToolEvidence:
+        """List commits up to the indexed one, newest first; people are named, their addresses are not."""
+        entry = await find_indexed_file(deps.code, args.path)
+        history = await deps.code.history(entry.path, line=args.line, limit=MAX_REVISIONS)
+        line = max(history.line, 1)
+        ref = make_lines_ref(
+            Location(path=entry.path, start_line=line, end_line=line), "lines", language=entry.language
+        )
+        report = ToolReport(deps)
+        if history.last_changed is not None:
+            report.cite(ref, f"line {line} was last changed by {_format_revision(history.last_changed)}")
+        else:
+            report.cite(
+                ref, "commits that changed this file, newest first" if history.revisions else "no history is known"
+            )
+        for revision in history.revisions:
+            report.say(_format_revision(revision))
+        if not history.complete:
+            report.say("Older commits are left out.")
+        return report.evidence()
+
+
+def _format_revision(revision: Revision) -> str:
+    day = datetime.fromtimestamp(revision.committed_at, UTC).date().isoformat()
+    return f"{revision.sha[:12]} on {day} by {revision.author}: {revision.subject}"

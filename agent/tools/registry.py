@@ -1,4 +1,4 @@
-"""The tools there are, by name: what is offered to a model comes from here, and every call goes through here."""
+"""The tools there are, by name: models are offered these, and every call goes through here."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from cachetools import LRUCache
 from pydantic import ValidationError
 
 from agent.errors import AgentError
-from agent.guard.evidence import find_orders, mark_orders, rules_of
+from agent.guard.evidence_check import find_orders, mark_orders, rules_of
 from agent.ports import Deps, ToolOutcome
 from agent.state import to_location
+from agent.tools.code_search import Grep, SearchCodebase
+from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
+from agent.tools.symbols import FindSymbol, GetCallees, GetCallers
 from agent.tools.tool import Tool
+from agent.tools.web_search import WebSearchTool
 from indexer.errors import IndexerError
 
 MAX_CACHED = 256  # results, of all commits
@@ -147,3 +151,20 @@ def _redact_arguments(args: Mapping[str, Any], deps: Deps) -> dict[str, str]:
 
 def _make_refusal(sentence: str) -> ToolOutcome:
     return ToolOutcome(text=sentence, ok=False)
+
+
+def make_tool_registry() -> ToolRegistry:
+    """Return a registry with all of them."""
+    return ToolRegistry(
+        [
+            SearchCodebase(),
+            ReadFile(),
+            ListDirectory(),
+            FindSymbol(),
+            GetCallers(),
+            GetCallees(),
+            Grep(),
+            ReadFileHistory(),
+            WebSearchTool(),
+        ]
+    )

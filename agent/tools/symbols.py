@@ -10,9 +10,8 @@ from agent.evidence.refs import make_call_ref, make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
 from agent.state import Role
-from agent.tools.report import ToolReport
-from agent.tools.tool import Tool, ToolEvidence
-from indexer.models import CallSite
+from agent.tools.tool import Tool, ToolEvidence, ToolReport
+from indexer.types import CallSite
 
 MAX_DEFINITIONS = 8
 MAX_SITES = 40

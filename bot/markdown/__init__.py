@@ -1,6 +1,6 @@
 """Answers and citations as text that is safe to show, on a terminal and on chat platforms: pure functions."""
 
-from bot.markdown.showing import (
+from bot.markdown.formatting import (
     find_link_target,
     format_footnote,
     format_location,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
-from agent.answers.spans import find_spans
-from bot.markdown.blocks import CodeFence, read_lines
-from bot.markdown.showing import replace_control_characters
+from agent.text.code_spans import find_spans
+from bot.markdown.formatting import replace_control_characters
+from bot.markdown.lines import CodeFence, read_lines
 
 _GAP = "\u200b"  # shows nothing, and breaks a ping apart
 _MARKER = "```"

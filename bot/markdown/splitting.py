@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.markdown.blocks import CodeFence, MarkdownLine, read_lines
+from bot.markdown.lines import CodeFence, MarkdownLine, read_lines
 
 LEAST = 100  # units; below that there is no room for fences
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from indexer.errors import BadAddress
 from indexer.remotes.addresses import Address
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
 
 FORM = "application/x-www-form-urlencoded"
 _EVENT_HEADERS = ("X-Forgejo-Event", "X-Gitea-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Event-Key")

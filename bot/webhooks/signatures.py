@@ -28,7 +28,7 @@ _ENCODED = "whsec_"  # begins a secret that is a key in base64, and never sent i
 
 
 def has_signature(headers: Mapping[str, str], secrets: Sequence[str], *, now: float) -> bool:
-    """Tell by the headers alone whether there is a body that `verify_signature` with them: no other is worth reading."""
+    """Tell by the headers alone whether the body may turn out authentic: no other is worth reading."""
     if _SIGNED in headers:
         return _is_of_now(headers, now)
     for header, prefix in _HEXADECIMAL:

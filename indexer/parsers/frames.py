@@ -14,9 +14,9 @@ from typing import Any, get_args
 
 import ormsgpack
 
-from indexer.attributes import UNMARKED, FileAttributes
-from indexer.bags import Bag
-from indexer.models import Chunk, Import, ParsedFile, PlainReason, Reference, Symbol
+from indexer.git.gitattributes import UNMARKED, FileAttributes
+from indexer.search.token_bags import Bag
+from indexer.types import Chunk, Import, ParsedFile, PlainReason, Reference, Symbol
 
 HEADER = struct.Struct(">I")  # the length of what follows
 LONGEST = 64_000_000  # bytes

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
-from indexer.models import PlainReason
 from indexer.parsers.frames import (
     Failed,
     Malformed,
@@ -23,6 +22,7 @@ from indexer.parsers.frames import (
     unpack_reply,
 )
 from indexer.parsers.process import ParserEnded, ParserProcess
+from indexer.types import PlainReason
 
 log = logging.getLogger(__name__)
 

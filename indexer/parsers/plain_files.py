@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
-from indexer.models import PlainReason
-from indexer.storage import map_storage_errors
+from indexer.store.data_folder import map_storage_errors
+from indexer.types import PlainReason
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from indexer.errors import ParserUnavailable
 from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsers.lane import AT_HAND, Job, Lane
-from indexer.parsers.limits import Limits
+from indexer.parsers.parse_limits import Limits
 from indexer.parsers.process import ParserProcess
 
 WORKER = "indexer.parsers.worker"

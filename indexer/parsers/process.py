@@ -15,10 +15,10 @@ from pathlib import Path
 import ormsgpack
 
 from indexer.errors import ParserUnavailable
-from indexer.models import PlainReason
 from indexer.parsers.frames import HEADER, LONGEST
-from indexer.parsers.limits import OUT_OF_MEMORY, Limits
+from indexer.parsers.parse_limits import OUT_OF_MEMORY, Limits
 from indexer.processes import start_program
+from indexer.types import PlainReason
 
 _READ_AT_ONCE = 1 << 20
 _TAIL = 2_000  # bytes of what it complained of last

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
+from indexer.parsers.file_source import parse_source
 from indexer.parsers.frames import HEADER, Failed, ParsedContents, Request, SkippedFile, pack_reply, unpack_request
-from indexer.parsers.limits import OUT_OF_MEMORY
-from indexer.parsers.source import parse_source
+from indexer.parsers.parse_limits import OUT_OF_MEMORY
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
 

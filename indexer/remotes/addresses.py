@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from indexer.errors import BadAddress
-from indexer.patterns import compile_pattern
+from indexer.text.patterns import compile_pattern
 
 Scheme = Literal["https", "http", "ssh", "file"]
 
@@ -118,7 +118,8 @@ def _from_url(url: str) -> Address:
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise BadAddress(
-            f"Nothing is fetched over {parts.scheme!r} ({redact_address(url)}). Give an address that begins with https://, "
+            f"Nothing is fetched over {parts.scheme!r} ({redact_address(url)}). "
+            "Give an address that begins with https://, "
             "ssh:// or file://."
         )
     if parts.password is not None:

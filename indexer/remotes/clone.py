@@ -18,13 +18,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.complaints import decode_output
 from indexer.errors import DamagedClone, RepositoryError, StorageLocked
-from indexer.remotes import states
-from indexer.remotes.configured import RemoteRepository
+from indexer.git.git_errors import decode_output
+from indexer.remotes import fetch_errors
+from indexer.remotes.remote_repository import RemoteRepository
 from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
-from indexer.storage import map_storage_errors
-from indexer.tips import BranchHead, RemoteState
+from indexer.store.data_folder import map_storage_errors
+from indexer.types import BranchHead, RemoteState
 
 log = logging.getLogger(__name__)
 
@@ -120,15 +120,15 @@ class RemoteClone:
     def _find_followed_branch(self, there: _Advertised) -> tuple[str, str]:
         branch = self.remote.branch or there.default
         if not there.branches:
-            raise states.make_empty_error(self.remote)
+            raise fetch_errors.make_empty_error(self.remote)
         if branch is None or branch not in there.branches:
-            raise states.make_branch_gone_error(self.remote, branch, sorted(there.branches))
+            raise fetch_errors.make_branch_gone_error(self.remote, branch, sorted(there.branches))
         return branch, there.branches[branch]
 
     async def _list_remote_branches(self) -> _Advertised:
         asked = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
         done = await self._ask(*asked, seconds=self._limits.listing)
-        moved = states.describe_redirect(self.remote, done.complaint)
+        moved = fetch_errors.describe_redirect(self.remote, done.complaint)
         lines = [os.fsdecode(line).partition("\t") for line in done.output.split(b"\n") if line]
         heads = {name: value for value, _, name in lines}
         default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
@@ -168,7 +168,7 @@ class RemoteClone:
         if here is not None and here[0] == branch:
             # Of what lies deeper than a shallow clone git cannot tell whether it was rewritten.
             if not self._is_shallow() and (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
-                self._forced = states.describe_forced_update(branch, here[1], commit)
+                self._forced = fetch_errors.describe_forced_update(branch, here[1], commit)
         else:
             await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")
             await self._drop_others(branch)
@@ -210,7 +210,7 @@ class RemoteClone:
             "init", "--quiet", "--bare", "--template=", "--initial-branch=main", seconds=_LOCAL_SECONDS, held=(hold,)
         )
         if made.status:
-            raise states.make_clone_error(self.remote, made.complaint, self.path)
+            raise fetch_errors.make_clone_error(self.remote, made.complaint, self.path)
         await self._output("config", "remote.origin.url", self.remote.url)
 
     async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> CompletedCommand:
@@ -218,15 +218,15 @@ class RemoteClone:
         try:
             done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
         except TimeoutError as error:
-            raise states.make_timeout_error(self.remote, seconds) from error
+            raise fetch_errors.make_timeout_error(self.remote, seconds) from error
         except AnswerTooLong as error:
-            raise states.too_long(self.remote) from error
+            raise fetch_errors.too_long(self.remote) from error
         if done.status and _NO_CLONE in done.complaint:
-            raise states.make_clone_error(self.remote, done.complaint, self.path)
-        if done.status and states.is_local_damage(done.complaint):
-            raise states.make_clone_error(self.remote, done.complaint, self.path)
+            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
+        if done.status and fetch_errors.is_local_damage(done.complaint):
+            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
         if done.status:
-            raise states.make_fetch_error(self.remote, done.complaint)
+            raise fetch_errors.make_fetch_error(self.remote, done.complaint)
         return done
 
     async def _local(self, *arguments: str) -> CompletedCommand:
@@ -238,7 +238,7 @@ class RemoteClone:
     async def _output(self, *arguments: str) -> str:
         done = await self._local(*arguments)
         if done.status:
-            raise states.make_clone_error(self.remote, done.complaint, self.path)
+            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
         return os.fsdecode(done.output).strip()
 
     def _clear(self) -> None:
@@ -263,7 +263,7 @@ class RemoteClone:
                 hold = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 if error.errno in _FULL:
-                    raise states.make_disk_full_error(self.path) from error
+                    raise fetch_errors.make_disk_full_error(self.path) from error
                 raise
         try:
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)

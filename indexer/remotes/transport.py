@@ -16,7 +16,7 @@ from pathlib import Path
 
 from indexer.errors import RepositoryError
 from indexer.processes import start_git_async
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
 
 # Of writing and of hosts; what every git is held to is added where it is started.
 _CONFIG = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import re2
 
-from indexer.secrets.rules import Rule, load_rules
+from indexer.secrets.secret_rules import Rule, load_rules
 
 _JUDGED = 256  # bytes of a value that decide whether it is a secret
 

@@ -11,8 +11,8 @@ import pytest
 from langgraph.runtime import Runtime
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.events import AgentEvent, EventKind
+from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
 from agent.state import PastTurn
 from tests.fakes.code import FakeCode, FakeLibrary

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Citation
 from agent.state import Lookup
 from tests.agent.conftest import SECRET, answer_to, events_of, redact, remembered

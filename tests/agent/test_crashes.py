@@ -18,7 +18,7 @@ import pytest_asyncio
 from pydantic import SecretStr
 
 from agent.agent import Agent
-from agent.models import ChatModels, open_models
+from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import remembered
 from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied

@@ -18,18 +18,17 @@ from pydantic import BaseModel
 
 from agent import routing
 from agent.agent import MAX_TRIES, Agent
-from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
-from agent.journal import RunStore
+from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.run_store import RunStore
 from agent.ports import Answer, Deps
-from agent.tools.registry import ToolRegistry
-from agent.tools.standard import make_tool_registry
+from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
-from indexer.models import Location
+from indexer.types import Location
 from tests.agent.conftest import answer_to, events_of, redact, remembered
-from tests.agent.test_tools import FakeWeb
+from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP

@@ -18,17 +18,17 @@ from langchain_core.messages import BaseMessage
 from markdown_it import MarkdownIt
 
 from agent.agent import Agent
-from agent.answers.exhibits import PromptEvidence
-from agent.answers.marks import find_markers, replace_markers
-from agent.answers.model_text import CitationParser
-from agent.answers.scribe import StreamSanitizer
-from agent.checkpoints import SafeSqliteSaver
 from agent.events import AgentEvent
+from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, CodeSearch, Deps, WebPage
-from agent.prompts import DataFence
+from agent.prompts.answer_prompts import DataFence
+from agent.prompts.model_output import CitationParser
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.prompts.stream_sanitizer import StreamSanitizer
+from agent.text.citation_markers import find_markers, replace_markers
 from indexer.index import CodeIndex
-from indexer.models import Location
 from indexer.secrets import redact_secrets
+from indexer.types import Location
 from tests.agent.conftest import Told
 from tests.fakes.code import FakeCode
 from tests.fakes.repositories import GitRepo

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.agent import Agent
-from agent.answers.marks import find_markers
-from agent.checkpoints import open_saver
+from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer
+from agent.text.citation_markers import find_markers
 from tests.agent.conftest import SECRET, answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP

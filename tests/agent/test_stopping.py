@@ -12,12 +12,11 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from agent.agent import STOP_SECONDS, Agent
-from agent.checkpoints import SafeSqliteSaver
-from agent.llm.metered import RetryPolicy
-from agent.models import ChatModels, open_models
+from agent.llm.metered_model import RetryPolicy
+from agent.llm.models import ChatModels, open_models
+from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps
-from agent.tools.registry import ToolRegistry
-from agent.tools.standard import make_tool_registry
+from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
 from tests.agent.conftest import answer_to, redact, remembered
 from tests.agent.test_crashes import QUESTION, TASKS, task_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import run
+from bot.cli.main import run
 from tests.fakes.citebot import Citebot, calling
 from tests.fakes.repositories import GitRepo
 from tests.fakes.shop import SHOP

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from bot.adapters.discord.adapter import DiscordAdapter, DiscordOptions
 from bot.adapters.discord.platform import RATES
-from bot.adapters.discord.workspace import DiscordAdapter, DiscordOptions
-from bot.chat import ChatPolicy, open_conversations
 from bot.clock import Clock
-from bot.conversations import Conversations
+from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories

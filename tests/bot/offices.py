@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.adapters.slack.connections import CONNECTIONS
+from bot.adapters.slack.connection import CONNECTIONS
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.loopback.faults import Gate
 from tests.fakes.slack import FakeSlack

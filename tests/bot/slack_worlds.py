@@ -11,16 +11,16 @@ from typing import Literal
 
 from aiohttp import web
 
-from bot.adapters.slack.blocks import PREFIX, RATE
+from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.adapters.slack.platform import RATES, Streaming
-from bot.adapters.slack.workspace import SlackAdapter, SlackOptions
-from bot.chat import ChatPolicy, open_conversations
+from bot.adapters.slack.rendering import PREFIX, RATE
 from bot.clock import Clock
-from bot.conversations import Conversations
+from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
-from bot.observing import Loss
-from bot.web import make_application, run_http_server
+from bot.monitoring.observer import Loss
+from bot.serving.http_server import make_application, run_http_server
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.slack import Delivery, FakeSlack, Seen
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bot.access import AccessPolicy
-from bot.database import open_database
 from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
 from bot.settings import Settings
-from bot.usage import QuestionCounter, QuestionLimits
+from bot.storage.database import open_database
+from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from tests.bot.chat import PLACE, message
 from tests.fakes.clock import FakeClock
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.offices import Forks, Processes, in_discord, in_slack
-from tests.bot.test_service import free_port
+from tests.bot.serving.test_service import free_port
 from tests.fakes.attacks import (
     FAMILIES,
     FILES,

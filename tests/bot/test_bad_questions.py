@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.checkpoints import open_saver
-from bot.adapters.console import ConsoleChat
-from bot.adapters.terminal import Terminal
+from agent.persistence.checkpointer import open_saver
+from bot.adapters.terminal.console import ConsoleChat
+from bot.adapters.terminal.display import Terminal
 from bot.app import App, SingleRepositoryLibrary
 from bot.settings import Settings
 from indexer.secrets import redact_secrets

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import run
+from bot.cli.main import run
 from bot.config_file import CHOSEN_ALONE
 from bot.errors import SettingsError
 from bot.settings import Settings, list_file_keys

@@ -206,7 +206,7 @@ def test_the_small_model_chooses_where_to_look(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CITEBOT_SMALL_MODEL", "google_genai:small")
-    forms = {"RouterForm": SEARCHES, "GradeForm": {"verdict": "enough", "relevant": [1]}}
+    forms = {"RouterOutput": SEARCHES, "GradeOutput": {"verdict": "enough", "relevant": [1]}}
     gemini.script = lambda asked: fills(forms[form_of(asked)]) if asked.is_form else says("By `pay` [E1].")
 
     assert citebot("ask", BROAD, "--json").answer["model"] == "google_genai:gemini-flash-latest"
@@ -245,7 +245,7 @@ def test_a_model_that_cannot_be_set_up_is_refused(
 
 def test_without_a_model_no_provider_is_imported(shop: Path) -> None:
     code = (
-        "import sys; from bot.cli import run\n"
+        "import sys; from bot.cli.main import run\n"
         f"assert run(['ask', {LOOKUP!r}, '--json']) == 0\n"
         "sys.exit(any(name.startswith(('langchain_google_genai', 'google.genai', 'PIL')) for name in sys.modules))"
     )
@@ -266,7 +266,7 @@ def form_of(asked: Received) -> str:
 
 def plans(asked: Received) -> Reply:
     """Investigate by a plan of two steps, each of which searches once."""
-    forms = {"RouterForm": {"route": "investigate"}, "PlanForm": PLANS, "RefineryForm": {"decision": "FINISH"}}
+    forms = {"RouterOutput": {"route": "investigate"}, "PlanOutput": PLANS, "RefineryOutput": {"decision": "FINISH"}}
     if asked.is_form:
         return fills(forms[form_of(asked)])
     if "tools" in asked.body and "functionResponse" not in str(asked.body["contents"]):
@@ -278,7 +278,7 @@ def asks_back(asked: Received) -> Reply:
     """Ask what is meant, unless that was said."""
     if not asked.is_form:
         return says("It is paid by `pay` [E1].")
-    if form_of(asked) == "GradeForm":
+    if form_of(asked) == "GradeOutput":
         return fills({"verdict": "enough", "relevant": [1]})
     return fills(SEARCHES if "the order's" in asked.prompt else {"route": "clarify", "clarification": "Which payment?"})
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from bot.chat import ChatPolicy, open_conversations
-from bot.conversations import Conversations
+from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock

@@ -10,7 +10,7 @@ from agent.errors import UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer
 from indexer.errors import NotIndexed
-from indexer.models import Drift, IndexStatus, Location, Progress, RefreshReport
+from indexer.types import Drift, IndexStatus, Location, Progress, RefreshReport
 from tests.fakes.parts import ANSWER, FakeCode, FakeIndex, event
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli import run
+from bot.cli.main import run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from indexer.contents import count_folders
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
-from indexer.globs import compile_globs
-from indexer.grep import grep_texts
-from indexer.models import (
+from indexer.generations.generation_cache import count_folders
+from indexer.generations.grep import grep_texts
+from indexer.text.globs import compile_globs
+from indexer.types import (
     CallSite,
     Commit,
     Definition,

@@ -23,14 +23,14 @@ import chromadb  # noqa: F401 - imported before the forks
 import git  # noqa: F401
 import numpy as np
 
-import indexer.pipeline  # noqa: F401
+import indexer.generations.pipeline  # noqa: F401
 from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
-from indexer.snapshot import Snapshot
-from indexer.storage import DataFolder
-from indexer.vectors import ChromaVectors
-from indexer.writer import CatalogWriter
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.search.snapshot import Snapshot
+from indexer.store.catalog_writer import CatalogWriter
+from indexer.store.data_folder import DataFolder
+from indexer.store.vectors import ChromaVectors
 
 STEPS: dict[str, tuple[object, str]] = {
     "fetch": (RemoteClone, "_fetch"),

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.parsers import worker
+from indexer.parsers.file_source import parse_source
 from indexer.parsers.frames import ParsedContents, Request, SkippedFile
-from indexer.parsers.source import parse_source
 
 
 def main(arguments: Sequence[str]) -> None:

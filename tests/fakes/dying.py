@@ -28,12 +28,12 @@ from pydantic import SecretStr
 
 import agent.graph
 from agent.agent import Agent
-from agent.checkpoints import SafeSqliteSaver, open_saver
 from agent.events import AgentEvent, AsyncEventBus
-from agent.journal import AgentRun, RunStore
-from agent.llm.chat import LangChainChatModel
+from agent.llm.chat_model import LangChainChatModel
+from agent.llm.models import DEFAULT_MODEL, ChatModels
 from agent.llm.providers import parse_model_spec
-from agent.models import DEFAULT_MODEL, ChatModels
+from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.run_store import AgentRun, RunStore
 from agent.ports import Answer, Deps
 from agent.state import AgentState
 from tests.fakes.code import FakeCode, FakeLibrary

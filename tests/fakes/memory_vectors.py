@@ -7,7 +7,7 @@ from threading import Lock
 
 import numpy as np
 
-from indexer.vectors import FloatArray, _check_shape, _in_order
+from indexer.store.vectors import FloatArray, _check_shape, _in_order
 
 
 class MemoryVectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.messages import SendMethod
-from bot.observing import Stage, TurnOutcome
+from bot.monitoring.observer import Stage, TurnOutcome
 
 
 class FakeObserver:

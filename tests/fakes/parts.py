@@ -15,9 +15,9 @@ from agent.ports import Answer, Citation
 from bot.app import App
 from bot.ports import Assistant
 from bot.settings import Settings
-from indexer.contents import count_folders
 from indexer.errors import IndexerError, NotIndexed
-from indexer.models import (
+from indexer.generations.generation_cache import count_folders
+from indexer.types import (
     CallSite,
     Commit,
     Definition,

@@ -20,7 +20,7 @@ from bot.errors import (
 )
 from bot.markdown.splitting import count_units
 from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
-from bot.paging import FRAME
+from bot.replies.paging import FRAME
 
 ABLE = Capabilities(max_units=1_000, utf16=True, rates={})
 SLACK_LIKE = Capabilities(

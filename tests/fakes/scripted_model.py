@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from agent.budget import Budget
 from agent.errors import AnswerMalformed, ModelError, ModelUnavailable
+from agent.limits import Budget
 from agent.ports import Emit, TurnModels
 
 Form = TypeVar("Form", bound=BaseModel)

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot import service
+from bot.serving import service
 from bot.settings import Settings
 from tests.fakes.slack import FakeSlack, Seen
 

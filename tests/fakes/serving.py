@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import agent.agent  # noqa: F401 - imported before the forks
-import bot.adapters.discord.workspace
-import bot.adapters.slack.workspace
-import bot.service
+import bot.adapters.discord.adapter
+import bot.adapters.slack.adapter
+import bot.serving.service
 import indexer.index  # noqa: F401
+from bot.monitoring.watchdog import WatchedLoop
 from bot.settings import Settings
-from bot.signals import TerminationSignal, run_until_signal
-from bot.watchdog import WatchedLoop
+from bot.tasks import TerminationSignal, run_until_signal
 from tests.fakes.dying import Fuse
 
 
@@ -44,7 +44,7 @@ def _serve(variables: Mapping[str, str], directory: Path, point: str) -> NoRetur
         os.environ.update(variables)
         settings = Settings.load(variables, directory)
         with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-            runner.run(run_until_signal(bot.service.serve_team(settings, directory, _say)))
+            runner.run(run_until_signal(bot.serving.service.serve_team(settings, directory, _say)))
     except TerminationSignal as ended:
         code = 128 + ended.number
     finally:
@@ -64,7 +64,7 @@ def end(pid: int, number: int) -> int:
 
 def hurry() -> int:
     """Forget how often the platforms may be called."""
-    for workspace in (bot.adapters.discord.workspace, bot.adapters.slack.workspace):
+    for workspace in (bot.adapters.discord.adapter, bot.adapters.slack.adapter):
         setattr(workspace, "RATES", {})  # noqa: B010 - mypy minds an assignment
     return 0
 

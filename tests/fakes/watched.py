@@ -13,14 +13,14 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bot.clock import Clock, SystemClock
-from bot.library import RepositoryLibrary
-from bot.web import run_http_server
-from bot.webhooks.endpoint import make_push_handler
+from bot.repositories.library import RepositoryLibrary
+from bot.serving.http_server import run_http_server
+from bot.webhooks.push_endpoint import make_push_handler
+from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
-from indexer.models import IndexStatus, Progress, RefreshReport
-from indexer.reader import IndexReader
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.types import IndexStatus, Progress, RefreshReport
 from indexer.watcher import Watcher, WatchIntervals, WatchStatus
 from tests.fakes import pushes
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.errors import BadAddress
-from indexer.models import Location
-from indexer.paths import is_safe_path
-from indexer.permalinks import find_web_base, make_permalink
+from indexer.git.permalinks import find_web_base, make_permalink
+from indexer.git.safe_paths import is_safe_path
 from indexer.remotes.addresses import Address, format_address, is_same_repository, redact_address
+from indexer.types import Location
 from tests.fuzz.texts import among, halves, in_time
 
 written = (

@@ -8,17 +8,16 @@ from typing import Any, get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.discord import looks as discord_rendering
-from bot.adapters.discord import text as discord_text
-from bot.adapters.discord.slash import complete_repository, parse_used_command, read_typed_text
-from bot.adapters.slack import blocks as slack_rendering
-from bot.adapters.slack import text as slack_text
+from bot.adapters.discord import rendering as discord_rendering
+from bot.adapters.discord import rendering as discord_text
+from bot.adapters.discord.parsing import complete_repository, parse_used_command, read_typed_text
+from bot.adapters.slack import rendering as slack_rendering
+from bot.adapters.slack import rendering as slack_text
 from bot.adapters.slack.client import BotIdentity
-from bot.adapters.slack.events import parse_delivery
-from bot.adapters.slack.heard import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived
-from bot.command_line import ParsedCommand, UnknownCommand, parse_command
+from bot.adapters.slack.parsing import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived, parse_delivery
+from bot.conversations.commands import ParsedCommand, UnknownCommand, parse_command
 from bot.messages import ButtonAction
-from bot.routing.asking import parse_choice_button
+from bot.repositories.choice import parse_choice_button
 from tests.fuzz.texts import among, in_time, json_values, noise, objects
 
 OWN = BotIdentity(team="T1", user="U1", bot="B1")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.complaints import decode_output
-from indexer.history import NOBODY, format_person, read_blame, read_log
-from indexer.remotes.configured import RemoteRepository
-from indexer.remotes.states import make_fetch_error
+from indexer.git.git_errors import decode_output
+from indexer.git.history import NOBODY, format_person, read_blame, read_log
+from indexer.remotes.fetch_errors import make_fetch_error
+from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among, in_time
 
 TOKEN = "glpat-a-secret-token"

@@ -8,18 +8,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.answers.markdown import (
+from agent.answers.snippets import strip_doc_markup
+from agent.text.escaping import (
     format_code_block,
     format_code_span,
     format_quote,
     replace_control_characters,
     to_one_line,
 )
-from agent.answers.prose import strip_doc_markup
-from bot.markdown.blocks import read_lines
+from bot.markdown.formatting import replace_control_characters as visible_markdown
+from bot.markdown.formatting import to_one_line as shown_on_one_line
+from bot.markdown.lines import read_lines
 from bot.markdown.safety import break_pings, is_allowed_link, neutralize
-from bot.markdown.showing import replace_control_characters as visible_markdown
-from bot.markdown.showing import to_one_line as shown_on_one_line
 from bot.markdown.splitting import count_units, split_markdown
 from tests.fuzz.texts import among, in_time
 

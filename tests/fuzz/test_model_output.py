@@ -12,17 +12,23 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pydantic import BaseModel, ValidationError
 
-from agent.answers.exhibits import PromptEvidence
-from agent.answers.marks import find_markers, replace_markers
-from agent.answers.model_text import CitationParser, clean_model_sentence
-from agent.forms import GradeOutput, IntentOutput, RouterOutput
+from agent.guard.approval import parse_decision
 from agent.ports import Deps
-from agent.research.approval import parse_decision
-from agent.research.calls import make_call_key, shorten_arguments
-from agent.research.forms import PlanOutput, RefineryOutput, clean_steps
+from agent.prompts.model_output import CitationParser, clean_model_sentence
+from agent.prompts.output_schemas import (
+    GradeOutput,
+    IntentOutput,
+    PlanOutput,
+    RefineryOutput,
+    RouterOutput,
+    clean_steps,
+)
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.text.citation_markers import find_markers, replace_markers
 from agent.text.storable import is_storable
-from agent.tools.standard import make_tool_registry
-from indexer.models import Location
+from agent.tools.registry import make_tool_registry
+from agent.tools.tool_calls import make_call_key, shorten_arguments
+from indexer.types import Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.shop import SHOP

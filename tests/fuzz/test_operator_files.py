@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agent.errors import WebSearchError
-from agent.searxng import SearxngSearch
+from agent.tools.searxng import SearxngSearch
 from bot.access import AccessPolicy
-from bot.batch import InvalidBatchLine, parse_batch_line
+from bot.cli.query import InvalidBatchLine, parse_batch_line
 from bot.errors import SettingsError
-from bot.manifest import NAME, InvalidBackup, read_manifest
-from bot.packed import open_archive
+from bot.maintenance.backup_archive import NAME, InvalidBackup, open_archive, read_manifest
 from bot.settings import Settings, list_file_keys
 from tests.fuzz.texts import among, in_time, json_values, noise
 

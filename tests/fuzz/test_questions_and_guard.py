@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from agent.guard.heuristics import score_injection
-from agent.guard.normalise import SCAN_LIMIT, normalize_question, strip_invisible
-from agent.questions.choices import resolve_selection
-from agent.questions.follow_ups import is_pointing_back
-from agent.questions.forms import parse_named_question
+from agent.guard.injection.normalization import SCAN_LIMIT, normalize_question, strip_invisible
+from agent.guard.injection.verdict import score_injection
+from agent.questions.follow_ups import is_pointing_back, resolve_selection
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
-from agent.questions.language import parse_language_filter, parse_only_language
+from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import MAX_NAMES, find_mentions
+from agent.questions.named_questions import parse_named_question
+from agent.questions.stack_traces import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms, split_words
-from agent.questions.traceback import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
-from bot.routing.clues import MOST_CLUES, find_hints, is_path_match
-from bot.routing.names import find_hinted, find_named, find_only_named
-from bot.routing.signs import RepositoryProfile
+from bot.repositories.hints import MOST_CLUES, find_hints, is_path_match
+from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named
 from tests.fuzz.texts import among, in_time
 
 SIGNS = {
@@ -110,8 +108,20 @@ def test_what_a_question_names_stands_in_it(question: str) -> None:
 
 @given(questions | traces)
 def test_every_way_of_reading_a_question_ends(question: str) -> None:
-    for read in (parse_named_question, clean_question, find_small_talk, parse_language_filter, parse_only_language, find_literals, find_quoted_messages, is_pointing_back,
-                 is_history_request, is_repeat_request, find_content_terms, split_words):  # fmt: skip
+    for read in (
+        parse_named_question,
+        clean_question,
+        find_small_talk,
+        parse_language_filter,
+        parse_only_language,
+        find_literals,
+        find_quoted_messages,
+        is_pointing_back,
+        is_history_request,
+        is_repeat_request,
+        find_content_terms,
+        split_words,
+    ):
         in_time(read, question)
     assert resolve_selection(question, []) is None
 

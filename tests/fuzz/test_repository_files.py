@@ -6,16 +6,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.attributes import FileAttributes, GitAttributes, list_attribute_files
-from indexer.chunker import LONG_LINE_CUT, parse_file
-from indexer.decoding import decode_file
 from indexer.errors import BadPattern
-from indexer.globs import compile_globs
-from indexer.grep import grep_texts
-from indexer.languages import detect_language
-from indexer.rules import FileSelection, judge_content, judge_path
+from indexer.generations.grep import grep_texts
+from indexer.git.file_selection import FileSelection, judge_content, judge_path
+from indexer.git.gitattributes import FileAttributes, GitAttributes, list_attribute_files
+from indexer.parsing.file_parser import LONG_LINE_CUT, parse_file
 from indexer.secrets import redact_secrets
-from indexer.tokens import split_identifier, tokenize, tokenize_identifier, tokenize_path, tokenize_question
+from indexer.text.decoding import decode_file
+from indexer.text.globs import compile_globs
+from indexer.text.languages import detect_language
+from indexer.text.tokens import split_identifier, tokenize, tokenize_identifier, tokenize_path, tokenize_question
 from tests.fuzz.texts import among, in_time
 
 paths = among(

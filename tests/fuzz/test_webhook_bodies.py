@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from bot.webhooks.pushes import FORM, Push, find_repositories, read_payload, read_pushes
 from bot.webhooks.signatures import has_signature, verify_signature
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among, halves, in_time, json_values, noise, objects
 
 EVENTS = ("push", "Push Hook", "repo:push", "repo:refs_changed", "System Hook", "ping", "issues", "")

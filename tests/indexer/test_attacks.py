@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from indexer.index import CodeIndex
-from indexer.models import PlainFile, RefreshReport
-from indexer.parsers.limits import Limits
+from indexer.parsers.parse_limits import Limits
 from indexer.parsers.pool import ParserPool
+from indexer.types import PlainFile, RefreshReport
 from tests.fakes.repositories import GitRepo
 
 SUFFIXES = ("c", "cs", "py", "js", "kt", "lua", "java", "go")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import CommitSetAside
+from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
-from indexer.models import Progress
-from indexer.reader import IndexReader
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.types import Progress
 from tests.fakes.crashing import POINTS, REMOTE_POINTS, Crashes, is_switched
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo

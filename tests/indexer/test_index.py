@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import BadPattern, EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
-from indexer.folders import find_index_folder, list_index_folders, remove_index
+from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
-from indexer.models import Drift, Filters, Progress
-from indexer.paths import read_path_traits
-from indexer.reader import IndexReader
-from indexer.schema import FOREVER
-from indexer.snapshot import Snapshot
-from indexer.storage import DataFolder
+from indexer.search.path_traits import read_path_traits
+from indexer.search.snapshot import Snapshot
+from indexer.store.catalog_schema import FOREVER
+from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders, remove_index
+from indexer.types import Drift, Filters, Progress
 from tests.fakes.repositories import GitRepo
 
 RETRY = '''"""Retries."""
@@ -171,7 +170,7 @@ async def test_a_repository_too_large_to_compare_every_vector_ranks_by_the_neare
         await index.refresh()
         reader = await index.pin()
         exact = await reader.search("send an event again")
-        monkeypatch.setattr("indexer.reader.EXACT_UP_TO", 0)
+        monkeypatch.setattr("indexer.generations.reader.EXACT_UP_TO", 0)
         nearest = await reader.search("send an event again")
     assert [hit.location for hit in nearest] == [hit.location for hit in exact]
     assert [hit.score for hit in nearest] == pytest.approx([hit.score for hit in exact], abs=1e-4)

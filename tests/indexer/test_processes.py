@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from indexer.git.repository import Repository
 from indexer.processes import find_program, select_environment, start_git_async
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
-from indexer.repository import Repository
+from indexer.remotes.remote_repository import RemoteRepository
 from tests.fakes.repositories import GitRepo
 
 SECRETS = {
@@ -161,7 +161,7 @@ async def test_no_program_of_the_current_folder_is_run(
 
 
 def test_gitpython_starts_nothing_by_being_imported(repository: GitRepo, log: Path) -> None:
-    program = "import pathlib, sys, indexer.repository as r; r.Repository.open(pathlib.Path(sys.argv[1]))"
+    program = "import pathlib, sys, indexer.git.repository as r; r.Repository.open(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-P", "-c", program, str(repository.root)], check=True, timeout=30)
 
     assert ["version"] not in [line[1:] for line, _, _ in given(log)]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer import contents
-from indexer.calls import graph
-from indexer.catalog import Catalog
-from indexer.chunker import parse_file
-from indexer.contents import GenerationCache
-from indexer.models import Commit, FileEntry
-from indexer.packing import pack
-from indexer.redaction import CachedRedactor
+from indexer.calls import call_graph
+from indexer.generations import generation_cache
+from indexer.generations.generation_cache import GenerationCache
+from indexer.parsing.file_parser import parse_file
+from indexer.secrets.cached_redactor import CachedRedactor
+from indexer.store.catalog import Catalog
+from indexer.text.decoding import pack
+from indexer.types import Commit, FileEntry
 
 # Files of 7, 14, 21, 28 and 35 characters, with a definition for every seven of them.
 SOURCES = {f"{name}.py": f"{name} = 1\n\n" * count for count, name in enumerate("abcde", 1)}
@@ -42,10 +42,10 @@ def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catal
 @pytest.fixture(scope="module", autouse=True)
 def _little_is_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "MAX_CHARACTERS", MOST)
-        patch.setattr(contents, "MAX_SYMBOLS", 4)
-        patch.setattr(graph, "_MOST_NAMES", 2)
-        patch.setattr("indexer.redaction.MAX_CHARACTERS", 6)
+        patch.setattr(generation_cache, "MAX_CHARACTERS", MOST)
+        patch.setattr(generation_cache, "MAX_SYMBOLS", 4)
+        patch.setattr(call_graph, "_MOST_NAMES", 2)
+        patch.setattr("indexer.secrets.cached_redactor.MAX_CHARACTERS", 6)
         yield
 
 

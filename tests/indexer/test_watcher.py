@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import RemoteError, StorageUnwritable
-from indexer.local_heads import LocalHead
-from indexer.models import IndexStatus, RefreshReport
+from indexer.git.local_head import LocalHead
 from indexer.remotes.clone import RemoteClone
-from indexer.remotes.configured import RemoteRepository
-from indexer.tips import BranchHead
+from indexer.remotes.remote_repository import RemoteRepository
+from indexer.types import BranchHead, IndexStatus, RefreshReport
 from indexer.watcher import WatchedIndexes, WatchedSource, Watcher, WatchIntervals, WatchStatus
 from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving

@@ -16,10 +16,10 @@ from discord.http import Route
 from discord.state import ConnectionState
 
 from bot.adapters.discord.connection import AWAY_ERRORS, ReconnectBackoff
-from bot.adapters.discord.counter import InteractionHandler
-from bot.adapters.discord.front import DiscordListener
+from bot.adapters.discord.interactions import InteractionHandler
+from bot.adapters.discord.listener import DiscordListener
 from bot.adapters.redirects import refuse_redirects
-from bot.observing import CountLoss, ignore_loss
+from bot.monitoring.observer import CountLoss, ignore_loss
 
 P = ParamSpec("P")
 

@@ -13,7 +13,7 @@ import discord
 from discord.backoff import ExponentialBackoff
 from discord.gateway import ReconnectWebSocket
 
-from bot.adapters.discord.refusals import explain_error
+from bot.adapters.discord.api_errors import explain_error
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
 
@@ -54,7 +54,7 @@ class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
 
 @asynccontextmanager
 async def log_in(client: C, token: str) -> AsyncIterator[C]:
-    """Find out who the token belongs to; `SettingsError` where it is refused, `PlatformUnreachable` where nobody answers.
+    """Find out who the token belongs to.
 
     Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
     """

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 import discord
 from cachetools import LRUCache
 
-from bot.adapters.discord.rooms import MOST_KNOWN
-from bot.adapters.discord.writings import read_roles
+from bot.adapters.discord.channels import MOST_KNOWN
+from bot.adapters.discord.parsing import read_roles
 from bot.clock import Clock
 
 REMEMBERED = 60.0  # seconds

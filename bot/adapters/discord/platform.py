@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import discord
 
-from bot.adapters.discord import history
-from bot.adapters.discord.looks import render_buttons, render_file, render_text
-from bot.adapters.discord.pace import CallPacer
-from bot.adapters.discord.refusals import (
+from bot.adapters.discord import channels
+from bot.adapters.discord.api_errors import (
     ARCHIVED,
     FORBIDDEN,
     GONE,
@@ -21,9 +19,11 @@ from bot.adapters.discord.refusals import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.rooms import PLATFORM, ChannelDirectory
-from bot.adapters.discord.spots import ReplyTarget, ReplyTargets
-from bot.adapters.discord.whispers import DiscordEphemeralMessages, is_ephemeral
+from bot.adapters.discord.channels import PLATFORM, ChannelDirectory
+from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
+from bot.adapters.discord.rate_limit import CallPacer
+from bot.adapters.discord.rendering import render_buttons, render_file, render_text
+from bot.adapters.discord.reply_targets import ReplyTarget, ReplyTargets
 from bot.clock import Clock
 from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, StreamRefused
 from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
@@ -117,7 +117,7 @@ class DiscordPlatform:
             return await self._whispers.find(place, nonce)
         channel = await self._spots.existing(place)
         after = int(place.thread or 0)
-        found = await history.find_reply(self._client, channel, nonce=nonce, after=after)
+        found = await channels.find_reply(self._client, channel, nonce=nonce, after=after)
         return _handle(place, channel, found) if found else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
@@ -129,7 +129,7 @@ class DiscordPlatform:
         if not place.thread:
             return ()
         room = await self._rooms.of(int(place.thread))
-        return await history.read_thread(self._client, room, before=int(before), limit=limit)
+        return await channels.read_thread(self._client, room, before=int(before), limit=limit)
 
     async def hint(self, place: Place, status: str) -> None:
         """Show that the bot types; that it cannot be shown is no error."""

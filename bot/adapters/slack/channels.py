@@ -1,18 +1,108 @@
-"""Who reads a channel: whether people of other organisations do, asked of Slack and remembered for a while."""
+"""Reads Slack's threads, and tells whether people of other organisations can read a channel."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
-from bot.adapters.slack.client import SlackClient
+from bot.adapters.slack.client import BotIdentity, Fields, SlackClient
+from bot.adapters.slack.rendering import to_plain_markdown
 from bot.clock import Clock
 from bot.errors import PlatformUnreachable, PostRefused
+from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
+
+PAGE = 50  # to read as many messages of 40,000 characters keeps everybody waiting for some hundredths of a second
+MOST_PAGES = 100
 
 REMEMBERED = 600.0  # seconds
 PATIENCE = 2.0  # Slack wants its acknowledgement within three seconds
 
 log = logging.getLogger(__name__)
+
+
+async def read_thread(
+    calls: SlackClient, place: Place, *, own: BotIdentity, before: str, limit: int
+) -> Sequence[ThreadMessage]:
+    """Read the newest messages of a thread before a timestamp, oldest first."""
+    newest: deque[Fields] = deque(maxlen=limit)
+    async for message in read_messages(calls, place, latest=before):
+        if message.get("subtype") != "tombstone":
+            newest.append(message)
+    return tuple(_read(message, own) for message in newest)
+
+
+async def find_reply(calls: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
+    """Return the timestamp of the reply that bears a nonce; empty without one.
+
+    Slack takes no metadata for a stream before its end: until then the nonce is the name of its step. A message of
+    one's own that has neither a mark nor any text is a stream that was begun and that nobody noted.
+    """
+    begun = ""
+    async for message in read_messages(calls, place):
+        if not is_own(message, own):
+            continue
+        metadata = message.get("metadata") or {}
+        marked = metadata.get("event_type") == event_type
+        if metadata.get("event_payload", {}).get("nonce") == nonce or nonce in json.dumps(message.get("blocks", [])):
+            return str(message["ts"])
+        if place.thread and not marked and not message.get("text") and not message.get("subtype"):
+            begun = str(message["ts"])
+    return begun
+
+
+async def find_last_author(calls: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
+    """Return who wrote last in a thread, and their team."""
+    found = None
+    async for message in read_messages(calls, place):
+        if message.get("user") and not message.get("bot_id") and not message.get("subtype"):
+            found = str(message["user"]), str(message.get("team") or own.team)
+    return found
+
+
+async def read_messages(calls: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
+    """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
+    seen: set[str] = set()
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await _page(calls, place, latest, cursor)
+        for message in page.get("messages", ()):
+            if message["ts"] not in seen:
+                seen.add(message["ts"])
+                yield message
+        cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
+        if cursor is None or not place.thread:
+            return
+
+
+def is_own(message: Fields, own: BotIdentity) -> bool:
+    """Whether the app wrote a message."""
+    return message.get("user") == own.user or (bool(own.bot) and message.get("bot_id") == own.bot)
+
+
+async def _page(calls: SlackClient, place: Place, latest: str, cursor: str | None) -> Fields:
+    wanted: dict[str, Any] = {
+        "channel": place.channel,
+        "limit": PAGE,
+        "latest": latest or None,
+        "cursor": cursor,
+        "include_all_metadata": True,
+    }
+    if place.thread:
+        return await calls.read(lambda: calls.client.conversations_replies(ts=place.thread, **wanted))
+    return await calls.read(lambda: calls.client.conversations_history(**wanted))
+
+
+def _read(message: Fields, own: BotIdentity) -> ThreadMessage:
+    return ThreadMessage(
+        id=str(message["ts"]),
+        author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
+        text=to_plain_markdown(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
+        own=is_own(message, own),
+    )
 
 
 class SharedChannels:
@@ -24,7 +114,7 @@ class SharedChannels:
         self._known: dict[str, tuple[bool, float]] = {}
 
     async def is_shared(self, channel: str) -> bool:
-        """Whether people from outside read a channel, or will soon; `PlatformUnreachable` where Slack does not say in time."""
+        """Whether people from outside read a channel, or will soon; raises `PlatformUnreachable` if Slack is mute."""
         known = self._known.get(channel)
         if known is not None and self._clock.now() - known[1] < REMEMBERED:
             return known[0]

@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.adapters.redirects import refuse_redirects
-from bot.adapters.slack import refusals
+from bot.adapters.slack import api_errors
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited
 
@@ -53,13 +53,13 @@ class SlackClient:
         self._clock = clock
 
     async def send(
-        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = refusals.map_post_error
+        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = api_errors.map_post_error
     ) -> Fields:
         """Make one call, once: whoever sends decides what is tried again."""
         return (await _call_slack(call, meaning)).data  # type: ignore[no-any-return]
 
     async def read(
-        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = refusals.map_post_error
+        self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = api_errors.map_post_error
     ) -> Fields:
         """Make a call that changes nothing, a few times where Slack asks to wait or does not answer."""
         for tries_left in reversed(range(READ_TRIES)):
@@ -72,7 +72,7 @@ class SlackClient:
                 await self._clock.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def identity(self, meaning: RefusalMeaning = refusals.map_bot_token_error) -> BotIdentity:
+    async def identity(self, meaning: RefusalMeaning = api_errors.map_bot_token_error) -> BotIdentity:
         """Ask whose token it is, and what it allows."""
         answer = await _call_slack(self.client.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
@@ -122,7 +122,7 @@ def _map_error(error: SlackApiError, meaning: RefusalMeaning) -> ChatError:
     fields: Fields = data if isinstance(data, dict) else {}
     name, method = str(fields.get("error", "")), _method(str(getattr(response, "api_url", "")))
     if status == 429 or name in {"ratelimited", "rate_limited"}:
-        return refusals.parse_retry_after(response.headers.get("Retry-After"))
+        return api_errors.parse_retry_after(response.headers.get("Retry-After"))
     if not name or status >= 500:
         return PlatformUnreachable(f"Slack answered {method} with the status {status}.")
     return meaning(name, method, needed=str(fields.get("needed", "")))

@@ -1,4 +1,4 @@
-"""The address that Slack posts to: a request proves where it comes from before anything of it is parsed."""
+"""The address that Slack posts to: a request proves its origin before anything of it is parsed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 
 from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
-from bot.bodies import BodyReader
-from bot.rare_warnings import RareWarnings
+from bot.clock import Clock
+from bot.webhooks.body_limits import BodyReader
+from bot.webhooks.rare_warnings import RareWarnings
 
 PATH = "/slack/events"
 LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it
@@ -28,6 +29,14 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 log = logging.getLogger(__name__)
+
+APP_RATE_LIMITED = "app_rate_limited"
+REMEMBERED = 3_600.0  # seconds
+_SENTENCE = (
+    "Slack held back events in {} minutes of the last hour, since there were more than it delivers to one app: "
+    "mentions of that time may be unanswered. Take citebot out of channels that need it least, or message.channels and "
+    "message.groups out of the manifest."
+)
 
 
 class Server(Protocol):
@@ -89,3 +98,27 @@ def _is_signed(request: web.Request, body: bytes, verifier: SignatureVerifier) -
         return verifier.is_valid(body, request.headers[_SIGNED_AT], request.headers[_SIGNATURE])
     except UnicodeDecodeError:  # Slack writes UTF-8
         return False
+
+
+class EventLimit:
+    """What there is to say of the events that did not come; Slack tells of each minute in which it drops some."""
+
+    def __init__(self, clock: Clock, count: Callable[[], None]) -> None:
+        self._clock = clock
+        self._count = count
+        self._minutes: list[float] = []
+
+    def note(self) -> None:
+        """Take note of a minute whose events did not all come."""
+        self._count()
+        now = self._clock.now()
+        if not self._minutes:
+            log.warning("%s", _SENTENCE.format(1))
+        recent = [at for at in self._minutes if now - at < REMEMBERED]
+        self._minutes = [*recent[-59:], now]
+
+    def remark(self) -> str:
+        """Say it, for an hour after the last time; nothing where all events came."""
+        now = self._clock.now()
+        self._minutes = [at for at in self._minutes if now - at < REMEMBERED]
+        return _SENTENCE.format(len(self._minutes)) if self._minutes else ""

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.access import AccessPolicy
-from bot.adapters.slack.blocks import Block
-from bot.adapters.slack.text import to_mrkdwn
+from bot.adapters.slack.rendering import Block, to_mrkdwn
 from bot.clock import Clock
-from bot.command_line import format_help
-from bot.descriptions import describe_freshness
+from bot.conversations.commands import format_help
+from bot.conversations.descriptions import describe_freshness
 from bot.messages import IncomingMessage, Place
 from bot.ports import Repositories
 from indexer.errors import IndexerError

@@ -1,4 +1,4 @@
-"""Slack as a chat platform: posts, edits, streams, and finds again what was sent before a crash."""
+"""Slack as a chat platform: posts, edits, streams, uploads files, and finds what was sent before a crash."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import aiohttp
 from cachetools import LRUCache
 
-from bot.adapters.slack import refusals
-from bot.adapters.slack.blocks import Block, render_blocks
+from bot.adapters.slack import api_errors
+from bot.adapters.slack.channels import find_last_author, find_reply, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
-from bot.adapters.slack.files import upload_file
+from bot.adapters.slack.ephemeral import MARK, EphemeralStream, SlackEphemeralMessages, is_ephemeral
+from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks
 from bot.adapters.slack.streams import SlackStream, make_step
-from bot.adapters.slack.text import make_fallback_text
-from bot.adapters.slack.threads import find_last_author, find_reply, read_thread
-from bot.adapters.slack.whispers import MARK, EphemeralStream, SlackEphemeralMessages, is_ephemeral
-from bot.errors import ChatError, EditRefused, StreamRefused
-from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
+from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
+from bot.messages import (
+    Attachment,
+    Capabilities,
+    MessageContent,
+    MessageHandle,
+    Place,
+    RateLimit,
+    SendMethod,
+    ThreadMessage,
+)
 from bot.ports import LiveStream
 
 Streaming = Literal["auto", "off"]
@@ -105,7 +113,7 @@ class SlackPlatform:
             raise EditRefused("A message that only one person sees cannot be withdrawn.")
         try:
             await self._calls.send(
-                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), refusals.map_edit_error
+                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), api_errors.map_edit_error
             )
         except EditRefused as refused:
             if "message_not_found" not in str(refused):
@@ -132,7 +140,7 @@ class SlackPlatform:
                 recipient_team_id=team,
                 chunks=make_step(nonce, content.status) or None,
             ),
-            refusals.map_stream_start_error,
+            api_errors.map_stream_start_error,
         )
         handle = _handle(place, str(answer["ts"]))
         return SlackStream(self._calls, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
@@ -175,13 +183,13 @@ class SlackPlatform:
                 blocks=render_blocks(content),
                 metadata=make_metadata(""),
             ),
-            refusals.map_edit_error,
+            api_errors.map_edit_error,
         )
 
     async def _end_stream(self, handle: MessageHandle) -> None:
         try:
             await self._calls.send(
-                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), refusals.map_stream_error
+                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), api_errors.map_stream_error
             )
         except ChatError as error:
             log.info("a stream was not ended: %s", error)
@@ -217,3 +225,29 @@ def _handle(place: Place, ts: str) -> MessageHandle:
     return MessageHandle(
         platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
     )
+
+
+async def upload_file(calls: SlackClient, handle: MessageHandle, file: Attachment) -> None:
+    """Upload a file and show it in the thread of a message."""
+    data = file.text.encode("utf-8", "replace")
+    where = await calls.send(lambda: calls.client.files_getUploadURLExternal(filename=file.name, length=len(data)))
+    await _upload(calls, str(where["upload_url"]), data)
+    await calls.send(
+        lambda: calls.client.files_completeUploadExternal(
+            files=[{"id": where["file_id"], "title": file.name}],
+            channel_id=handle.channel,
+            thread_ts=handle.thread or handle.id,
+        )
+    )
+
+
+async def _upload(calls: SlackClient, url: str, data: bytes) -> None:
+    session = calls.client.session
+    if session is None:
+        raise PlatformUnreachable("There is no session to upload with.")
+    try:
+        async with session.post(url, data=data, proxy=calls.client.proxy) as answer:
+            if answer.status != 200:
+                raise PlatformUnreachable(f"Slack answered an upload with the status {answer.status}.")
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.adapters.slack import refusals
-from bot.adapters.slack.blocks import Block, render_context
+from bot.adapters.slack import api_errors
 from bot.adapters.slack.client import SlackClient
+from bot.adapters.slack.rendering import Block, render_context
 from bot.messages import MessageContent, MessageHandle
 
 _LONGEST_TITLE = 200
@@ -37,7 +37,7 @@ class SlackStream:
                 lambda: self._calls.client.chat_appendStream(
                     channel=self._handle.channel, ts=self._handle.id, chunks=chunks
                 ),
-                refusals.map_stream_error,
+                api_errors.map_stream_error,
             )
         self._status = status
 
@@ -52,7 +52,7 @@ class SlackStream:
                 blocks=render_context(content) or None,
                 metadata=self._metadata,
             ),
-            refusals.map_stream_error,
+            api_errors.map_stream_error,
         )
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from bot.conversations.thread_context import add_thread_context
 from bot.messages import ThreadMessage
-from bot.surroundings import add_thread_context
 
 Part = Literal["dev", "held_out"]
 PARTS: tuple[Part, ...] = get_args(Part)

@@ -7,11 +7,11 @@ import random
 import pytest
 import re2
 
-from agent.guard.evidence import find_orders_in
-from agent.guard.families import KINDS, FamilySet, InjectionFamily
-from agent.guard.heuristics import FAMILIES, score_injection
-from agent.guard.indirect import INDIRECT
-from agent.guard.normalise import normalize_question
+from agent.guard.evidence_check import find_orders_in
+from agent.guard.injection.families import KINDS, FamilySet, InjectionFamily
+from agent.guard.injection.indirect import INDIRECT
+from agent.guard.injection.normalization import normalize_question
+from agent.guard.injection.verdict import FAMILIES, score_injection
 from tests.agent.guard.sets import PARTS, attacks, benign, payloads
 
 QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]

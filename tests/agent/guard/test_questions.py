@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.guard.clauses import read_clauses
-from agent.guard.heuristics import InjectionVerdict, judge_conversation, score_injection
-from agent.guard.normalise import SCAN_LIMIT, normalize_question, strip_invisible
+from agent.guard.injection.clauses import read_clauses
+from agent.guard.injection.normalization import SCAN_LIMIT, normalize_question, strip_invisible
+from agent.guard.injection.verdict import InjectionVerdict, judge_conversation, score_injection
 from agent.nodes.security_gateway import judge_question, refusal
 from tests.agent.guard.sets import PARTS, Part, attacks, benign
 

@@ -13,19 +13,19 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from agent.agent import Agent
-from agent.checkpoints import SafeSqliteSaver
 from agent.events import AgentEvent
-from agent.guard.evidence import OPENING
-from agent.models import ChatModels, open_models
+from agent.guard.evidence_check import OPENING
+from agent.llm.models import ChatModels, open_models
+from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps
+from agent.tools.code_search import Grep, SearchCodebase
 from agent.tools.files import ReadFile
 from agent.tools.registry import ToolRegistry
-from agent.tools.search import Grep, SearchCodebase
 from agent.tools.tool import Tool, ToolEvidence
-from agent.tools.web import WebSearchTool
+from agent.tools.web_search import WebSearchTool
 from tests.agent.conftest import SECRET, redact
 from tests.agent.test_crashes import task_of
-from tests.agent.test_tools import FakeWeb
+from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
 from tests.fakes.shop import SHOP

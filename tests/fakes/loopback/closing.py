@@ -6,7 +6,7 @@ import asyncio
 
 from aiohttp import web
 
-from bot.web import stop_accepting
+from bot.serving.http_server import stop_accepting
 
 
 async def close_server(runner: web.AppRunner) -> None:

@@ -1,0 +1,102 @@
+"""Builds an answer paragraph by paragraph, with the evidence that it is made from and its citations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.answers.excerpts import QuestionWeights
+from agent.evidence.refs import LONGEST_RANGE
+from agent.evidence.requests import read_literal
+from agent.ports import Deps
+from agent.questions.literals import find_literals
+from agent.state import CitationRef, EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision
+from indexer.types import Location
+
+
+class AnswerBuilder:
+    """Collects paragraphs and citations; lines that are cited twice share a mark."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._paragraphs: list[str] = []
+        self._marks: dict[Location, int] = {}
+
+    def cite(self, location: Location) -> str:
+        """Return the mark of these lines; of a very long range, of its first lines."""
+        end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
+        lines = Location(path=location.path, start_line=location.start_line, end_line=end)
+        return f"[{self._marks.setdefault(lines, len(self._marks) + 1)}]"
+
+    def say(self, paragraph: str) -> None:
+        """Add a paragraph and send it out; secrets in it are masked first."""
+        text = self._deps.redact(paragraph)
+        self._deps.emit("token", text=f"\n\n{text}" if self._paragraphs else text)
+        self._paragraphs.append(text)
+
+    @property
+    def marks_used(self) -> int:
+        """How many different places are cited so far."""
+        return len(self._marks)
+
+    @property
+    def text(self) -> str:
+        """The answer as Markdown."""
+        return "\n\n".join(self._paragraphs)
+
+    @property
+    def citations(self) -> list[CitationRef]:
+        """What the marks stand for, in order."""
+        return [
+            {"mark": mark, "path": lines.path, "start_line": lines.start_line, "end_line": lines.end_line}
+            for lines, mark in self._marks.items()
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerContext:
+    """Everything that an answer is made of."""
+
+    deps: Deps
+    question: str
+    terms: frozenset[str]
+    decision: RouterDecision
+    retrieved: Sequence[EvidenceRef]
+    expanded: Sequence[EvidenceRef]
+    metadata: RetrievalMetadata
+
+    def of(self, *roles: Role) -> list[EvidenceRef]:
+        """Return what was retrieved in these roles, in order."""
+        return [ref for ref in self.retrieved if ref["role"] in roles]
+
+    @property
+    def lookup(self) -> Lookup:
+        """What the first request was for."""
+        requests = self.decision["requests"]
+        return requests[0]["lookup"] if requests else "search"
+
+    @property
+    def name(self) -> str:
+        """The name or text that the first request was about."""
+        requests = self.decision["requests"]
+        return requests[0]["query"] if requests else self.question
+
+    @property
+    def emphasis(self) -> QuestionWeights:
+        """The words and the quoted texts that an excerpt should show."""
+        searched = map(read_literal, self.decision["requests"])
+        literals = [*(literal for literal in searched if literal is not None), *find_literals(self.question)]
+        return QuestionWeights(terms=self.terms, literals=tuple(dict.fromkeys(literals)))
+
+    def definition_of(self, ref: EvidenceRef) -> EvidenceRef | None:
+        """Return the definition that a hit is about, if it was fetched."""
+        same = (one for one in self.expanded if one["path"] == ref["path"] and one["symbol"] == ref["symbol"])
+        return next(same, None) if ref["symbol"] else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerSubject:
+    """What an answer led with, for the next question's "it"."""
+
+    symbol: str = ""
+    kind: str = ""

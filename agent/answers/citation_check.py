@@ -1,0 +1,232 @@
+"""Keeps the citations whose lines name what the sentence claims, repairs what can be, and drops the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.evidence.refs import LONGEST_RANGE
+from agent.ports import CodeSearch
+from agent.questions.mentions import is_code_like
+from agent.questions.terms import find_content_terms, match_terms
+from agent.state import CitationRef, EvidenceRef, to_location
+from agent.text.citation_markers import CitationMarker, find_markers, replace_markers
+from agent.text.code_spans import split_spans
+from indexer.errors import UnknownPath
+from indexer.text.patterns import compile_pattern
+from indexer.types import Location
+
+UNVERIFIED = "*(unverified)*"
+
+_MARK = re.compile(r"\[\d{1,4}\]")
+_IDENTIFIER = re.compile(r"[^\W\d]\w+")
+_WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
+_PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
+# Words that stand in code spans and prove nothing, because they are everywhere.
+_COMMON = frozenset(
+    """def class return self this none null true false import from function const let var public private static void int
+    str string bool the and for with not new async await if else try except raise lambda list dict""".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedAnswer:
+    """An answer whose marks and citations agree, and how many citations were dropped."""
+
+    text: str
+    citations: list[CitationRef]
+    dropped: int
+
+
+async def verify_citations(
+    text: str,
+    citations: Sequence[CitationRef],
+    evidence: Sequence[EvidenceRef | CitationRef],
+    code: CodeSearch,
+    *,
+    by_model: bool = False,
+) -> CheckedAnswer:
+    """Check every citation against the commit and against what was read in this turn, and number them anew.
+
+    What a model wrote is also held against the lines: they have to say something that its sentence names, or the
+    one place among the evidence that does is cited instead, or the claim is marked as unverified.
+    """
+    examiner = _Examiner(code=code, read=list(dict.fromkeys(map(to_location, evidence))))
+    given = {citation["mark"]: to_location(citation) for citation in citations}
+    found = find_markers(text)
+    held = [await examiner.check_citation(given.get(mark.number), mark, by_model=by_model) for mark in found]
+    numbers: dict[Location, int] = {}
+    for location in held:
+        if location is not None:
+            numbers.setdefault(location, len(numbers) + 1)
+    kept: list[CitationRef] = [
+        {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
+        for at, mark in numbers.items()
+    ]
+    good = {mark.number for mark, location in zip(found, held, strict=True) if location is not None}
+    return CheckedAnswer(
+        text=replace_markers(text, _new_marks(found, held, numbers, by_model=by_model)),
+        citations=kept,
+        dropped=len(given.keys() - good),
+    )
+
+
+def _new_marks(
+    found: Sequence[CitationMarker], held: Sequence[Location | None], numbers: Mapping[Location, int], *, by_model: bool
+) -> list[str]:
+    """Return what takes the place of each mark; the first of a claim that keeps none says so."""
+    sound = {mark.claim_id for mark, location in zip(found, held, strict=True) if location is not None}
+    said: set[tuple[int, int]] = set()
+    new: list[str] = []
+    for mark, location in zip(found, held, strict=True):
+        if location is not None:
+            new.append(f"[{numbers[location]}]")
+        elif by_model and mark.claim_id not in sound | said:
+            said.add(mark.claim_id)
+            new.append(UNVERIFIED)
+        else:
+            new.append("")
+    return new
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Examiner:
+    """Looks citations up at the commit; what it has read it remembers."""
+
+    code: CodeSearch
+    read: Sequence[Location]
+    texts: dict[Location, str | None] = field(default_factory=dict)
+    judged: dict[tuple[Location | None, str], Location | None] = field(default_factory=dict)
+
+    async def check_citation(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
+        """Return the lines to show for a mark: as cited, or repaired; None when the citation does not hold."""
+        if (cited, mark.claim) not in self.judged:
+            self.judged[cited, mark.claim] = await self._judge(cited, mark, by_model=by_model)
+        return self.judged[cited, mark.claim]
+
+    async def _judge(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
+        place = await self._locate_citation(cited) if cited is not None else None
+        if not by_model or cited is None:
+            return place
+        claim = read_claim(mark.claim)
+        if place is not None and claim.is_said_in(await self._text(place) or "", place.path):
+            return place
+        # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
+        return await self._only_place(claim) if claim.names else None
+
+    async def _locate_citation(self, cited: Location) -> Location | None:
+        if _is_sound(cited) and any(_within(cited, seen) for seen in self.read) and await self._text(cited) is not None:
+            return cited
+        repaired = _repair_location(cited, self.read)
+        return repaired if repaired is not None and await self._text(repaired) is not None else None
+
+    async def _only_place(self, claim: Claim) -> Location | None:
+        """Return the one place that was read and says all that the claim names."""
+        said: list[Location] = []
+        for seen in self.read:
+            text = await self._text(seen) if _is_sound(seen) else None
+            if text is not None and claim.is_wholly_said_in(text):
+                said.append(seen)
+        inner = [one for one in said if not any(one != other and _within(other, one) for other in said)]
+        return inner[0] if len(inner) == 1 else None
+
+    async def _text(self, cited: Location) -> str | None:
+        """Return the cited lines as they are at the commit; None where they are not all there."""
+        if cited not in self.texts:
+            self.texts[cited] = await self._read(cited)
+        return self.texts[cited]
+
+    async def _read(self, cited: Location) -> str | None:
+        try:
+            passage = await self.code.read(cited.path, cited.start_line, cited.end_line)
+        except UnknownPath:
+            return None
+        is_whole = (passage.location.start_line, passage.location.end_line) == (cited.start_line, cited.end_line)
+        return passage.text if is_whole else None
+
+
+def _is_sound(cited: Location) -> bool:
+    return 1 <= cited.start_line <= cited.end_line < cited.start_line + LONGEST_RANGE
+
+
+def _within(inner: Location, outer: Location) -> bool:
+    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
+
+
+def _repair_location(cited: Location, read: Sequence[Location]) -> Location | None:
+    """Give a citation the one meaning that it can have among what was read; None when there are several."""
+    paths = {seen.path for seen in read if seen.path == cited.path or seen.path.endswith(f"/{cited.path}")}
+    if len(paths) != 1 or cited.start_line < 1 or cited.end_line < cited.start_line:
+        return None
+    path = next(iter(paths))
+    overlaps = {
+        Location(
+            path=path,
+            start_line=max(cited.start_line, seen.start_line),
+            end_line=min(cited.end_line, seen.end_line),
+        )
+        for seen in read
+        if seen.path == path and seen.start_line <= cited.end_line and cited.start_line <= seen.end_line
+    }
+    largest = [one for one in overlaps if not any(one != other and _within(one, other) for other in overlaps)]
+    return largest[0] if len(largest) == 1 and _is_sound(largest[0]) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """The names in a sentence, the files, and its words that carry meaning, all lower-case."""
+
+    names: frozenset[str]
+    paths: frozenset[str]
+    terms: frozenset[str]
+
+    def is_said_in(self, text: str, path: str) -> bool:
+        """Whether lines of the file at `path` say one of the names; where there is none, a word or the file."""
+        if self.names:
+            return bool(self.names & _identifiers(text))
+        return any(_is_end(named, path) for named in self.paths) or bool(match_terms(f"{path} {text}", self.terms))
+
+    def is_wholly_said_in(self, text: str) -> bool:
+        """Whether lines say every one of the names."""
+        return self.names <= _identifiers(text)
+
+
+def read_claim(sentence: str) -> Claim:
+    """Find what a sentence names."""
+    bare = _MARK.sub(" ", sentence)
+    prose, spans = split_spans(bare)
+    paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
+    paths |= {word for word in _PATH.findall(prose) if "/" in word}
+    quoted = _PATH.sub(lambda found: " " if found[0] in paths else found[0], " ".join(spans))
+    words = [word[0] for word in _WORD.finditer(prose) if is_code_like(word[0]) and word[0] not in paths]
+    dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
+    return Claim(
+        names=_identifiers(" ".join([quoted, *words]))
+        | frozenset(_last(path) for path in dotted if not _is_file(path)),
+        paths=frozenset(path.lower() for path in paths),
+        terms=find_content_terms(bare),
+    )
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2].lower()
+
+
+def _is_file(name: str) -> bool:
+    ending = name.rpartition(".")[2].lower()
+    return ending in _ENDINGS
+
+
+def _is_end(named: str, path: str) -> bool:
+    return path.lower() == named or path.lower().endswith("/" + named.lstrip("./"))
+
+
+_ENDINGS = frozenset(
+    """py pyi js jsx ts tsx mjs cjs go rs java kt kts c h cc cpp hpp cs rb php swift scala lua sh bash zsh ex exs hs zig
+    md rst txt toml yaml yml json cfg ini sql html css scss vue svelte xml gradle lock mod proto tf""".split()
+)

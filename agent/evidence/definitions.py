@@ -1,0 +1,173 @@
+"""Finds definitions: the one a search hit is about, the members of a class or file, and names that are close."""
+
+from __future__ import annotations
+
+import difflib
+import string
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.evidence.refs import make_definition_ref, sort_definitions
+from agent.ports import CodeSearch
+from agent.questions.literals import Literal
+from agent.state import EvidenceRef
+from indexer.types import Definition, Hit, Location, Symbol
+
+SaidIn = Callable[[str], frozenset[str]]
+
+_SAID_IN_NAME = 2.0
+_SAID_OF_PARENT = 1.5
+_SAID_IN_DOC = 1.0
+_SAID_IN_BODY = 0.5
+_MIDDLE_OF_TYPE = 0.5
+_HEAD_LINES = 40
+TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
+_QUOTED = 50.0
+
+MAX_NEAR = 3
+_LETTERS = string.ascii_lowercase + "_"
+_SHORTEST = 5
+_LONGEST = 24  # a name of this length has some 1,300 neighbours, each of which is looked up
+_ALIKE = 0.8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HitDefinition:
+    """The definition that a hit is about, and the definitions around it; empty where no definition fits."""
+
+    definition: Definition | None = None
+    parents: tuple[Definition, ...] = ()
+
+    def refs(self) -> list[EvidenceRef]:
+        """Refer to the definition, then to what is around it."""
+        if self.definition is None:
+            return []
+        return [
+            make_definition_ref(self.definition),
+            *(make_definition_ref(parent, "parent") for parent in self.parents),
+        ]
+
+
+async def find_hit_definition(
+    code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
+) -> HitDefinition:
+    """Choose among the definitions in and around the hit the one that says most of the question.
+
+    `said_in` tells which of the question's words a text says.
+    """
+    around = await code.enclosing(_line(hit, hit.location.start_line)) if hit.scope else ()
+    candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
+    candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
+    if not candidates:
+        return await _of_file(code, hit, said_in)
+    own = _own_lines(hit, candidates)
+    best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals))
+    if not _has_quoted_text(hit, own.get(best.symbol.qualified_name, ()), literals):
+        return HitDefinition()
+    parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
+    return HitDefinition(definition=best, parents=tuple(parents))
+
+
+def _has_quoted_text(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
+    """Whether a text that the hit holds stands in the definition, and not on a line beside it."""
+    said = [literal for literal in literals if literal.first_line(hit.text) is not None]
+    return not said or any(literal.first_line("\n".join(own)) is not None for literal in said)
+
+
+def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
+    """Give each line of the hit to the innermost definition that it lies in."""
+    inner_first = sorted(candidates, key=lambda one: one.symbol.end_line - one.symbol.start_line)
+    own: dict[str, list[str]] = {}
+    for number, line in enumerate(hit.text.split("\n"), hit.location.start_line):
+        for one in inner_first:
+            if one.symbol.start_line <= number <= one.symbol.end_line:
+                own.setdefault(one.symbol.qualified_name, []).append(line)
+                break
+    return own
+
+
+def _fit(
+    definition: Definition, hit: Hit, own: Sequence[str], said_in: SaidIn, literals: Sequence[Literal]
+) -> tuple[float, int]:
+    symbol = definition.symbol
+    named = said_in(symbol.name)
+    inherited = said_in(symbol.parent) - named
+    described = said_in(f"{symbol.doc} {symbol.signature}") - named - inherited
+    text = "\n".join(own)
+    said = said_in(text) - named - inherited - described
+    quoted = sum(literal.first_line(text) is not None for literal in literals)
+    value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
+    if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
+        value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class
+    return value + _SAID_IN_BODY * len(said) + _QUOTED * quoted, len(own)
+
+
+async def _of_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> HitDefinition:
+    """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
+    if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
+        return HitDefinition()
+    inside = [one for one in await list_members(code, hit.location.path) if not _is_import(one)]
+    best = max(inside, key=lambda one: _fit(one, hit, (), said_in, ()), default=None)
+    return (
+        HitDefinition(definition=best)
+        if best is not None and _fit(best, hit, (), said_in, ())[0] > 0
+        else HitDefinition()
+    )
+
+
+def _is_import(definition: Definition) -> bool:
+    return definition.symbol.kind == "constant" and "require(" in definition.symbol.signature
+
+
+def _line(hit: Hit, line: int) -> Location:
+    return Location(path=hit.location.path, start_line=line, end_line=line)
+
+
+async def list_members(code: CodeSearch, path: str, parent: str = "") -> list[Definition]:
+    """Return what is defined directly within a definition, or at the top level of the file, in file order."""
+    nobody = Symbol(
+        name="",
+        qualified_name=f"{parent}." if parent else "",
+        kind="function",
+        signature="",
+        doc="",
+        start_line=0,
+        end_line=0,
+    )
+    found = await code.siblings(Definition(path=path, symbol=nobody))
+    return sorted(found, key=lambda one: one.symbol.start_line)
+
+
+async def find_similar_names(code: CodeSearch, name: str, seen: Iterable[str]) -> list[Definition]:
+    """Return definitions spelt nearly like the name: among the names seen nearby, else one slip of a finger away."""
+    last = name.rpartition(".")[2].lower()
+    if len(last) < _SHORTEST:
+        return []
+    known = {one.rpartition(".")[2].lower(): one for one in seen}
+    close = difflib.get_close_matches(last, list(known), n=MAX_NEAR, cutoff=_ALIKE)
+    for candidates in ([known[one] for one in close], _one_slip(last)):
+        found = await _find_definitions(code, candidates)
+        if found:
+            return found
+    return []
+
+
+async def _find_definitions(code: CodeSearch, names: Sequence[str]) -> list[Definition]:
+    found: list[Definition] = []
+    for name in names:
+        found += sort_definitions(await code.definitions(name.rpartition(".")[2]), ())[:2]
+        if len(found) >= MAX_NEAR:
+            break
+    return list({(one.path, one.symbol.qualified_name): one for one in found}.values())[:MAX_NEAR]
+
+
+def _one_slip(name: str) -> list[str]:
+    """Spell the name with one letter swapped, missing, too many, or wrong, the likeliest slips first."""
+    if len(name) > _LONGEST:
+        return []
+    splits = [(name[:at], name[at:]) for at in range(len(name) + 1)]
+    swapped = [left + right[1] + right[0] + right[2:] for left, right in splits if len(right) > 1]
+    shorter = [left + right[1:] for left, right in splits if right]
+    longer = [left + letter + right for left, right in splits for letter in _LETTERS]
+    wrong = [left + letter + right[1:] for left, right in splits if right for letter in _LETTERS]
+    return list(dict.fromkeys([*swapped, *shorter, *longer, *wrong]))

@@ -1,0 +1,296 @@
+"""Turns a question that names its target into exact requests, without a model; else into one broad search."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.requests import decide_retrieval, request_lines, request_lookup, request_outline, request_search
+from agent.ports import CodeSearch
+from agent.questions.language_filter import LanguageFilter, parse_language_filter
+from agent.questions.literals import Literal, find_literals, make_literal_query
+from agent.questions.mentions import Mentions, find_mentions
+from agent.questions.named_questions import NamedQuestion, parse_named_question
+from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
+from agent.questions.terms import find_content_terms
+from agent.state import Lookup, RetrievalRequest, RouterDecision
+from indexer.types import FileEntry
+
+MAX_FRAMES_SHOWN = 3
+MAX_LINES = 80
+FUNCTION_HEAD = 14
+_MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
+_LONGEST_ACRONYM = 5
+_SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
+
+_OVERVIEW = re.compile(
+    r"(?:what(?:'s|’s|\s+is|\s+does)|describe|explain|summari[sz]e|tell\s+me\s+about|(?:give\s+me\s+)?an?\s+(?:overview|summary)\s+of)"
+    r"\s+(?:this|the|our)\s+(?:whole\s+|entire\s+)?(?:project|repo(?:sitory)?|code\s?base|library|package|app(?:lication)?|code)"
+    r"(?:\s+(?:about|do|for|all\s+about))?[\s?.!]*",
+    re.IGNORECASE,
+)
+
+_NAMES_A_THING = re.compile(
+    r"\b(?:function|method|class|struct|interface|constant|variable|macro|defined|calls)\b", re.IGNORECASE
+)
+_IMPORTERS = re.compile(
+    r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
+    re.IGNORECASE,
+)
+
+
+async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
+    """Choose the requests for a question; at most a few index lookups, never a search."""
+    asked = parse_language_filter(question)
+    if asked is not None:
+        return await _in_language(asked, code)
+    for attempt in (_from_trace, _from_paths, _from_form, _from_literals, _from_names):
+        chosen = await attempt(question, code)
+        if chosen is not None:
+            return chosen
+    return _broad(question)
+
+
+async def _in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
+    """Answer from the files of one language; with nothing where the repository has none."""
+    if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
+        return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
+    chosen = await route_by_rules(asked.question, code)
+    patterns = [f"*{ending}" for ending in asked.endings]
+    for request in chosen["requests"]:
+        request["patterns"] = request["patterns"] or patterns
+    return chosen
+
+
+async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
+    frames = parse_frames(question)
+    if not frames:
+        return None
+    names = FilePathLookup(await code.files(), (frame.path for frame in frames))
+    known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
+    requests: dict[tuple[str, int], RetrievalRequest] = {}
+    for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
+        request = await _frame_request(entry, frame, code)
+        requests.setdefault((request["path"], request["start_line"]), request)
+    chosen = list(requests.values())[:MAX_FRAMES_SHOWN]
+    if chosen and (error := parse_error_name(question)) and await code.definitions(error):
+        chosen.append(request_lookup("definition", error, reasoning="the error of the stack trace"))
+    if message := parse_error_message(question):
+        chosen.append(request_lookup("message", message, reasoning="what the error says"))
+    return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
+
+
+async def _frame_request(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
+    """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
+    line = max(1, min(frame.line, entry.lines))
+    found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
+    spans = [(one.symbol.start_line, one.symbol.end_line) for one in found]
+    if not spans:
+        return request_lines(entry.path, line, line, reasoning="a frame of the stack trace")
+    start, end = min(spans, key=lambda span: (not span[0] <= line <= span[1], abs(span[0] - line)))
+    moved = await _line_of(frame.source, entry.path, start, end, code) if frame.source else None
+    if moved is not None or start <= line <= end:
+        note = "" if moved in {None, frame.line} else f"the trace says line {frame.line}, of another version"
+        at = moved or line
+        return request_lines(entry.path, at, at, reasoning=note or "a frame of the stack trace")
+    end = min(end, start + FUNCTION_HEAD - 1)
+    return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
+
+
+async def _line_of(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
+    """Find the line of the function that reads most like the one in the trace."""
+    lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
+    close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
+    return start + lines.index(close[0]) if close else None
+
+
+async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | None:
+    """Search for the texts that the question quotes, unless they are names that are defined."""
+    literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
+    if not literals:
+        return None
+    said = [_request_literal(one, reasoning="a text that the question quotes") for one in literals]
+    quoted = " ".join(one.text for one in literals)
+    unknown = [one.text for one in literals if not one.is_message and find_mentions(f"`{one.text}`").names]
+    outside = _outside(question, literals)
+    definitions, _ = await _definitions(find_mentions(outside), code)
+    if find_content_terms(outside) - find_content_terms(quoted):
+        said.append(request_search(question, reasoning="what the question says around it"))
+    return decide_retrieval([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
+
+
+def _request_literal(literal: Literal, *, reasoning: str) -> RetrievalRequest:
+    if literal.is_message:
+        return request_lookup("message", literal.text, reasoning=reasoning)
+    return request_search(make_literal_query(literal), reasoning=reasoning)
+
+
+def _outside(question: str, literals: Sequence[Literal]) -> str:
+    for literal in literals:
+        question = question.replace(literal.text, " ")
+    return question
+
+
+async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
+    mentioned = find_mentions(question).paths
+    if not mentioned:
+        return None
+    names = FilePathLookup(await code.files(), (mention.path for mention in mentioned))
+    known = [(entry, mention) for mention in mentioned if (entry := names.find(mention.path)) is not None]
+    lines = [
+        request_lines(
+            entry.path,
+            min(mention.start_line, entry.lines),
+            min(max(mention.end_line, mention.start_line), mention.start_line + MAX_LINES, entry.lines),
+            reasoning="lines that the question names",
+        )
+        for entry, mention in known
+        if mention.start_line
+    ]
+    if lines:
+        return decide_retrieval(lines, fast_path=True, reasoning="lines by number")
+    paths = [entry.path for entry, _ in known]
+    return await _about_files(question, paths, code) if paths else None
+
+
+async def _about_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
+    """Outline the files when the question asks nothing else, otherwise search within them."""
+    if _IMPORTERS.search(question):
+        uses = request_lookup("usages", paths[0], reasoning="who imports the file")
+        uses["path"] = paths[0]
+        return decide_retrieval([uses], fast_path=True, reasoning="who uses a file")
+    rest = (
+        find_content_terms(question)
+        - find_content_terms(" ".join(paths))
+        - find_content_terms("contain show outline define open")
+    )
+    if not rest:
+        return decide_retrieval(
+            [request_outline(path, reasoning="a file that the question names") for path in paths[:2]],
+            fast_path=True,
+            reasoning="a file by name",
+        )
+    within = [request_search(question, patterns=[f"/{path}" for path in paths], reasoning="within the files named")]
+    definitions, _ = await _definitions(find_mentions(question), code)
+    return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
+
+
+async def _from_form(question: str, code: CodeSearch) -> RouterDecision | None:
+    asked = parse_named_question(question)
+    if asked is None or _OVERVIEW.fullmatch(question):
+        return None
+    known = await _find_known_name(asked.name, code)
+    if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
+        return _of_unknown(question, asked)
+    exact = _request(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
+    return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
+
+
+async def _is_spelt_so(name: str, code: CodeSearch) -> bool:
+    """Whether a name in capitals, which may be an environment variable, is defined just so."""
+    if not (name.isupper() and "_" in name):
+        return True
+    return any(definition.symbol.name == name for definition in await code.definitions(name))
+
+
+def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
+    if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
+        return None
+    is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}
+    if is_word and not (question.strip("`?. ") == asked.name or _NAMES_A_THING.search(question)):
+        return None
+    requests: list[RetrievalRequest] = []
+    if asked.lookup == "usages":
+        requests.append(
+            request_lookup("usages", asked.name, reasoning="the name may be used without being defined here")
+        )
+    requests.append(request_search(asked.name, reasoning="the name is not defined here"))
+    return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
+
+
+async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
+    mentions = find_mentions(question)
+    around = find_content_terms(question) - find_content_terms(
+        " ".join((*mentions.names, *mentions.words, *mentions.codes))
+    )
+    if len(around) > _MOST_WORDS_AROUND:
+        mentions = replace(mentions, words=())
+    requests, unknown = await _definitions(mentions, code)
+    codes = [request_search(value, reasoning="a code that the question quotes") for value in mentions.codes]
+    if not requests and not codes and not unknown:
+        return None
+    if around:
+        requests.append(request_search(question, reasoning="what the question says around the names"))
+    elif unknown and not requests:
+        requests.append(request_search(" ".join(unknown), reasoning="the names are not defined here"))
+    return decide_retrieval(
+        [*codes, *requests],
+        fast_path=len(requests) > len(unknown) or bool(codes),
+        unknown=unknown,
+        reasoning="names in the question",
+    )
+
+
+async def _definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
+    """Return lookups for the names that are defined, and the names that look like code and are not."""
+    requests: dict[str, RetrievalRequest] = {}
+    unknown: list[str] = []
+    for written in (*mentions.names, *mentions.words):
+        known = await _find_known_name(written, code)
+        if known is not None and (written in mentions.names or await _is_exact(written, code)):
+            requests.setdefault(known.name, _request("definition", known, reasoning="a name in the question"))
+        elif written in mentions.names:
+            unknown.append(written)
+    return list(requests.values()), unknown
+
+
+async def _is_exact(word: str, code: CodeSearch) -> bool:
+    """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
+    if word.isupper() and len(word) <= _LONGEST_ACRONYM:
+        return False
+    return any(definition.symbol.name == word for definition in await code.definitions(word))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """A name as the index has it, and the module in whose path it is to be looked for first."""
+
+    name: str
+    module: str = ""
+
+
+async def _find_known_name(written: str, code: CodeSearch) -> _Known | None:
+    """Return the name as written, or without its leading modules."""
+    if await code.definitions(written):
+        return _Known(name=written)
+    parts = written.split(".")
+    for cut in range(1, len(parts)):
+        shorter = ".".join(parts[cut:])
+        definitions = await code.definitions(shorter)
+        module = parts[cut - 1].lower()
+        if any(module in definition.path.lower().replace(".", "/").split("/") for definition in definitions):
+            return _Known(name=shorter, module=module)
+        if definitions and cut < len(parts) - 1:  # `Class.method` alone says enough
+            return _Known(name=shorter)
+    return None
+
+
+def _request(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
+    request = request_lookup(lookup, known.name, reasoning=reasoning)
+    if known.module:
+        request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
+    return request
+
+
+def _broad(question: str) -> RouterDecision:
+    if _OVERVIEW.fullmatch(question):
+        readme = request_search(
+            "overview introduction", patterns=["README*"], source_types=["doc"], reasoning="what the project is"
+        )
+        return decide_retrieval([readme], fast_path=False, reasoning="a question about the whole repository")
+    return decide_retrieval(
+        [request_search(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
+    )

@@ -1,0 +1,207 @@
+"""Takes one turn through the graph, from the start, a checkpoint or a reply, and makes its result an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphRecursionError
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from agent.errors import TurnTooLong
+from agent.graph import build_graph
+from agent.guard.size import clip, fit
+from agent.limits import RECURSION_LIMIT
+from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.run_store import AgentRun
+from agent.ports import Answer, Citation, CodeSearch, Deps
+from agent.state import AgentState, CitationRef, make_empty_metadata, name_route, reset_turn, to_location
+from agent.text.escaping import format_code_span
+from agent.text.storable import make_storable
+
+Given = AgentState | Command[Any] | None
+
+STOPPED = "Stopped, as you asked."
+_MAX_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphResult:
+    """How far a turn has come: its state, and what it asks of a person where it waits for one."""
+
+    state: AgentState
+    request: Mapping[str, Any] | None = None
+
+
+class GraphRunner:
+    """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
+
+    def __init__(self, saver: SafeSqliteSaver, clock: Callable[[], float]) -> None:
+        self._graph = build_graph().compile(checkpointer=saver)
+        self._saver = saver
+        self._clock = clock
+
+    async def state(self, thread: str) -> AgentState:
+        """Return the newest state of a conversation; empty for an unknown one."""
+        return cast("AgentState", (await self._graph.aget_state(_config(thread))).values)
+
+    async def pending(self, thread: str) -> Interrupt | None:
+        """Return what a conversation waits for: the question in it, and the id that a reply to it goes by."""
+        return _waiting(await self._graph.aget_state(_config(thread)))
+
+    async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
+        """Take a run as far as it goes; what was done of it already is not done again."""
+        if run.is_new:
+            return await self._go(self._make_initial_state(run, deps.code), run.thread, deps)
+        snapshot = await self._graph.aget_state(_config(run.thread))
+        waiting = _waiting(snapshot)
+        own = _is_of(snapshot, run, deps.code)
+        if snapshot.values.get("run_id") == run.id and not _is_broken_off(snapshot):
+            return GraphResult(state=cast("AgentState", snapshot.values))
+        if waiting is not None and run.reply is not None and run.reply_to == waiting.id:
+            return await self._go(_make_resume_command(snapshot, run, deps.code), run.thread, deps)
+        if own and waiting is not None:
+            return GraphResult(state=cast("AgentState", snapshot.values), request=waiting.value)
+        return await self._go(None if own else self._make_initial_state(run, deps.code), run.thread, deps)
+
+    async def abandon(self, thread: str, run_id: str) -> bool:
+        """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with.
+
+        Returns whether it was.
+        """
+        config = _config(thread)
+        snapshot = await self._graph.aget_state(config)
+        if not _is_broken_off(snapshot) or snapshot.values.get("run_id") != run_id:
+            return False
+        kept: AgentState = {**reset_turn(), "user_query": "", "run_id": ""}
+        await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
+        return True
+
+    def _make_initial_state(self, run: AgentRun, code: CodeSearch) -> AgentState:
+        return {
+            "user_query": run.question,
+            "asked_at": self._clock(),
+            "repository": code.repository,
+            "commit": code.commit.sha,
+            "run_id": run.id,
+        }
+
+    async def _go(self, given: Given, thread: str, deps: Deps) -> GraphResult:
+        state: AgentState = {}
+        request: Mapping[str, Any] | None = None
+        steps = self._graph.astream(
+            given, _config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
+        )
+        try:
+            async with self._saver.defer_checkpoints(thread), aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
+                async for part in stream:
+                    mode, data = cast("tuple[str, dict[str, Any]]", part)
+                    if mode == "values":
+                        state = cast("AgentState", data)
+                    elif (asked := data.get("__interrupt__")) is not None:
+                        request = asked[0].value
+                    else:
+                        _tell(deps, data)
+        except GraphRecursionError as error:
+            raise TurnTooLong(
+                "This question went round too often without an answer. Ask for less at a time."
+            ) from error
+        return GraphResult(state=state, request=request)
+
+
+def _tell(deps: Deps, updates: Mapping[str, Any]) -> None:
+    for node, changes in updates.items():
+        deps.emit("step_end", node=node, changes=changes or {})
+
+
+def _waiting(snapshot: StateSnapshot) -> Interrupt | None:
+    """Return what a node waits for; one that has had its reply keeps the question until its step is saved."""
+    asked = (asked for task in snapshot.tasks if task.name in snapshot.next for asked in task.interrupts)
+    return next(asked, None)
+
+
+def _is_broken_off(snapshot: StateSnapshot) -> bool:
+    """Whether there is something left to do; `next` leaves out a node whose writes are saved and its step is not."""
+    return bool(snapshot.tasks)
+
+
+def _is_of(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> bool:
+    """Whether the checkpoint is of this run; what was read at another commit is no evidence for this one."""
+    values = snapshot.values
+    return values.get("run_id") == run.id and (values.get("commit") == code.commit.sha or bool(snapshot.interrupts))
+
+
+def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> Command[Any]:
+    changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
+    if snapshot.values.get("commit") != code.commit.sha:
+        changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}
+    return Command(resume=run.reply, update=changes)
+
+
+def _config(thread: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
+
+
+def bound_question(question: str) -> str:
+    """Cut to just beyond what the gateway accepts, in a form that every store takes."""
+    fitting = fit(question)
+    return make_storable(clip(question) if fitting is None else fitting)
+
+
+def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
+    """Return the answer of a turn that went to its end, at the commit that it was read at."""
+    citations, commit = state.get("citations", []), state.get("commit") or code.commit.sha
+    return Answer(
+        text=state.get("final_answer", ""),
+        citations=tuple(_citation(ref, commit, code.permalink(to_location(ref), commit)) for ref in citations),
+        repository=code.repository,
+        commit=commit,
+        intent=state.get("intent", "new_question"),
+        route=name_route(state),
+        model=state.get("answer_model") or None,
+        seconds=seconds,
+        searched=tuple(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
+    )
+
+
+def make_unanswered(
+    sentence: str, route: str, *, repository: str = "", commit: str = "", seconds: float = 0.0
+) -> Answer:
+    """Return the answer of a turn that did not come to its end: failed, stopped or paused."""
+    return Answer(
+        text=sentence,
+        citations=(),
+        repository=repository,
+        commit=commit,
+        intent="new_question",
+        route=route,
+        model=None,
+        seconds=seconds,
+    )
+
+
+def format_pause_question(request: Mapping[str, Any]) -> str:
+    """Write what a paused turn asks of the person."""
+    if request.get("kind") == "clarify":
+        return str(request.get("question", ""))
+    steps: Sequence[Any] = request.get("steps", ())
+    listed = [
+        f"{number}. {format_code_span(str(step), longest=300)}" for number, step in enumerate(steps[:_MAX_SHOWN], 1)
+    ]
+    calls = int(request.get("model_calls", 0))
+    cost = f" It may take up to {calls} calls of the language model." if calls else ""
+    return "\n".join([f"This needs your approval.{cost}", "", *listed, "", "Reply `approve` or `abort`."])
+
+
+def _citation(ref: CitationRef, commit: str, url: str | None) -> Citation:
+    return Citation(
+        mark=ref["mark"],
+        path=ref["path"],
+        start_line=ref["start_line"],
+        end_line=ref["end_line"],
+        commit=commit,
+        url=url,
+    )

@@ -1,0 +1,59 @@
+"""Checks what a model says for what must not be in it: the instructions of the model, and masked values in disguise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from agent.errors import AnswerLeaked
+from agent.guard.injection.normalization import decode_spans, unescape
+from agent.text.masked_values import MaskedValues
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+RUN = 10  # words in a row that nobody writes by chance
+_WORD = re.compile(r"[^\W_]+")
+_BETWEEN = re.compile(r"[\s\-_.*|,]+")
+
+
+def has_leaked_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
+    """Whether an answer repeats what the model was told to do, and did not read it in the code as well."""
+    told = set(_find_runs(instructions))
+    words = frozenset(chain.from_iterable(told))
+    said = told.intersection(_find_runs(answer, words))
+    if not said:
+        return False
+    for text in evidence:
+        said -= set(_find_runs(text, words))
+    return bool(said)
+
+
+def has_masked_values(answer: str, masked: MaskedValues) -> bool:
+    """Whether an answer holds a masked value turned round, set apart or encoded."""
+    values = tuple(masked)
+    if not values:
+        return False
+    closed = _BETWEEN.sub("", answer)
+    decoded = [data.decode("utf-8", "replace") for _, data in decode_spans(answer)]
+    forms = [answer[::-1], closed, closed[::-1], unescape(answer), *decoded]
+    return any(value in form or _BETWEEN.sub("", value) in form for value in values for form in forms)
+
+
+def check_said(said: Iterable[str], messages: Sequence[BaseMessage], masked: MaskedValues) -> None:
+    """Refuse what a model says to a person before its answer, a question or a plan, where it gives something away."""
+    text = " ".join(said)
+    if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):
+        raise AnswerLeaked("A question or a plan was left out: it held instructions of the model, or a masked value.")
+
+
+def _find_runs(text: str, known: Collection[str] | None = None) -> Iterator[tuple[str, ...]]:
+    """Yield all runs of words in a row, or those of known words alone: nobody wants to build the others."""
+    words = _WORD.findall(text.lower())
+    length = 0
+    for end, word in enumerate(words, 1):
+        length = length + 1 if known is None or word in known else 0
+        if length >= RUN:
+            yield tuple(words[end - RUN : end])

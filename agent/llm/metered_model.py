@@ -1,0 +1,184 @@
+"""The chat model of one turn: within its budget, tried again where that may help, replaced where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent.errors import (
+    AnswerEmpty,
+    AnswerMalformed,
+    BudgetExceeded,
+    InvalidApiKey,
+    ModelError,
+    ModelMisconfigured,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
+    UnknownModel,
+)
+from agent.limits import Budget, TokenUsage
+from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend
+from agent.ports import Emit
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from pydantic import BaseModel
+
+Form = TypeVar("Form", bound="BaseModel")
+T = TypeVar("T")
+
+# After these the rest of the turn does without the model: it would only wait for the same once more.
+_LASTING = (InvalidApiKey, ModelMisconfigured, UnknownModel, QuotaExceeded, ModelUnavailable, ModelTimeout)
+_MISREAD = (AnswerEmpty, AnswerMalformed)
+_MISREAD_TRIES = 2  # a model that cannot do it twice will not do it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """How many seconds to wait for an answer and within a stream, how often to try, and how long to pause between.
+
+    The pause grows twofold with each try. Whatever this says, the turn's own seconds are never exceeded.
+    """
+
+    whole: float = 60.0
+    first: float = 30.0
+    idle: float = 20.0
+    attempts: int = 3
+    backoff: float = 0.5
+
+
+class MeteredModel:
+    """A `ChatModel` over a model and the ones that take its place, in order; remembers for a turn which have failed."""
+
+    def __init__(self, chats: Sequence[LangChainChatModel], budget: Budget, emit: Emit, patience: RetryPolicy) -> None:
+        self.name = chats[0].name
+        self._chats = chats
+        self._budget = budget
+        self._emit = emit
+        self._patience = patience
+        self._failed: dict[str, ModelError] = {}
+
+    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
+        """Write text, piece by piece; it is not tried again once some of it is out."""
+        tries = _Tries(self._chats, self._failed, self._budget, self._patience)
+        while True:
+            chat = await tries.next()
+            said = False
+            try:
+                with self._measure_try(chat, task) as spend:
+                    async with aclosing(chat.stream(messages, self._compute_timeouts(), spend)) as pieces:
+                        async for piece in pieces:
+                            said, self.name = True, chat.name
+                            yield piece
+            except ModelError as error:
+                tries.note(chat, error)
+                if said:
+                    raise
+            else:
+                return
+
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+        """Fill in a form."""
+        return await self._persist(
+            task, lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend)
+        )
+
+    async def reply_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
+    ) -> AIMessage:
+        """Answer with text, tool calls or both."""
+        return await self._persist(
+            task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
+        )
+
+    async def _persist(self, task: str, call: Callable[[LangChainChatModel, Spend], Awaitable[T]]) -> T:
+        tries = _Tries(self._chats, self._failed, self._budget, self._patience)
+        while True:
+            chat = await tries.next()
+            try:
+                with self._measure_try(chat, task) as spend:
+                    answer = await call(chat, spend)
+            except ModelError as error:
+                tries.note(chat, error)
+            else:
+                self.name = chat.name
+                return answer
+
+    @contextmanager
+    def _measure_try(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
+        """Tell the listeners what the try has cost, however it ends."""
+        began, cost, failure = time.perf_counter(), TokenUsage(), ""
+
+        def spend(usage: TokenUsage) -> None:
+            nonlocal cost
+            cost += usage
+            self._budget.spend(usage)
+
+        try:
+            yield spend
+        except ModelError as error:
+            failure = str(error)
+            raise
+        finally:
+            self._emit(
+                "model_end",
+                model=chat.name,
+                task=task,
+                input_tokens=cost.input_tokens,
+                output_tokens=cost.output_tokens,
+                seconds=time.perf_counter() - began,
+                error=failure,
+            )
+
+    def _compute_timeouts(self) -> ModelTimeouts:
+        left = self._budget.seconds_left
+        limits = self._patience
+        return ModelTimeouts(whole=min(limits.whole, left), first=min(limits.first, left), idle=min(limits.idle, left))
+
+
+class _Tries:
+    """Which model to ask next for one answer, and when."""
+
+    def __init__(
+        self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, patience: RetryPolicy
+    ) -> None:
+        self._waiting = [chat for chat in chats if chat.name not in failed]
+        self._failed = failed
+        self._budget = budget
+        self._patience = patience
+        self._attempts = 0
+        self._last: ModelError | None = next(reversed(failed.values()), None)
+
+    async def next(self) -> LangChainChatModel:
+        """Return the model to ask, after a pause if it is not for the first time; raises when none is left."""
+        if not self._waiting:
+            assert self._last is not None  # noqa: S101  (there is at least one model, and each has failed)
+            raise self._last
+        if self._attempts:
+            await self._pause()
+        self._budget.begin_call()
+        self._attempts += 1
+        return self._waiting[0]
+
+    def note(self, chat: LangChainChatModel, error: ModelError) -> None:
+        """Take note of a failure: the same model once more, the next one, or none."""
+        self._last = error
+        allowed = _MISREAD_TRIES if isinstance(error, _MISREAD) else self._patience.attempts
+        if error.retryable and self._attempts < allowed:
+            return
+        self._waiting.remove(chat)
+        self._attempts = 0
+        if isinstance(error, _LASTING):
+            self._failed[chat.name] = error
+
+    async def _pause(self) -> None:
+        pause = self._patience.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
+        if pause >= self._budget.seconds_left:
+            raise self._last or BudgetExceeded("The time of this question is up.")
+        await asyncio.sleep(pause)

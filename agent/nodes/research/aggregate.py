@@ -1,0 +1,49 @@
+"""Turns the conversation about a step into a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from agent.nodes.research.setup_executor import read_current_step
+from agent.ports import Deps
+from agent.prompts.research_prompts import read_evidence_key
+from agent.state import AgentState, Finding, clear_messages
+from agent.text.storable import make_storable
+
+LONGEST_SUMMARY = 4000
+NOTHING = "Nothing was found."
+
+
+async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Store what the step brought under its name, clear its messages, and go on to the next one.
+
+    Reads messages, plan, current_step, findings. Writes findings, current_step, messages.
+    """
+    at = state.get("current_step", 0)
+    name = f"step_{len(state.get('findings', {})) + 1}: {read_current_step(state)}"
+    finding = await _finding(state.get("messages", []), runtime.context)
+    return {
+        "findings": {**state.get("findings", {}), name: finding},
+        "current_step": at + 1,
+        "messages": [clear_messages()],
+        "executor_call_count": 0,
+    }
+
+
+async def _finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
+    results = [message for message in messages if isinstance(message, ToolMessage)]
+    keys = list(dict.fromkeys(filter(None, map(read_evidence_key, results))))
+    found = any(int(message.additional_kwargs.get("found", 0)) for message in results)
+    said = [str(message.text).strip() for message in messages if isinstance(message, AIMessage)]
+    summary = next((text for text in reversed(said) if text), "")
+    if not summary and keys:
+        texts = await deps.evidence.texts(keys)
+        summary = "\n---\n".join(texts[key] for key in keys if key in texts)
+    return {
+        "summary": make_storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
+        "keys": keys,
+        "found": found,
+    }

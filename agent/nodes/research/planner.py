@@ -1,0 +1,64 @@
+"""Breaks a question that one retrieval cannot answer into steps."""
+
+from __future__ import annotations
+
+import logging
+
+from langgraph.runtime import Runtime
+
+from agent.errors import ModelError
+from agent.guard.approval import unapproved_tools
+from agent.guard.leak_check import check_said
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN
+from agent.ports import Deps
+from agent.prompts.output_schemas import PlanOutput, clean_steps
+from agent.prompts.research_prompts import build_planner_prompt
+from agent.state import AgentState
+
+log = logging.getLogger(__name__)
+
+
+async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Plan what is still to be found out; one step of searching where no model gives a plan.
+
+    Reads cleaned_query, findings, iteration_count, approved. Writes plan, current_step, plan_applies,
+    iteration_count, pause_reason.
+    """
+    deps = runtime.context
+    deps.emit("step_start", node="planner", stage="Planning the research")
+    form = await _make_plan(state, deps)
+    known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
+    steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
+    steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
+    return {
+        "plan": steps,
+        "current_step": 0,
+        "plan_applies": True,
+        "iteration_count": state.get("iteration_count", 0) + 1,
+        "pause_reason": _pause(state, deps, steps, form.tools if form is not None else []),
+    }
+
+
+async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
+    if deps.models.main is None:
+        return None
+    messages = build_planner_prompt(state, deps)
+    try:
+        form = await deps.models.main.generate_structured(messages, PlanOutput, task="planner")
+        check_said(form.steps, messages, deps.masked)
+    except ModelError as error:
+        log.warning("no plan was made: %s", error)
+        return None
+    return form
+
+
+def _pause(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
+    """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
+    if unapproved := unapproved_tools(tools, state, deps):
+        return unapproved
+    return "plan" if count_plan_calls(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
+
+
+def count_plan_calls(steps: list[str]) -> int:
+    """The most model calls that a plan may take: its rounds, and a judgement for each step."""
+    return len(steps) * (MAX_EXECUTOR_STEPS + 1)

@@ -1,0 +1,36 @@
+"""Clears the table for the next step of the plan."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from agent.ports import Deps
+from agent.prompts.research_prompts import build_executor_prompt
+from agent.state import AgentState, clear_messages
+from agent.text.escaping import format_code_span
+
+NOTHING_LEFT = "No step is left: summarise what was found."
+
+
+async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Begin a fresh conversation about the current step.
+
+    Reads plan, current_step, findings, cleaned_query. Writes messages, executor_call_count.
+    """
+    step = read_current_step(state)
+    number = state.get("current_step", 0) + 1
+    runtime.context.emit(
+        "step_start",
+        node="setup_executor",
+        stage=f"Step {number} of {len(state.get('plan', []))}: {format_code_span(runtime.context.redact(step))}",
+    )
+    return {
+        "messages": [clear_messages(), *build_executor_prompt(step, state, runtime.context)],
+        "executor_call_count": 0,
+    }
+
+
+def read_current_step(state: AgentState) -> str:
+    """Return the step of the plan that is on, or a sentence where there is none."""
+    plan, at = state.get("plan", []), state.get("current_step", 0)
+    return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT

@@ -1,0 +1,159 @@
+"""The run journal: which questions are being answered, wait for a person, or were broken off."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Literal, cast
+
+from agent.persistence.evidence_store import SqlExecutor, Statement
+
+RunStatus = Literal["running", "paused", "completed", "failed"]
+
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS agent_executions (
+    id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT, reply_to TEXT,
+    status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'completed', 'failed')),
+    tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)",
+)
+_COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentRun:
+    """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
+
+    Its fields are the columns of the journal, in their order.
+    `question` is empty once the run is over. Times are in seconds since the epoch.
+    """
+
+    id: str
+    thread: str
+    repository: str | None
+    question: str
+    reply: str | None = None
+    reply_to: str | None = None
+    status: RunStatus = "running"
+    tries: int = 1
+    started_at: float
+    updated_at: float
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing can have been done for it: one that is taken up again is tried a second time."""
+        return self.status == "running" and self.tries == 1 and self.reply is None
+
+
+class RunStore:
+    """The table `agent_executions`; of the finished runs of a conversation the last one is kept."""
+
+    def __init__(self, database: SqlExecutor, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Make the table where it is missing."""
+        for statement in TABLES:
+            await self._database.write(statement)
+
+    async def begin(
+        self,
+        run_id: str,
+        *,
+        thread: str,
+        repository: str | None,
+        question: str,
+        reply: str | None = None,
+        reply_to: str | None = None,
+    ) -> AgentRun:
+        """Note a run before anything is done for it; what the conversation had unfinished is given up."""
+        now = self._clock()
+        run = AgentRun(
+            id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
+            started_at=now, updated_at=now,
+        )  # fmt: skip
+        return await self._database.run_transaction(lambda db: _add(db, run))
+
+    async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> AgentRun:
+        """Note a run as `begin` does, or return the one of the conversation that waits for a person, if one does."""
+        now = self._clock()
+        run = AgentRun(
+            id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now
+        )
+        return await self._database.run_transaction(lambda db: _find_paused(db, thread) or _add(db, run))
+
+    async def try_again(self, run_id: str) -> None:
+        """Note that a run goes on after a crash."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'running', tries = tries + 1, updated_at = ? WHERE id = ?",
+            (self._clock(), run_id),
+        )
+
+    async def reply(self, run_id: str, reply: str, *, to: str) -> None:
+        """Note that a run goes on with what a person replied to a pause."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'running', tries = 1, reply = ?, reply_to = ?, updated_at = ? "
+            "WHERE id = ?",
+            (reply, to, self._clock(), run_id),
+        )
+
+    async def pause(self, run_id: str) -> None:
+        """Note that a run waits for a person; what was replied before is used up."""
+        await self._database.write(
+            "UPDATE agent_executions SET status = 'paused', tries = 0, reply = NULL, updated_at = ? WHERE id = ?",
+            (self._clock(), run_id),
+        )
+
+    def ending(self, run_id: str, status: Literal["completed", "failed"]) -> Statement:
+        """Return what notes that a run is over, for a transaction with other things in it.
+
+        What was asked is forgotten here: the conversation remembers it, with secrets masked.
+        """
+        return (
+            "UPDATE agent_executions SET status = ?, question = '', reply = NULL, updated_at = ? WHERE id = ?",
+            (status, self._clock(), run_id),
+        )
+
+    async def forget(self, thread: str) -> None:
+        """Delete the runs of a conversation."""
+        await self._database.write("DELETE FROM agent_executions WHERE thread = ?", (thread,))
+
+    async def find(self, run_id: str) -> AgentRun | None:
+        """Return a run."""
+        return next(iter(await self._find_runs("id = ?", run_id)), None)
+
+    async def _find_runs(self, condition: str, *values: Any) -> list[AgentRun]:
+        rows = await self._database.rows(
+            f"SELECT {_COLUMNS} FROM agent_executions WHERE {condition} ORDER BY started_at",  # noqa: S608 - constants
+            values,
+        )
+        return [_run(row) for row in rows]
+
+
+def _find_paused(db: sqlite3.Connection, thread: str) -> AgentRun | None:
+    sql = f"SELECT {_COLUMNS} FROM agent_executions WHERE thread = ? AND status = 'paused'"  # noqa: S608 - constants
+    row = db.execute(sql, (thread,)).fetchone()
+    return _run(row) if row is not None else None
+
+
+def _add(db: sqlite3.Connection, run: AgentRun) -> AgentRun:
+    over = "'completed', 'failed'"
+    if run.reply is not None:  # the run that waited for it goes on under the new name
+        over += ", 'paused'"
+    db.execute(f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({over})", (run.thread,))  # noqa: S608 - constants
+    db.execute(
+        "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (run.thread,)
+    )
+    db.execute(f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(run))  # noqa: S608 - constants
+    return run
+
+
+def _run(row: Sequence[Any]) -> AgentRun:
+    run_id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at = row
+    return AgentRun(
+        id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
+        status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
+    )  # fmt: skip

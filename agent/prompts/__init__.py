@@ -1,0 +1,1 @@
+"""What models are told, the schemas they fill in, and what of their text is let through."""

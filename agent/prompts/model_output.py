@@ -1,0 +1,164 @@
+"""Makes a model's text fit to be shown: citations become marks, and nothing in it links, pings or hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from agent.ports import Redactor
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.state import CitationRef
+from agent.text.citation_markers import find_markers, replace_markers
+from agent.text.code_spans import Spans
+from agent.text.escaping import format_code_span, replace_control_characters
+from indexer.text.patterns import compile_pattern
+from indexer.types import Location
+
+MAX_MARKS = 60
+
+_PROSE = re.compile(
+    r"!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
+    r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?"
+    r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
+    r"|(?P<address><?(?:[a-z][a-z0-9+.-]{0,20}\\?:\\?/\\?/|\b(?:www\\?\.|(?:mailto|data|javascript)\\?:))"
+    r"[^\s<>\"'`]{1,2000}>?"
+    r"|(?<![\w.-])(?<![\w.-]/)(?:[a-z0-9-]{1,63}\\?\.){1,6}(?:[a-z]{2,24}/[^\s<>\"'`]{0,2000}|(?:"
+    r"ai|app|biz|cc|click|cn|co|com|dev|gg|info|io|link|ly|me|net|online|org|ru|site|to|top|xyz)\b(?![.-]?\w)))"
+    r"|(?P<ping><[@!#&/]?[^<>\n]{1,200}>|@(?:everyone|here|channel)\w*)"
+    r"|(?P<opening><(?=[a-z!/?@#&]))"
+    r"|(?P<entity>&\#?\w{1,31};)",
+    re.IGNORECASE,
+)
+_EVIDENCE = compile_pattern(
+    r"(?i)E?(\d{1,4})(?:\s*[:,#]?\s*(?:lines?\s*)?L?(\d{1,7})(?:\s*[-\x{2013}]\s*L?(\d{1,7}))?)?"
+)
+_PLACE = compile_pattern(
+    r"(?i)(?P<path>[\w.@+/-]+?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\x{2013}]\s*L?(?P<end>\d{1,7}))?"
+)
+_BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
+_BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation begins with
+
+
+class CitationParser:
+    """Turns what a model cites into numbered marks; what it makes up gets one too, for the check to take out."""
+
+    def __init__(self, exhibits: Sequence[PromptEvidence], redact: Redactor) -> None:
+        self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
+        self._redact = redact
+        self._marks: dict[Location, int] = {}
+
+    @property
+    def citations(self) -> list[CitationRef]:
+        """What the marks stand for."""
+        return [
+            {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
+            for at, mark in self._marks.items()
+        ]
+
+    def prose(self, text: str) -> str:
+        """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
+        return self._clean_text(self._redact(replace_control_characters(text)))
+
+    def code(self, text: str) -> str:
+        """Clean a line of a code block."""
+        return self._redact(replace_control_characters(text))
+
+    def _clean_text(self, text: str) -> str:
+        """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
+        pieces: list[str] = []
+        end = 0
+        for start, stop, put in self._find_constructs(text):
+            pieces += [text[end:start].replace("`", "'"), put]
+            end = stop
+        return _join_pieces([*pieces, text[end:].replace("`", "'")])
+
+    def _find_constructs(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Find code spans and all else that is more than text, in order, with what takes the place of each."""
+        spans = Spans(text)
+        beginning = len(text) - len(text.lstrip(_BEFORE_WORDS))
+        end = 0
+        found = _PROSE.search(text)
+        span = spans.next_from(0)
+        while found or span:
+            if span and (found is None or span[0] < found.start()):
+                yield *span, text[slice(*span)]
+                end = span[1]
+            elif found:
+                yield *found.span(), self._put(found, begins_line=found.start() <= beginning)
+                end = found.end()
+            if found and found.start() < end:
+                found = _PROSE.search(text, end)
+            span = spans.next_from(end)
+
+    def _put(self, found: re.Match[str], *, begins_line: bool) -> str:
+        if found["label"] is not None:
+            return self._format_citations(found["label"]) or self._clean_text(found["label"])
+        if found["cited"] is not None:
+            return self._bracket(found, begins_line=begins_line)
+        if found["joint"] is not None:
+            return "] "
+        return format_code_span(found[0], longest=200)
+
+    def _bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
+        """Return marks for a citation; a bare number is one only where it stands by itself and was shown."""
+        inner = found["cited"].strip()
+        if inner.isdigit():
+            is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
+            if is_index or int(inner[:6]) not in self._shown:
+                return format_code_span(found[0])  # it must not be taken for a mark
+        colon = ":" if found[0].endswith(":") else ""
+        if cited := self._format_citations(inner):
+            # At the beginning of a line `[1]: words` would make a link of every mark.
+            return f"{cited} {colon}" if colon and begins_line else cited + colon
+        if colon:  # `[name]: address` would make links
+            return format_code_span(f"[{inner}]") + colon
+        return f"[{self._clean_text(found['cited'])}]"
+
+    def _format_citations(self, inner: str) -> str:
+        """Return the marks for what stands in brackets; nothing if any of it is no citation."""
+        places = [self._place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            return ""
+        return "".join(f"[{self._number(place)}]" for place in dict.fromkeys(known))
+
+    def _place(self, item: str) -> Location | None:
+        if (evidence := _EVIDENCE.fullmatch(item)) is not None:
+            return self._of_evidence(int(evidence[1]), int(evidence[2] or 0), int(evidence[3] or 0))
+        written = _PLACE.fullmatch(item)
+        if written is None or not ("." in written["path"] or "/" in written["path"]):
+            return None
+        start = int(written["start"])
+        return Location(path=written["path"], start_line=start, end_line=int(written["end"] or start))
+
+    def _of_evidence(self, number: int, start: int, end: int) -> Location:
+        shown = self._shown.get(number)
+        if shown is None:
+            return Location(path=f"E{number}", start_line=0, end_line=0)
+        if not start:
+            return shown
+        return Location(path=shown.path, start_line=start, end_line=end or start)
+
+    def _number(self, place: Location) -> int:
+        if place not in self._marks and len(self._marks) >= MAX_MARKS:
+            place = Location(path="", start_line=0, end_line=0)
+        return self._marks.setdefault(place, len(self._marks) + 1)
+
+
+def clean_model_sentence(sentence: str, redact: Redactor) -> str:
+    """Clean a model's sentence that has nothing to cite."""
+    cleaned = CitationParser((), redact).prose(sentence)
+    return replace_markers(cleaned, [""] * len(find_markers(cleaned))).strip()
+
+
+def _join_pieces(pieces: Iterable[str]) -> str:
+    """Put pieces together so that they stay what they are: no mark becomes a link, no code span loses its delimiter."""
+    joined: list[str] = []
+    last = ""
+    for piece in filter(None, pieces):
+        # A mark may be taken out later, so that a code span must not lean on one either.
+        if (piece[0] == "`" and last in {"`", "\\", "]"}) or (piece[0] == "(" and last == "]"):
+            joined.append(" ")
+        joined.append(piece)
+        last = piece[-1]
+    return "".join(joined)

@@ -1,0 +1,180 @@
+"""Opens Discord: registers the commands, then the platform for replies and the listener for messages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
+
+import discord
+
+from bot.access import AccessPolicy
+from bot.adapters.discord.api_errors import map_post_errors
+from bot.adapters.discord.channels import ChannelDirectory
+from bot.adapters.discord.client import GatewayClient, override_api_url
+from bot.adapters.discord.connection import PORTAL, log_in, stay_connected
+from bot.adapters.discord.diagnostics import list_problems
+from bot.adapters.discord.ephemeral import DiscordEphemeralMessages
+from bot.adapters.discord.interactions import InteractionHandler
+from bot.adapters.discord.listener import DiscordListener
+from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.parsing import commands_differ, describe_commands
+from bot.adapters.discord.platform import RATES, DiscordPlatform
+from bot.adapters.discord.rate_limit import CallPacer
+from bot.adapters.discord.reply_targets import ReplyTargets
+from bot.adapters.inbound import MessageSink
+from bot.clock import Clock
+from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
+from bot.messages import IncomingMessage, RateLimit, SendMethod
+from bot.monitoring.observer import CountLoss, ignore_loss
+from bot.ports import Repositories
+from bot.tasks import run_in_background
+
+PAUSES = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)  # seconds between tries where Discord does not answer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscordOptions:
+    """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
+
+    Without `message_content` the bot hears mentions, direct messages and commands only. `servers` are the ids of those
+    that count as inside; without any, every server does that the bot was invited to. Discord asks for `identify_pause`
+    seconds between two sessions; after `settle_seconds` without another server, all are taken to be there, and direct
+    conversations are looked through. Neither delays a start. `mask` takes secrets out of text.
+    """
+
+    token: str = field(repr=False)
+    api_url: str = ""
+    gateway_url: str = ""
+    message_content: bool = True
+    servers: tuple[str, ...] = ()
+    mask: Callable[[str], str] = str
+    settle_seconds: float = 2.0
+    identify_pause: float = 5.0
+    rates: Mapping[SendMethod, RateLimit] = field(default_factory=lambda: RATES)
+
+    def __post_init__(self) -> None:
+        if not self.token.strip():
+            raise SettingsError(f"DISCORD_TOKEN is empty. Copy the token from Bot > Reset Token at {PORTAL}.")
+
+
+class DiscordAdapter:
+    """The bot in all its servers."""
+
+    def __init__(self, client: GatewayClient, options: DiscordOptions, clock: Clock) -> None:
+        self._client = client
+        self._options = options
+        self._clock = clock
+        self._rooms = ChannelDirectory(client)
+        pace = CallPacer(clock)
+        self._spots = ReplyTargets(client, pace, options.mask)
+        self._members = MemberDirectory(client, clock, options.servers)
+        whispers = DiscordEphemeralMessages(client, clock)
+        self.platform = DiscordPlatform(
+            client, rooms=self._rooms, spots=self._spots, whispers=whispers, pace=pace, clock=clock, rates=options.rates
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, options: DiscordOptions, clock: Clock) -> AsyncIterator[Self]:
+        """Find out who the token belongs to; raises a `BotError` where it is good for nothing.
+
+        Where Discord is holds for all clients of a process while this is open.
+        """
+        client = GatewayClient(
+            message_content=options.message_content,
+            settle_seconds=options.settle_seconds,
+            identify_pause=options.identify_pause,
+        )
+        with override_api_url(options.api_url, options.gateway_url):
+            async with log_in(client, options.token):
+                yield cls(client, options, clock)
+
+    @property
+    def name(self) -> str:
+        """What the bot is called."""
+        return str(self._client.user or "")
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the gateway has let the bot in, and has told which servers there are."""
+        return self._client.is_ready()
+
+    async def unready(self) -> str:
+        """Say why nothing can be heard from Discord at the moment; nothing where all is well."""
+        if self._client.in_session.is_set() and not self._client.is_closed():
+            return ""
+        return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
+
+    async def problems(self) -> Sequence[str]:
+        """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
+        options = self._options
+        return await list_problems(self._client, message_content=options.message_content, servers=options.servers)
+
+    @asynccontextmanager
+    async def listening(
+        self,
+        conversations: MessageSink,
+        repositories: Repositories,
+        access: AccessPolicy,
+        count_loss: CountLoss = ignore_loss,
+    ) -> AsyncIterator[None]:
+        """Hear what people do, from when the gateway has let the bot in until the context ends."""
+        self._client.count_loss = count_loss
+        async with run_in_background(self.run(conversations, repositories, access)):
+            await self._client.in_session.wait()
+            yield
+
+    async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
+        """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
+
+        def visible(message: IncomingMessage) -> Sequence[str]:
+            return access.visible(message, repositories.list_names())
+
+        self._client.front = DiscordListener(
+            client=self._client, rooms=self._rooms, spots=self._spots, members=self._members,
+            conversations=conversations, clock=self._clock,
+        )  # fmt: skip
+        self._client.counter = InteractionHandler(
+            rooms=self._rooms, spots=self._spots, members=self._members, conversations=conversations,
+            visible=visible, clock=self._clock,
+        )  # fmt: skip
+        try:
+            async with run_in_background(keep_registering(self._client, self._clock)):
+                await stay_connected(self._client, self._clock)
+        finally:
+            await self._client.finish()
+
+
+async def keep_registering(client: discord.Client, clock: Clock) -> None:
+    """Bring the commands up to date, a few times where Discord does not answer or asks to wait."""
+    for pause in (*PAUSES, None):
+        try:
+            await register_commands(client)
+        except (RateLimited, PlatformUnreachable) as error:
+            if pause is None:
+                log.warning("the commands were not registered: %s Restart citebot to try again.", error)
+                return
+            wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
+            log.warning("the commands are not registered yet: %s Trying again in %g seconds.", error, wait)
+            await clock.sleep(wait)
+        except ChatError as error:
+            log.warning("the commands were not registered: %s", error)
+            return
+        else:
+            return
+
+
+async def register_commands(client: discord.Client) -> bool:
+    """Bring the commands up to date; True where that took a change. Without it the ones from before go on working."""
+    application, wanted = client.application_id or 0, describe_commands()
+    with map_post_errors():
+        present = await client.http.get_global_commands(application)
+        if not commands_differ(wanted, cast("Any", present)):
+            return False
+        await client.http.bulk_upsert_global_commands(application, cast("Any", list(wanted)))
+    return True

@@ -1,0 +1,135 @@
+"""Discord's channels, threads, forum posts and direct messages: what each is, and what was said in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+from cachetools import LRUCache
+
+from bot.adapters.discord.api_errors import map_post_errors
+from bot.adapters.discord.rendering import has_nonce, read_text
+from bot.messages import LONGEST_QUOTED, MessageHandle, Place, ThreadMessage
+
+PLATFORM = "discord"
+DIRECT = "@me"  # the workspace of direct conversations
+MOST_KNOWN = 2_000  # rooms, people, places or edits of which something is remembered
+_THREADED = frozenset({discord.ChannelType.text, discord.ChannelType.news})
+
+MOST_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
+
+_READ = frozenset({discord.MessageType.default, discord.MessageType.reply, discord.MessageType.chat_input_command})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChannelInfo:
+    """Where messages are. Of a thread, `channel` is where it hangs; `title` is that of a forum's post.
+
+    `threaded` says that a message here can begin a thread.
+    """
+
+    id: int
+    workspace: str
+    channel: str
+    is_thread: bool = False
+    threaded: bool = False
+    title: str = ""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is a conversation with one person."""
+        return self.workspace == DIRECT
+
+    def place(self, root: int | str = "", *, line: str = "") -> Place:
+        """The place of what is said here: in this thread, or else in the one that a message begins."""
+        thread = str(self.id) if self.is_thread else str(root)
+        return Place(platform=PLATFORM, workspace=self.workspace, channel=self.channel, thread=thread, line=line)
+
+    def handle(self, message: int) -> MessageHandle:
+        """A message of citebot here."""
+        thread = str(self.id) if self.is_thread else ""
+        return MessageHandle(
+            platform=PLATFORM, workspace=self.workspace, channel=self.channel, id=str(message), thread=thread
+        )
+
+
+class ChannelDirectory:
+    """Knows rooms, asking Discord about those that it has not told of: archived threads are among them."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+        self._asked: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
+
+    async def of(self, number: int, channel: Any = None) -> ChannelInfo:
+        """Return the room with an id; `channel` is what came with an event. Raises `ChatError`s."""
+        known = (
+            read_channel_info(channel) or read_channel_info(self._client.get_channel(number)) or self._asked.get(number)
+        )
+        if known is not None:
+            return known
+        with map_post_errors():
+            fetched = await self._client.fetch_channel(number)
+        found = read_channel_info(fetched) or ChannelInfo(id=number, workspace=DIRECT, channel=str(number))
+        self._asked[number] = found
+        return found
+
+
+def read_channel_info(channel: Any) -> ChannelInfo | None:
+    """Read what discord.py tells of a channel; None where that is too little."""
+    if isinstance(channel, discord.Thread):
+        title = channel.name if isinstance(channel.parent, discord.ForumChannel) else ""
+        return ChannelInfo(
+            id=channel.id, workspace=str(channel.guild.id), channel=str(channel.parent_id), is_thread=True, title=title
+        )
+    if isinstance(channel, discord.abc.GuildChannel):
+        threaded = channel.type in _THREADED
+        return ChannelInfo(id=channel.id, workspace=str(channel.guild.id), channel=str(channel.id), threaded=threaded)
+    if isinstance(channel, discord.DMChannel):
+        return ChannelInfo(id=channel.id, workspace=DIRECT, channel=str(channel.id))
+    return None
+
+
+async def read_thread(client: discord.Client, room: ChannelInfo, *, before: int, limit: int) -> Sequence[ThreadMessage]:
+    """Read the newest messages of a thread before the one named, oldest first; the title of a forum's post is one."""
+    channel = client.get_partial_messageable(room.id)
+    with map_post_errors():
+        newest = [each async for each in channel.history(limit=limit, before=discord.Object(before))]
+    read = [said for each in reversed(newest) if (said := _read(each, client)) is not None]
+    if room.title:
+        read.insert(0, ThreadMessage(id=str(room.id), author="title", text=room.title))
+    return read
+
+
+async def find_reply(client: discord.Client, channel: int, *, nonce: str, after: int) -> int:
+    """Return the message of citebot's own that was sent with a nonce; 0 without one.
+
+    Discord keeps no nonce: the buttons of a message bear it. What has no buttons is found by sending it again within
+    a few minutes, with the same nonce.
+    """
+    own = client.user.id if client.user else 0
+    place = client.get_partial_messageable(channel)
+    since = discord.Object(after) if after else None
+    with map_post_errors():
+        async for message in place.history(limit=MOST_SEARCHED, after=since, oldest_first=False):
+            if message.author.id == own and has_nonce(message, nonce):
+                return message.id
+    return 0
+
+
+def _read(message: discord.Message, client: discord.Client) -> ThreadMessage | None:
+    if message.type is discord.MessageType.thread_starter_message:
+        resolved = message.reference.resolved if message.reference else None
+        if not isinstance(resolved, discord.Message):
+            return None
+        message = resolved
+    elif message.type not in _READ:
+        return None
+    own = client.user is not None and message.author.id == client.user.id
+    return ThreadMessage(
+        id=str(message.id),
+        author=message.author.display_name,
+        text=read_text(message, client.user, message.content[:LONGEST_QUOTED]),
+        own=own,
+    )

@@ -1,0 +1,143 @@
+"""Answers that only the person who used a command sees: they go by the token of the interaction while that is good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import discord
+
+from bot.adapters.discord.api_errors import InteractionExpired, map_edit_errors, map_post_errors
+from bot.adapters.discord.channels import PLATFORM
+from bot.adapters.discord.rendering import render_buttons, render_file, render_text
+from bot.clock import Clock
+from bot.errors import EditRefused, PostRefused
+from bot.messages import MessageContent, MessageHandle, Place
+
+MARK = "@"  # before the line, in `MessageHandle.thread`
+LIFETIME = 840.0  # seconds; Discord takes answers for a quarter of an hour
+_ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, whatever its id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InteractionToken:
+    """By what one person is answered: the interaction, who it was, and the token."""
+
+    interaction: int
+    user: int
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self.interaction}.{self.user}.{self.token}"
+
+    @classmethod
+    def read(cls, written: str) -> InteractionToken:
+        """Read what `str` wrote."""
+        interaction, user, token = written.removeprefix(MARK).split(".", 2)
+        return cls(interaction=int(interaction), user=int(user), token=token)
+
+
+def is_ephemeral(handle: MessageHandle) -> bool:
+    """Whether a message is one that only one person sees."""
+    return handle.thread.startswith(MARK)
+
+
+class DiscordEphemeralMessages:
+    """Sends and changes them. When the token is no longer good, what is left to say goes into a direct message."""
+
+    def __init__(self, client: discord.Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
+        """Tell one person something; the first message takes the place of the deferred answer."""
+        line = InteractionToken.read(place.line)
+        try:
+            message = await self._send_ephemeral(line, content, nonce)
+        except InteractionExpired:
+            return await self._directly(place, line, content, nonce)
+        return _handle(place, message.id, f"{MARK}{line}")
+
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
+        """Change such a message; `EditRefused` once the token is no longer good."""
+        with _changing():
+            webhook = self._webhook(InteractionToken.read(handle.thread))
+            await self._revise(webhook, int(handle.id), content)
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        """Delete such a message."""
+        with _changing():
+            await self._webhook(InteractionToken.read(handle.thread)).delete_message(int(handle.id))
+
+    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+        """Find the first answer of an interaction, if it was given; others leave no trace."""
+        if not nonce.endswith(".0"):
+            return None
+        line = InteractionToken.read(place.line)
+        try:
+            with map_post_errors():
+                message = await self._webhook(line).fetch_message(_ORIGINAL)
+        except (InteractionExpired, PostRefused):
+            return None
+        if message.flags.loading:
+            return None
+        return _handle(place, message.id, f"{MARK}{line}")
+
+    async def _send_ephemeral(
+        self, line: InteractionToken, content: MessageContent, nonce: str
+    ) -> discord.WebhookMessage:
+        with map_post_errors():
+            webhook = self._webhook(line)
+            if nonce.endswith(".0"):
+                return await self._revise(webhook, _ORIGINAL, content, nonce)
+            view = render_buttons(content, nonce) or discord.utils.MISSING
+            files = [render_file(content.file)] if content.file else discord.utils.MISSING
+            return await webhook.send(
+                render_text(content), ephemeral=True, suppress_embeds=True, wait=True, view=view, files=files
+            )
+
+    async def _revise(
+        self, webhook: discord.Webhook, message: int, content: MessageContent, nonce: str = ""
+    ) -> discord.WebhookMessage:
+        files = [render_file(content.file)] if content.file else []
+        return await webhook.edit_message(
+            message, content=render_text(content), view=render_buttons(content, nonce), attachments=files
+        )
+
+    async def _directly(
+        self, place: Place, line: InteractionToken, content: MessageContent, nonce: str
+    ) -> MessageHandle:
+        with map_post_errors():
+            channel = await self._client.create_dm(discord.Object(line.user))
+            view = render_buttons(content, nonce) or discord.utils.MISSING
+            files = [render_file(content.file)] if content.file else []
+            message = await channel.send(
+                render_text(content), nonce=nonce, suppress_embeds=True, view=view, files=files
+            )
+        return _handle(place, message.id, str(channel.id))
+
+    def _webhook(self, line: InteractionToken) -> discord.Webhook:
+        begun = discord.utils.snowflake_time(line.interaction).timestamp()
+        if self._clock.now() - begun > LIFETIME:
+            raise InteractionExpired("Discord accepts answers to a command for 15 minutes only.")
+        data = {"id": str(self._client.application_id), "type": discord.WebhookType.application.value}
+        # The state makes discord.py answer with buttons and as nobody's ping; it comes no other way after a restart.
+        state = self._client._connection  # noqa: SLF001
+        return discord.Webhook.from_state(cast("Any", data | {"token": line.token}), state)
+
+
+@contextmanager
+def _changing() -> Iterator[None]:
+    try:
+        with map_edit_errors():
+            yield
+    except InteractionExpired as error:
+        raise EditRefused(str(error)) from error
+
+
+def _handle(place: Place, message: int, thread: str) -> MessageHandle:
+    return MessageHandle(
+        platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=thread
+    )

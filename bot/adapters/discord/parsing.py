@@ -1,0 +1,189 @@
+"""Reads what Discord delivers: messages, and the commands that citebot registers. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+
+from agent.guard.size import fit
+from bot.adapters.discord.channels import ChannelInfo
+from bot.adapters.discord.rendering import OwnUser, _list_own_ids, read_text
+from bot.conversations.commands import COMMANDS, ChatCommand
+from bot.messages import IncomingMessage, MessageKind
+
+Json = dict[str, Any]
+CHAT_INPUT, SUBCOMMAND, STRING, BOOLEAN = 1, 1, 3, 5
+LONGEST_QUESTION = 1_500
+MANAGE_SERVER = str(1 << 5)
+MOST_CHOICES, LONGEST_CHOICE = 25, 100
+_EVERYWHERE: Json = {"contexts": [0, 1], "integration_types": [0]}  # in servers and in DMs, where a server has the bot
+# What two descriptions of a command are compared by; the rest is Discord's own.
+_COMPARED: Mapping[str, Any] = {
+    "name": "", "description": "", "type": CHAT_INPUT, "default_member_permissions": None, "contexts": None,
+    "required": False, "autocomplete": False, "max_length": None,
+}  # fmt: skip
+
+_FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsedCommand:
+    """A command as it was used: the words that it stands for; `aloud` says that everybody may read the answer."""
+
+    words: str
+    is_question: bool = False
+    aloud: bool = False
+
+
+def describe_commands() -> Sequence[Json]:
+    """Describe all commands as Discord wants them. Indexing is for those who manage the server, or whom they name."""
+    question = _option("question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION)
+    share = _option("share", "Let everybody here read the answer", kind=BOOLEAN)
+    full = _option("full", "Begin from nothing", kind=BOOLEAN)
+    others = [_subcommand(each) for each in COMMANDS if each.name != "reindex"]
+    return (
+        _command("ask", "Ask about the code; only you see the answer", [question, share]),
+        _command("reindex", "Index the newest commit", [_repository(), full])
+        | {"default_member_permissions": MANAGE_SERVER},
+        _command("citebot", "What is indexed, and how citebot behaves here", others),
+    )
+
+
+def commands_differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
+    """Whether what is registered is not what is wanted."""
+    return _comparable(wanted) != _comparable(present)
+
+
+def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
+    """Read a command that somebody used; None for one that is not citebot's."""
+    options = {str(each["name"]): each for each in data.get("options") or ()}
+    match data.get("name"):
+        case "ask":
+            return UsedCommand(
+                words=str(_value(options, "question")), is_question=True, aloud=bool(_value(options, "share"))
+            )
+        case "reindex":
+            full = "full" if _value(options, "full") else ""
+            return UsedCommand(
+                words=" ".join(filter(None, ("reindex", str(_value(options, "repository")), full))), aloud=True
+            )
+        case "citebot" if options:
+            name, option = next(iter(options.items()))
+            inner = {str(each["name"]): each for each in option.get("options") or ()}
+            return UsedCommand(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
+    return None
+
+
+def read_typed_text(data: Mapping[str, Any]) -> str:
+    """Return what has been typed so far of a repository's name."""
+    for option in data.get("options") or ():
+        if option.get("focused"):
+            return str(option.get("value", ""))
+        if option.get("options"):
+            return read_typed_text(option)
+    return ""
+
+
+def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
+    """Return the repositories that may be meant, those first whose names begin so."""
+    wanted = text.strip().lower()
+    fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
+    return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
+
+
+def _command(name: str, description: str, options: Sequence[Json]) -> Json:
+    return {"name": name, "type": CHAT_INPUT, "description": description, "options": list(options)} | _EVERYWHERE
+
+
+def _subcommand(command: ChatCommand) -> Json:
+    description = f"{command.does[0].upper()}{command.does[1:]}"[:100]
+    options = [] if command.takes == "nothing" else [_repository(required=command.takes == "repository")]
+    return {"name": command.name, "type": SUBCOMMAND, "description": description, "options": options}
+
+
+def _repository(*, required: bool = False) -> Json:
+    return _option("repository", "Which repository", kind=STRING, required=required, autocomplete=True)
+
+
+def _option(name: str, description: str, *, kind: int, required: bool = False, **more: Any) -> Json:
+    return {"name": name, "type": kind, "description": description, "required": required, **more}
+
+
+def _value(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    return options[name].get("value", "") if name in options else ""
+
+
+def _comparable(described: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """Leave out what Discord adds; options keep their order, commands have none."""
+    found = [
+        {key: each.get(key) or default for key, default in _COMPARED.items()}
+        | {"options": _inner(each.get("options") or ())}
+        for each in described
+    ]
+    return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _inner(options: Sequence[Mapping[str, Any]]) -> list[Json]:
+    return [
+        {key: each.get(key) or default for key, default in _COMPARED.items()}
+        | {"options": _inner(each.get("options") or ())}
+        for each in options
+    ]
+
+
+def parse_question(message: discord.Message, room: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
+    """Read a message of a person; None where it is said to nobody, by a bot, or without words that may be read."""
+    kind = _kind(message, room, own)
+    if kind is None or not _by_person(message):
+        return None
+    fitting = fit(message.content)
+    text = read_text(message, own, fitting or "")
+    if kind == "follow_up" and not (text or fitting is None):
+        return None
+    begins = room.is_thread and message.id == room.id
+    return IncomingMessage(
+        place=room.place("" if room.is_direct else message.id),
+        id=str(message.id),
+        author=str(message.author.id),
+        author_name=message.author.display_name,
+        text=f"{room.title}\n\n{text}" if begins and room.title else text,
+        kind=kind,
+        sent_at=message.created_at.timestamp(),
+        roles=read_roles(message.author),
+        private=room.is_direct,
+        in_thread=room.is_thread and not begins,
+        mentions_others=_has_other_mentions(message, own),
+        oversize=len(message.content) if fitting is None else 0,
+    )
+
+
+def read_roles(person: discord.abc.User) -> tuple[str, ...]:
+    """The roles of a member, but for the one that everyone has."""
+    roles = person.roles if isinstance(person, discord.Member) else ()
+    return tuple(str(role.id) for role in roles if not role.is_default())
+
+
+def _kind(message: discord.Message, room: ChannelInfo, own: OwnUser) -> MessageKind | None:
+    """How a message addresses the bot; None for what is said to nobody. `@everyone` addresses nobody."""
+    if room.is_direct:
+        return "direct"
+    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    if mentioned & _list_own_ids(message, own):
+        return "mention"
+    return "follow_up" if room.is_thread else None
+
+
+def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
+    """Whether somebody else is addressed: by name, by a role, with all others, or by a reply."""
+    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    replied = message.reference.resolved if message.reference else None
+    answered = {own.id if own else 0, message.author.id}
+    to_other = isinstance(replied, discord.Message) and replied.author.id not in answered
+    return bool(mentioned - _list_own_ids(message, own)) or message.mention_everyone or to_other
+
+
+def _by_person(message: discord.Message) -> bool:
+    return message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None

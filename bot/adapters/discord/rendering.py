@@ -1,0 +1,113 @@
+"""Turns contents into Discord's Markdown and buttons, and Discord's text into plain Markdown. Pure functions."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from typing import cast, get_args
+
+import discord
+
+from bot.markdown.formatting import to_one_line
+from bot.messages import Attachment, Button, ButtonAction, MessageContent
+
+OwnUser = discord.ClientUser | None
+
+PREFIX = "citebot"
+_STYLES: Mapping[ButtonAction, discord.ButtonStyle] = {
+    "stop": discord.ButtonStyle.danger,
+    "approve": discord.ButtonStyle.primary,
+}
+
+LONGEST_NAME = 90  # Discord takes 100, and does not say of what
+UNNAMED = "Question"
+
+_USER = re.compile(r"<@!?(\d{1,20})>")
+_ROLE = re.compile(r"<@&(\d{1,20})>")
+_CHANNEL = re.compile(r"<#(\d{1,20})>")
+_EMOJI = re.compile(r"<a?(:\w{2,32}:)\d{1,20}>")
+
+
+def render_text(content: MessageContent) -> str:
+    """Write a content as the text of one message."""
+    below = [f"-# *{content.status}*"] if content.status else []
+    below += [f"-# {content.footer}"] if content.footer else []
+    return "\n".join([content.text.rstrip("\n"), *below] if content.text.strip() else below)
+
+
+def render_buttons(content: MessageContent, nonce: str = "") -> discord.ui.View | None:
+    """Lay the buttons out; they bear the nonce of the message, which Discord itself does not keep."""
+    if not content.buttons:
+        return None
+    view = discord.ui.View(timeout=None)
+    for button in content.buttons:
+        view.add_item(_button(button, nonce))
+    view.stop()  # presses are heard as events, also after a restart: discord.py shall not remember the view
+    return view
+
+
+def render_file(attachment: Attachment) -> discord.File:
+    """Make a file of an attachment."""
+    return discord.File(io.BytesIO(attachment.text.encode("utf-8", "replace")), filename=attachment.name)
+
+
+def parse_button(custom_id: str) -> tuple[ButtonAction, str] | None:
+    """Read which button was pressed, and the value that came with it; None for what is no button of a reply."""
+    prefix, _, rest = custom_id.partition(":")
+    action, _, value = rest.partition(":")
+    if prefix != PREFIX or action not in get_args(ButtonAction):
+        return None
+    return cast("ButtonAction", action), value.partition(":")[0]
+
+
+def has_nonce(message: discord.Message, nonce: str) -> bool:
+    """Whether a message was sent with a nonce, as its buttons tell."""
+    found = (child for row in message.components for child in getattr(row, "children", ()))
+    return any(str(getattr(child, "custom_id", "")).rstrip("+").endswith(f":{nonce}") for child in found)
+
+
+def _button(button: Button, nonce: str) -> discord.ui.Button[discord.ui.View]:
+    return discord.ui.Button(
+        label=button.label[:80],
+        style=_STYLES.get(button.action, discord.ButtonStyle.secondary),
+        custom_id=f"{PREFIX}:{button.action}:{button.value[:50]}:{nonce}"[:100],
+    )
+
+
+def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
+    """Return the words as they were typed, without mentions of the bot: `own` are the ids of its user and its role.
+
+    `users` and `places` are the names of those who are mentioned; what has none keeps its id.
+    """
+
+    def person(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return "" if number in own else f"@{users.get(number, number)}"
+
+    text = _ROLE.sub(person, _USER.sub(person, text))
+    text = _CHANNEL.sub(lambda found: f"#{places.get(int(found[1]), found[1])}", text)
+    return _EMOJI.sub(r"\1", text).strip()
+
+
+def make_thread_name(question: str) -> str:
+    """Name a thread after the question that begins it."""
+    words = to_one_line(question).replace("`", "").replace("*", "").strip()
+    if not any(char.isalnum() for char in words):
+        return UNNAMED
+    name = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1].rstrip()}…"
+    return name.encode("utf-16-le")[: 2 * LONGEST_NAME].decode("utf-16-le", "ignore")
+
+
+def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
+    """What is read of the text of a message, as it was typed, without mentions of the bot."""
+    users = {each.id: each.display_name for each in message.mentions}
+    users |= {each.id: each.name for each in message.role_mentions}
+    places = {each.id: getattr(each, "name", "") for each in message.channel_mentions}
+    return to_plain_markdown(text, own=_list_own_ids(message, own), users=users, places=places)
+
+
+def _list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
+    """The ids by which the bot is mentioned: its own, and that of its role, which people choose by mistake."""
+    role = message.guild.self_role if message.guild else None
+    return frozenset(each.id for each in (own, role) if each is not None)

@@ -1,0 +1,147 @@
+"""Where replies go: into a thread, begun on the question where there is none yet, else below the question."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import discord
+from cachetools import LRUCache
+
+from bot.adapters.discord.api_errors import (
+    GONE,
+    THREAD_EXISTS,
+    THREADLESS,
+    UNKNOWN_CHANNEL,
+    map_post_errors,
+    read_error_code,
+)
+from bot.adapters.discord.channels import MOST_KNOWN
+from bot.adapters.discord.rate_limit import CallPacer
+from bot.adapters.discord.rendering import UNNAMED, make_thread_name, to_plain_markdown
+from bot.errors import PostRefused
+from bot.messages import Place
+
+ARCHIVE_AFTER: Final = 1_440  # minutes; for so long a thread stays in the list
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplyTarget:
+    """A channel or thread to write in, and the message there to reply to, 0 for none; `begun` is a thread just made."""
+
+    channel: int
+    reply_to: int = 0
+    begun: bool = False
+
+
+class ReplyTargets:
+    """Finds where a place is, and begins its thread when something is to be said there."""
+
+    def __init__(self, client: discord.Client, pace: CallPacer, mask: Callable[[str], str] = str) -> None:
+        self._client = client
+        self._pace = pace
+        self._mask = mask
+        self._known: LRUCache[Place, ReplyTarget] = LRUCache(MOST_KNOWN)
+        self._names: LRUCache[Place, str] = LRUCache(MOST_KNOWN)
+        self._closed: LRUCache[str, bool] = LRUCache(MOST_KNOWN)
+
+    def expect(self, place: Place, question: str) -> None:
+        """Note that the thread of a place is to be begun, and after what it is named.
+
+        The name outlives the question where that is deleted; a secret in it does not.
+        """
+        self._names[place] = make_thread_name(self._mask(question))
+
+    def close(self, thread: str) -> None:
+        """Note that a thread was deleted: it is not begun again."""
+        self._closed[thread] = True
+
+    async def of(self, place: Place) -> ReplyTarget:
+        """Return where to write, beginning the thread where that is needed; raises `ChatError`s."""
+        if place.thread in self._closed:
+            raise PostRefused("The thread was deleted.")
+        spot = self._known.get(place) or await self._find_target(place)
+        if spot is None:
+            spot = await self._start_thread(place)
+        self._known[place] = spot
+        return spot
+
+    async def existing(self, place: Place) -> int:
+        """Return where what was said in a place stands, beginning nothing."""
+        spot = self._known.get(place) or await self._find_target(place)
+        return spot.channel if spot else int(place.channel)
+
+    def below(self, place: Place) -> ReplyTarget:
+        """Write below the question from now on: its thread takes no messages."""
+        spot = ReplyTarget(channel=int(place.channel), reply_to=int(place.thread or 0))
+        self._known[place] = spot
+        return spot
+
+    async def _find_target(self, place: Place) -> ReplyTarget | None:
+        """Find a place whose thread is there already; archived threads are known to Discord alone."""
+        if not place.thread:
+            return ReplyTarget(channel=int(place.channel))
+        thread = int(place.thread)
+        if isinstance(self._client.get_channel(thread), discord.Thread):
+            return ReplyTarget(channel=thread)
+        if place in self._names:
+            return None
+        try:
+            with map_post_errors():
+                await self._client.fetch_channel(thread)
+        except PostRefused as refused:
+            if read_error_code(refused) == UNKNOWN_CHANNEL:
+                return None
+            raise
+        return ReplyTarget(channel=thread)
+
+    async def _start_thread(self, place: Place) -> ReplyTarget:
+        """Begin the thread on the question; where that is not to be had, reply to the question."""
+        if not self._can_start_thread(place):
+            return self.below(place)
+        name = self._names.pop(place, None) or await self._name(place)
+        try:
+            await self._pace.take()
+            with map_post_errors():
+                # Its like in discord.py wants the server to be known, which after a restart it is not at once.
+                await self._client.http.start_thread_with_message(
+                    int(place.channel), int(place.thread), name=name, auto_archive_duration=ARCHIVE_AFTER
+                )
+        except PostRefused as refused:
+            return self._without(place, refused)
+        return ReplyTarget(channel=int(place.thread), begun=True)
+
+    def _without(self, place: Place, refused: PostRefused) -> ReplyTarget:
+        code = read_error_code(refused)
+        if code == THREAD_EXISTS:
+            return ReplyTarget(channel=int(place.thread))
+        if code not in THREADLESS:
+            raise refused
+        log.info("a reply stands in the channel: %s", refused)
+        return self.below(place)
+
+    def _can_start_thread(self, place: Place) -> bool:
+        """Whether the bot may begin threads and write in them, as far as that is known: each refusal counts."""
+        channel = self._client.get_channel(int(place.channel))
+        if not isinstance(channel, discord.abc.GuildChannel):
+            return True
+        may = channel.permissions_for(channel.guild.me)
+        threaded = channel.type in {discord.ChannelType.text, discord.ChannelType.news}
+        return threaded and may.create_public_threads and may.send_messages_in_threads
+
+    async def _name(self, place: Place) -> str:
+        """Find a name after a restart: the question is asked of Discord."""
+        own = frozenset({self._client.user.id}) if self._client.user else frozenset()
+        channel = self._client.get_partial_messageable(int(place.channel))
+        try:
+            with map_post_errors():
+                question = await channel.fetch_message(int(place.thread))
+        except PostRefused as refused:
+            if read_error_code(refused) in GONE:
+                raise
+            return UNNAMED
+        return make_thread_name(self._mask(to_plain_markdown(question.content, own=own, users={}, places={})))

@@ -1,0 +1,224 @@
+"""Finds out whether Slack can be used as it is set up: tokens, scopes, channels, and what nobody can see from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.adapters.slack.api_errors import UNSURE, map_post_error
+from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
+from bot.adapters.slack.credentials import (
+    APP_SCOPE,
+    ESSENTIAL,
+    EVENTS,
+    SETTINGS,
+    WHERE,
+    WITHOUT,
+    Variable,
+    check_token_shape,
+    list_bot_scopes,
+)
+from bot.adapters.slack.endpoint import PATH
+from bot.adapters.slack.parsing import COMMANDS
+from bot.clock import Clock
+from bot.errors import ChatError, RateLimited
+from bot.monitoring.findings import DoctorFinding, note, ok, problem, warning
+
+MANIFEST = "slack-manifest.yaml"
+_PAGES = 5
+_HOW_TO_ADD = (
+    f"https://api.slack.com/apps > Create New App > From a manifest, with {MANIFEST}. Then set SLACK_BOT_TOKEN "
+    "(Install App) and SLACK_APP_TOKEN (Basic Information > App-Level Tokens, with the scope connections:write)."
+)
+_REINSTALL = f"{SETTINGS} > Install App > Reinstall to Workspace, and copy the new token."
+_SOCKET_MODE = f"{SETTINGS} > Socket Mode > Enable Socket Mode, and copy SLACK_APP_TOKEN from the same app."
+# What helps, by the name of Slack's refusal.
+_BOT_ADVICE: Mapping[str, str] = {
+    "account_inactive": _REINSTALL,
+    "invalid_auth": f"Copy it again: {WHERE['SLACK_BOT_TOKEN']}",
+    "not_allowed_token_type": f"Take {WHERE['SLACK_BOT_TOKEN']}",
+    "token_expired": f"{SETTINGS} > OAuth & Permissions: tokens are rotated, which citebot cannot do. {_REINSTALL}",
+    "token_revoked": _REINSTALL,
+}
+_APP_ADVICE: Mapping[str, str] = {
+    "invalid_auth": f"Make a new one: {WHERE['SLACK_APP_TOKEN']}",
+    "missing_scope": f"It lacks the scope {APP_SCOPE}. Make a new one: {WHERE['SLACK_APP_TOKEN']}",
+    "not_allowed_token_type": f"Take {WHERE['SLACK_APP_TOKEN']}",
+    "token_revoked": f"Make a new one: {WHERE['SLACK_APP_TOKEN']}",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlackCredentials:
+    """What there is to reach Slack with; empty is what is not set."""
+
+    bot_token: str = ""
+    app_token: str = ""
+    signing_secret: str = ""
+    mode: Literal["socket", "http"] = "socket"
+    api_url: str = API_URL
+
+    def __repr__(self) -> str:
+        return f"Credentials(mode={self.mode!r}, api_url={self.api_url!r})"
+
+
+class _Refused(ChatError):
+    """A refusal, with Slack's name for it."""
+
+    def __init__(self, name: str, method: str) -> None:
+        super().__init__(f"Slack refused {method}: {name}.")
+        self.name = name
+
+
+def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
+    """Keep apart what is wrong with a token and what is wrong with Slack."""
+    return map_post_error(name, method, needed=needed) if name in UNSURE else _Refused(name, method)
+
+
+async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
+    """Look at everything that can be seen with the tokens at hand. Nothing is sent that anybody would notice."""
+    if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
+        return [note("Slack is not set up.", _HOW_TO_ADD)]
+    async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as calls:
+        about_bot = await _bot(calls, credentials.bot_token)
+        way = (
+            _check_http_mode(credentials) if credentials.mode == "http" else await _socket(calls, credentials.app_token)
+        )
+    return [*about_bot, *way, _note_unchecked(credentials.mode)]
+
+
+async def _bot(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
+    """Whose token it is, what it allows, and where it is a member."""
+    if wrong := _missing_or_misplaced("SLACK_BOT_TOKEN", token):
+        return wrong
+    try:
+        identity = await calls.identity(_map_check_error)
+    except _Refused as refused:
+        return [_report_refusal("SLACK_BOT_TOKEN", refused, _BOT_ADVICE)]
+    except ChatError as error:
+        return [_report_no_answer(error)]
+    if not identity.bot:
+        return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
+    who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
+    return [who, *_scopes(identity.scopes), *await _channels(calls, identity)]
+
+
+def _scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
+    """What the token allows, beside what is needed."""
+    if not granted:
+        return [
+            note("Slack does not report the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")
+        ]
+    missing = [_missing(scope) for scope in WITHOUT if scope not in granted]
+    spare = sorted(granted - list_bot_scopes())
+    unused = [note(f"Scopes that citebot does not use: {', '.join(spare)}.")] if spare else []
+    return [*(missing or [ok("The bot token has all scopes.")]), *unused]
+
+
+def _missing(scope: str) -> DoctorFinding:
+    what = f"The scope {scope} is missing: {WITHOUT[scope]}."
+    events = [event for event, needed in EVENTS.items() if needed == scope]
+    also = f"; then Event Subscriptions > Subscribe to bot events: {', '.join(events)}" if events else ""
+    advice = (
+        f"{SETTINGS} > OAuth & Permissions > Scopes > Bot Token Scopes > Add an OAuth Scope: {scope}{also}; "
+        "then Install App > Reinstall to Workspace."
+    )
+    return problem(what, advice) if scope in ESSENTIAL else warning(what, advice)
+
+
+async def _channels(calls: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
+    """Whether anybody could mention the bot anywhere."""
+    kinds = {"public_channel": "channels:read", "private_channel": "groups:read"}
+    types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
+    unseen = " and ".join(scope for scope in kinds.values() if scope not in identity.scopes)
+    if not types:
+        return [note(f"In which channels the app is cannot be seen without {unseen}.")]
+    try:
+        count, more = await _count(calls, ",".join(types))
+    except ChatError as error:
+        return [warning(f"In which channels the app is cannot be told: {error}", "Try again in a minute.")]
+    if count:
+        return [ok(f"The app is in {count}{' or more' * more} channel{'s' * (count != 1)}.")]
+    if unseen:
+        return [note(f"The app is in none of the channels that can be seen without {unseen}.")]
+    return [
+        warning("The app is in no channel.", f"In a channel of Slack, write: /invite @{identity.name or 'citebot'}")
+    ]
+
+
+async def _count(calls: SlackClient, types: str) -> tuple[int, bool]:
+    """Count the channels that the app is in; a page may be empty though others follow."""
+    count, cursor = 0, ""
+    for _ in range(_PAGES):
+        answer = await calls.send(
+            lambda: calls.client.users_conversations(
+                types=types,
+                exclude_archived=True,
+                limit=200,
+                cursor=cursor or None,  # noqa: B023 - called at once
+            )
+        )
+        count += len(answer["channels"])
+        cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+        if not cursor:
+            break
+    return count, bool(cursor)
+
+
+async def _socket(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
+    """Whether a connection could be opened; Slack gives out an address, which is not used."""
+    if wrong := _missing_or_misplaced("SLACK_APP_TOKEN", token):
+        return wrong
+    try:
+        await calls.send(lambda: calls.client.apps_connections_open(app_token=token), _map_check_error)
+    except _Refused as refused:
+        return [_report_refusal("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
+    except ChatError as error:
+        return [_report_no_answer(error)]
+    return [ok("SLACK_APP_TOKEN works, and Socket Mode is on.")]
+
+
+def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
+    """HTTP mode needs nothing but the signing secret, which only a request of Slack's can prove."""
+    wrong = _missing_or_misplaced("SLACK_SIGNING_SECRET", credentials.signing_secret)
+    address = f"https://YOUR.HOST{PATH}"
+    return wrong or [
+        note(
+            "SLACK_SIGNING_SECRET is set. Only a request from Slack shows whether it is right.",
+            f"With citebot running, {SETTINGS} > Event Subscriptions > Request URL {address} has to say Verified; "
+            "Interactivity & Shortcuts and each of the Slash Commands need the same address.",
+        )
+    ]
+
+
+def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
+    """Slack shows an app's manifest to its configuration tokens only, which citebot has no use for."""
+    both = ", and that both tokens are of the same app" if mode == "socket" else ""
+    return note(
+        f"Not checked, since Slack does not tell it to these tokens: which events ({', '.join(EVENTS)}) and commands "
+        f"({', '.join(COMMANDS)}) the app has, interactivity, App Home and the agent view{both}.",
+        f"Compare {SETTINGS} > App Manifest with {MANIFEST}.",
+    )
+
+
+def _missing_or_misplaced(variable: Variable, value: str) -> Sequence[DoctorFinding]:
+    return (
+        check_token_shape(variable, value) if value else [problem(f"{variable} is not set.", f"Take {WHERE[variable]}")]
+    )
+
+
+def _report_refusal(
+    variable: Variable, refused: _Refused, advice: Mapping[str, str], *, otherwise: str = ""
+) -> DoctorFinding:
+    return problem(
+        f"{variable} does not work. {refused}", advice.get(refused.name, otherwise or f"Take {WHERE[variable]}")
+    )
+
+
+def _report_no_answer(error: ChatError) -> DoctorFinding:
+    if isinstance(error, RateLimited):
+        return warning(f"Slack was not asked: {error}", "Try again then.")
+    return problem(
+        str(error), "Check the network, HTTPS_PROXY and SLACK_API_BASE_URL; https://status.slack.com tells of outages."
+    )

@@ -1,0 +1,129 @@
+"""Answers that only the person who asked can see, as slash commands get them. Slack lets nobody change or find them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+from cachetools import LRUCache
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.adapters.slack.client import SECONDS, SlackClient, is_local
+from bot.adapters.slack.rendering import make_fallback_text, render_blocks
+from bot.clock import Clock
+from bot.errors import PlatformUnreachable
+from bot.messages import MessageContent, MessageHandle, Place
+
+MARK = "@"  # before the person in `Place.thread`, and before the number of the answer in `MessageHandle.id`
+_LIFETIME = 1_700.0  # seconds; Slack takes answers for half an hour
+_USES = 5
+_KEPT = 200
+_SLACK = "slack.com"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Line:
+    url: str
+    opened: float
+    uses: int = 0
+
+
+def make_ephemeral_place(place: Place, user: str) -> Place:
+    """The place in which only one person of a channel reads."""
+    return Place(platform=place.platform, workspace=place.workspace, channel=place.channel, thread=f"{MARK}{user}")
+
+
+def is_ephemeral(place: Place | MessageHandle) -> bool:
+    """Whether it is for one person alone."""
+    return place.thread.startswith(MARK)
+
+
+class SlackEphemeralMessages:
+    """Sends them by the response URL of the command while that is good, else as ephemeral messages."""
+
+    def __init__(self, calls: SlackClient, clock: Clock) -> None:
+        self._calls = calls
+        self._clock = clock
+        self._lines: LRUCache[tuple[str, str], _Line] = LRUCache(_KEPT)
+
+    def remember_response_url(self, channel: str, user: str, url: str) -> None:
+        """Remember where answers to a person in a channel go; nowhere but to Slack."""
+        if not self._is_of_slack(url):
+            log.warning("a response URL does not lead to Slack, and is not used")
+            return
+        self._lines[channel, user] = _Line(url, self._clock.now())
+
+    async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
+        """Show a content to the person of the place."""
+        line = self._lines.get((place.channel, place.thread.removeprefix(MARK)))
+        if line is None or not await self._by_line(line, content):
+            await self._ephemerally(place, content)
+
+    def _is_of_slack(self, url: str) -> bool:
+        """Whether an address is one of Slack's own, or of what stands for it."""
+        try:
+            asked, api = urlsplit(url), urlsplit(self._calls.client.base_url)
+        except ValueError:
+            return False
+        host = asked.hostname or ""
+        if host == api.hostname:
+            return asked.scheme == api.scheme
+        return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
+
+    async def _by_line(self, line: _Line, content: MessageContent) -> bool:
+        """Answer by the response URL; False where it takes no more."""
+        if line.uses >= _USES or self._clock.now() - line.opened > _LIFETIME:
+            return False
+        line.uses += 1
+        session = self._calls.client.session
+        hook = AsyncWebhookClient(line.url, timeout=int(SECONDS), session=session, retry_handlers=[])
+        if is_local(line.url):
+            hook.proxy = None
+        try:
+            answer = await hook.send(
+                text=make_fallback_text(content.text or content.status),
+                blocks=render_blocks(content),
+                response_type="ephemeral",
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error
+        if answer.status_code != 200:
+            log.info("a response URL was refused with %s", answer.status_code)
+        return answer.status_code == 200
+
+    async def _ephemerally(self, place: Place | MessageHandle, content: MessageContent) -> None:
+        await self._calls.send(
+            lambda: self._calls.client.chat_postEphemeral(
+                channel=place.channel,
+                user=place.thread.removeprefix(MARK),
+                text=make_fallback_text(content.text or content.status),
+                blocks=render_blocks(content),
+            )
+        )
+
+
+class EphemeralStream:
+    """What stands for a stream where only one person reads: the answer is shown when it is finished."""
+
+    def __init__(self, whispers: SlackEphemeralMessages, handle: MessageHandle) -> None:
+        self._whispers = whispers
+        self._handle = handle
+
+    @property
+    def handle(self) -> MessageHandle:
+        """The message."""
+        return self._handle
+
+    async def append(self, text: str, *, status: str) -> None:
+        """Show nothing of it: what was shown could not be taken back."""
+
+    async def finish(self, text: str, content: MessageContent) -> None:  # noqa: ARG002 - the content holds all of the text
+        """Show the answer, unless the stream is only left for another way."""
+        if content != MessageContent():
+            await self._whispers.send(self._handle, content)

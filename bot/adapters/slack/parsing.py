@@ -1,0 +1,256 @@
+"""Reads what Slack delivers: messages, edits, deletions, button presses, reactions and commands. Pure functions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.adapters.slack.client import BotIdentity
+from bot.adapters.slack.ephemeral import MARK, make_ephemeral_place
+from bot.adapters.slack.rendering import LONGEST, has_mention, has_other_mentions, parse_button, read_text
+from bot.messages import ButtonPress, IncomingMessage, MessageHandle, MessageKey, MessageKind, Place
+
+_FROM_PEOPLE = frozenset({None, "file_share", "thread_broadcast"})
+_SLACKBOT = frozenset({"USLACK", "USLACKBOT"})
+
+PLATFORM = "slack"
+
+Body = Mapping[str, Any]
+
+STOPPING = frozenset({"x"})  # reactions that mean: stop
+
+COMMANDS = ("/citebot", "/reindex")
+
+log = logging.getLogger(__name__)
+
+
+def parse_message_event(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | None:
+    """Read an event about a message; None for what does not concern citebot."""
+    match event.get("subtype"):
+        case "message_changed":
+            return _parse_edit(event, body, own)
+        case "message_deleted":
+            return MessageDeleted(key=make_message_key(event.get("channel"), str(event.get("deleted_ts", "")), own))
+        case _:
+            return parse_question(event, body, own)
+
+
+def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | None:
+    """Read an edit. A link preview changes a message, too, but not its text; of a deleted root a tombstone stays."""
+    new, old = event.get("message") or {}, event.get("previous_message") or {}
+    if new.get("subtype") == "tombstone":
+        return MessageDeleted(key=make_message_key(event.get("channel"), str(new.get("ts", "")), own))
+    if new.get("text") == old.get("text"):
+        return None
+    about = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
+    again = parse_question({**new, **about}, body, own)
+    return MessageEdited(message=again.message, team=again.team) if again else None
+
+
+def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
+    """Read a message of a person; None where it is said to nobody, or by a bot."""
+    if not _by_person(event, own):
+        return None
+    text, ts = str(event.get("text", "")), str(event["ts"])
+    root = str(event.get("thread_ts") or ts)
+    kind = _kind(event, text, own)
+    if kind is None:
+        return None
+    team = str(event.get("user_team") or event.get("team") or own.team)
+    words, oversize = read_text(text, own=own.user)
+    return MessageReceived(
+        message=IncomingMessage(
+            place=make_place(event.get("channel"), own, thread=root),
+            id=ts,
+            author=str(event["user"]),
+            text=words,
+            kind=kind,
+            sent_at=parse_timestamp(ts),
+            private=kind == "direct",
+            in_thread=root != ts,
+            external=team != own.team or bool(body.get("is_ext_shared_channel")),
+            mentions_others=has_other_mentions(text[:LONGEST], own.user),
+            oversize=oversize,
+        ),
+        team=team,
+    )
+
+
+def _kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
+    """How a message addresses citebot; None for what is said in a channel to nobody."""
+    if event.get("channel_type") == "im":
+        return "direct"
+    if event.get("type") == "app_mention" or has_mention(text, own.user):
+        return "mention"
+    return "follow_up" if event.get("thread_ts") not in {None, event["ts"]} else None
+
+
+def _by_person(event: Body, own: BotIdentity) -> bool:
+    user = event.get("user")
+    return (
+        event.get("subtype") in _FROM_PEOPLE
+        and not event.get("bot_id")
+        and bool(user)
+        and user != own.user
+        and user not in _SLACKBOT
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageReceived:
+    """Somebody wrote; `team` is the organisation of who did."""
+
+    message: IncomingMessage
+    team: str
+    answer_to: str = ""  # a response URL, where there is one
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageEdited:
+    """Somebody changed what they wrote."""
+
+    message: IncomingMessage
+    team: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageDeleted:
+    """Somebody deleted what they wrote."""
+
+    key: MessageKey
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ButtonPressed:
+    """Somebody pressed a button, or did what means the same; `place` is where."""
+
+    press: ButtonPress
+    place: Place
+    answer_to: str = ""
+
+
+PlatformEvent = MessageReceived | MessageEdited | MessageDeleted | ButtonPressed
+
+
+def make_place(channel: object, own: BotIdentity, *, thread: str = "") -> Place:
+    """A place in the workspace."""
+    return Place(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), thread=thread)
+
+
+def make_message_key(channel: object, ts: str, own: BotIdentity) -> MessageKey:
+    """What tells a message from all others."""
+    return MessageKey(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), message=ts)
+
+
+def make_message_handle(place: Place, ts: str) -> MessageHandle:
+    """A message that citebot has sent."""
+    return MessageHandle(
+        platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
+    )
+
+
+def parse_timestamp(ts: str) -> float:
+    """Read the time that a timestamp or a trigger begins with."""
+    whole = ts.partition(".")[0]
+    return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 13 else 0.0
+
+
+def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
+    """Read presses of buttons under replies."""
+    container, user = body.get("container") or {}, body.get("user") or {}
+    author = str(user.get("id", ""))
+    external = str(user.get("team_id") or own.team) != own.team
+    for action in body.get("actions") or ():
+        meaning = parse_button(str(action.get("action_id", "")), str(action.get("value", "")))
+        if meaning is None or container.get("type") != "message":
+            continue
+        kind, value = meaning
+        place = make_place(container.get("channel_id"), own, thread=str(container.get("thread_ts") or ""))
+        ts = str(container.get("message_ts", ""))
+        if container.get("is_ephemeral"):
+            # What one person alone was told is known by the run that told it, as `SlackPlatform` names it.
+            place, ts = make_ephemeral_place(place, author), f"{MARK}{value[:20]}.0"
+        press = ButtonPress(
+            handle=make_message_handle(place, ts), action=kind, author=author, value=value, external=external
+        )
+        yield ButtonPressed(press=press, place=place, answer_to=str(body.get("response_url", "")))
+
+
+def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
+    """Read a reaction to a message of citebot."""
+    item = event.get("item") or {}
+    mine = event.get("item_user") == own.user and item.get("type") == "message"
+    if mine and event.get("reaction") in STOPPING and event.get("user") != own.user:
+        yield _stop(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body)
+
+
+def parse_stop_press(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
+    """Read a press of Slack's own stop button, which ends the streams of a thread."""
+    place = make_place(event.get("channel"), own, thread=str(event.get("thread_ts", "")))
+    for ts in event.get("streaming_message_ts") or ():
+        yield _stop(place, str(ts), event, body)
+
+
+def _stop(place: Place, ts: str, event: Body, body: Body) -> ButtonPressed:
+    external = bool(body.get("is_ext_shared_channel"))
+    press = ButtonPress(
+        handle=make_message_handle(place, ts), action="stop", author=str(event.get("user", "")), external=external
+    )
+    return ButtonPressed(press=press, place=place)
+
+
+def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
+    """Read the form of a slash command."""
+    name = str(body["command"]).removeprefix("/")
+    rest, oversize = read_text(str(body.get("text", "")), own=own.user)
+    user, trigger = str(body["user_id"]), str(body.get("trigger_id", ""))
+    team = str(body.get("team_id") or own.team)
+    return MessageReceived(
+        message=IncomingMessage(
+            place=make_ephemeral_place(make_place(body.get("channel_id"), own), user),
+            id=trigger,
+            author=user,
+            author_name=str(body.get("user_name", "")),
+            text=f"reindex {rest}".strip() if name == "reindex" else rest,
+            kind="command",
+            sent_at=parse_timestamp(trigger),
+            private=True,
+            external=team != own.team,
+            oversize=oversize,
+        ),
+        team=team,
+        answer_to=str(body.get("response_url", "")),
+    )
+
+
+_Reader = Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformEvent] | None]
+_READERS: Mapping[str, _Reader] = {
+    "app_mention": parse_question,
+    "message": parse_message_event,
+    "reaction_added": parse_reaction,
+    "agent_session_stopped": parse_stop_press,
+}
+
+
+def parse_delivery(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
+    """Read one delivery; what is nothing to answer gives nothing, and so does what Slack would not send."""
+    try:
+        return _read(body, own)
+    except (AttributeError, KeyError, TypeError) as error:
+        log.warning("a delivery of Slack has another form than its kind: %s", type(error).__name__)
+        return ()
+
+
+def _read(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
+    if "command" in body:
+        return (parse_slash_command(body, own),)
+    if body.get("type") == "block_actions":
+        return tuple(parse_button_presses(body, own))
+    event = body.get("event") or {}
+    reader = _READERS.get(str(event.get("type", "")))
+    found = reader(event, body, own) if reader is not None else None
+    if found is None:
+        return ()
+    return tuple(found) if isinstance(found, Iterable) else (found,)

@@ -1,0 +1,157 @@
+"""Turns contents into Slack's blocks, and Slack's text into plain Markdown. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast, get_args
+
+from agent.guard.size import MAX_QUESTION, fit
+from bot.messages import Button, ButtonAction, MessageContent
+
+Block = dict[str, Any]
+PREFIX = "citebot_"
+RATE = f"{PREFIX}rate"  # the two feedback buttons are one element in Slack
+_STYLES: dict[ButtonAction, str] = {"stop": "danger", "approve": "primary"}
+
+_TOKEN = re.compile(r"<(?P<sign>[@#!]?)(?P<target>[^<>|\n]*)(?:\|(?P<label>[^<>\n]*))?>")
+_LINK = re.compile(r"\[(?P<label>[^\[\]\n]+)\]\((?P<target>https?://[^()\s]+)\)")
+LONGEST = 4 * MAX_QUESTION  # characters as Slack sends them, which writes `&` as five and a name as fourteen
+_FALLBACK = 2_900  # `chat.update` refuses a text of more than 4,000 characters
+
+
+def render_blocks(content: MessageContent) -> list[Block]:
+    """Lay a content out: its text, its lines, its buttons."""
+    text = [{"type": "markdown", "text": content.text}] if content.text.strip() else []
+    return [*text, *render_context(content)]
+
+
+def render_context(content: MessageContent) -> list[Block]:
+    """Lay out what stands below the text."""
+    lines = [_line(f"_{to_mrkdwn(content.status)}_")] if content.status else []
+    lines += [_line(to_mrkdwn(content.footer))] if content.footer else []
+    return [*lines, *_buttons(content.buttons)]
+
+
+def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
+    """Read what was pressed and the value that came with it; None for what is no button of a reply."""
+    if action_id == RATE:
+        opinion, _, value = value.partition(":")
+        return (cast("ButtonAction", opinion), value) if opinion in {"good", "bad"} else None
+    action = action_id.removeprefix(PREFIX).partition(".")[0]
+    known = action_id.startswith(PREFIX) and action in get_args(ButtonAction)
+    return (cast("ButtonAction", action), value) if known else None
+
+
+def _line(words: str) -> Block:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": words}]}
+
+
+def _buttons(buttons: tuple[Button, ...]) -> list[Block]:
+    rating = {button.action: button for button in buttons if button.action in {"good", "bad"}}
+    others = [_button(button, number) for number, button in enumerate(buttons) if button.action not in rating]
+    found: list[Block] = [{"type": "actions", "elements": others}] if others else []
+    if len(rating) == 2:
+        found.append({"type": "context_actions", "elements": [_rating(rating["good"], rating["bad"])]})
+    return found
+
+
+def _button(button: Button, number: int) -> Block:
+    # Slack wants the ids of a block to differ, and there may be several buttons that choose.
+    name = f"{PREFIX}{button.action}.{number}" if button.action == "choose" else f"{PREFIX}{button.action}"
+    element = {"type": "button", "action_id": name, "text": _words(button.label)}
+    element |= {"value": button.value} if button.value else {}
+    style = _STYLES.get(button.action)
+    return element | ({"style": style} if style else {})
+
+
+def _rating(good: Button, bad: Button) -> Block:
+    return {
+        "type": "feedback_buttons",
+        "action_id": RATE,
+        "positive_button": _opinion(good),
+        "negative_button": _opinion(bad),
+    }
+
+
+def _opinion(button: Button) -> Block:
+    return {
+        "text": _words(button.label),
+        "value": f"{button.action}:{button.value}",
+        "accessibility_label": button.label[:75],
+    }
+
+
+def _words(label: str) -> Block:
+    return {"type": "plain_text", "text": label[:75]}
+
+
+def read_text(text: str, *, own: str) -> tuple[str, int]:
+    """Return the words of a message, and 0; of one that is too long to be read no word, and its length."""
+    fitting = fit(text, LONGEST)
+    return ("", len(text)) if fitting is None else (to_plain_markdown(fitting, own=own), 0)
+
+
+def to_plain_markdown(text: str, *, own: str) -> str:
+    """Return the words as they were typed, without mentions of the app's own user.
+
+    Slack escapes `& < >`, and writes links, people and channels as `<...>`, `setup.py` as `<http://setup.py|setup.py>`.
+    """
+    read = _TOKEN.sub(lambda found: "" if (found["sign"], found["target"]) == ("@", own) else _read(found), text)
+    return unescape_slack(read).strip()
+
+
+def has_mention(text: str, user: str) -> bool:
+    """Whether a text mentions somebody."""
+    return re.search(rf"<@{re.escape(user)}[|>]", text) is not None
+
+
+def has_other_mentions(text: str, own: str) -> bool:
+    """Whether a text is addressed to somebody else: a person, a group, everybody."""
+    return any(_is_other_mention(found, own) for found in _TOKEN.finditer(text))
+
+
+def unescape_slack(text: str) -> str:
+    """Undo the escaping of the three characters that Slack escapes."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def escape_mrkdwn(text: str) -> str:
+    """Escape text for Slack, so that nothing in it is a link or rings at anybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def to_mrkdwn(markdown: str) -> str:
+    """Write one line of safe Markdown for a context block; links become Slack's own."""
+    return _LINK.sub(lambda found: f"<{found['target']}|{found['label']}>", escape_mrkdwn(markdown))
+
+
+def make_fallback_text(markdown: str) -> str:
+    """The text of a message for notifications and screen readers, where the blocks are what is shown."""
+    text = _LINK.sub(lambda found: found["label"], markdown).strip()
+    return escape_mrkdwn(text if len(text) <= _FALLBACK else f"{text[:_FALLBACK]}…") or "…"
+
+
+def _read(found: re.Match[str]) -> str:
+    sign, target, label = found["sign"], found["target"], found["label"]
+    if sign == "@":
+        return f"@{label or target}"
+    if sign == "#":
+        return f"#{label or target}"
+    if sign == "!":
+        return label or f"@{target.partition('^')[0]}"
+    return _address(unescape_slack(target), unescape_slack(label or ""))
+
+
+def _address(target: str, label: str) -> str:
+    """An address that Slack made of a file name is the name again; a link that a person made keeps both."""
+    bare = re.sub(r"^(?:https?://|mailto:|tel:)", "", target)
+    if not label:
+        return escape_mrkdwn(target)
+    return escape_mrkdwn(label) if label in {target, bare} else escape_mrkdwn(f"[{label}]({target})")
+
+
+def _is_other_mention(found: re.Match[str], own: str) -> bool:
+    sign, target = found["sign"], found["target"]
+    return (sign == "@" and target != own) or (
+        sign == "!" and target.startswith(("here", "channel", "everyone", "subteam^"))
+    )

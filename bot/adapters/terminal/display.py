@@ -1,0 +1,224 @@
+"""What people see on a terminal: progress, stages, growing text, answers with links. Plain text where there is none."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import ClassVar, Self, TextIO
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+
+from agent.events import AgentEvent
+from agent.ports import Answer
+from bot.adapters.terminal.trace import RunTrace
+from bot.errors import AnswerFailed
+from bot.markdown import find_link_target, format_footnote, format_location, replace_control_characters, to_one_line
+from indexer.types import Progress
+
+_STAGES = {
+    "listing": "Listing files",
+    "parsing": "Reading code",
+    "embedding": "Embedding",
+    "writing": "Writing the index",
+    "done": "Done",
+}
+# rich puts code in a line on black, which is a hole in a light window.
+_STYLES = {"markdown.code": "bold cyan"}
+
+
+class Terminal:
+    """Standard output for answers and standard error for everything else."""
+
+    def __init__(self, *, out: Console, err: Console) -> None:
+        self.out = out
+        self.err = err
+
+    @classmethod
+    def standard(cls) -> Self:
+        """Show on this process's standard output and standard error."""
+
+        # Text of a repository is never markup, and no name in it is to be coloured as if it meant something.
+        def console(stream: TextIO) -> Console:
+            return Console(file=stream, markup=False, emoji=False, highlight=False, theme=Theme(_STYLES))
+
+        return cls(out=console(sys.stdout), err=console(sys.stderr))
+
+    def note(self, text: str) -> None:
+        """Say something on standard error."""
+        self.err.print(replace_control_characters(text), soft_wrap=True)
+
+    def write(self, text: str) -> None:
+        """Print plain text on standard output."""
+        self.out.print(replace_control_characters(text), soft_wrap=True)
+
+    def show(self, answer: Answer, root: Path | None = None) -> None:
+        """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
+        if not self.out.is_terminal:
+            paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), _author(answer)]
+            self.write("\n\n".join(filter(None, paragraphs)))
+            return
+        self.out.print(SafeMarkdown(answer.text))
+        self.out.print()
+        for cited in answer.citations:
+            target = find_link_target(cited, root)
+            where = Text(
+                format_location(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else ""
+            )
+            line = Text.assemble((f" [{cited.mark}] ", "dim"), where)
+            self.out.print(line, soft_wrap=True)
+        if author := _author(answer):
+            self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+        """Show a refresh, beginning after `patience` seconds; the callback may be called from any thread."""
+        bar = IndexingBar(self.err, patience)
+        try:
+            yield bar.advance
+        finally:
+            bar.close()
+
+    async def follow(self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None) -> Answer:
+        """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
+        answer: Answer | None = None
+        reason = "The run ended without an answer. Ask again, and use --debug to see why."
+        draft = LiveAnswer()
+        with nullcontext() if trace else self._live(draft):
+            async for event in events:
+                (trace or draft).take(event)
+                if event.kind == "answer":
+                    answer = event.payload["answer"]
+                elif event.kind == "error":
+                    reason = str(event.payload["message"])
+        if answer is None or answer.route == "failed":
+            raise AnswerFailed(reason)
+        return answer
+
+    def _live(self, draft: LiveAnswer) -> Live:
+        return Live(
+            draft,
+            console=self.err,
+            auto_refresh=self.err.is_terminal,
+            refresh_per_second=10,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+
+class LiveAnswer:
+    """The answer so far: a spinner with the present stage, and the last lines of the text."""
+
+    def __init__(self) -> None:
+        self._spinner = Spinner("dots", text=Text("Thinking"))
+        self._text = ""
+
+    def take(self, event: AgentEvent) -> None:
+        """Bring in what an event tells."""
+        if event.kind == "step_start":
+            self._spinner.update(text=Text(to_one_line(str(event.payload["stage"]))))
+        elif event.kind == "token":
+            self._text += event.payload["text"]
+        elif event.kind == "reset":
+            self._text = event.payload["text"]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # Only what fits: a live region taller than the window cannot be taken back.
+        room = max(1, options.size.height - 4)
+        lines = console.render_lines(SafeMarkdown(self._text), options, pad=False) if self._text else []
+        for line in lines[-room:]:
+            yield from line
+            yield Segment.line()
+        yield self._spinner
+
+
+class CodeExcerpt(CodeBlock):
+    """Code between two lines of prose, without the wide margins that rich puts around it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
+
+
+class AnswerMarkdown(Markdown):
+    """Markdown as rich shows it, but for the excerpts."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": CodeExcerpt,
+        "code_block": CodeExcerpt,
+    }
+
+
+class SafeMarkdown:
+    """Markdown in which nothing is a link and nothing steers the terminal, whatever the text holds."""
+
+    def __init__(self, text: str) -> None:
+        self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme="ansi_dark")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # Cleaned again after parsing: an entity such as `&#x202e;` becomes its character only there.
+        for segment in console.render(self._markdown, options):
+            yield segment if segment.control else Segment(replace_control_characters(segment.text), segment.style)
+
+
+class IndexingBar:
+    """A progress bar that appears once its patience has run out; one line where there is no terminal."""
+
+    def __init__(self, console: Console, patience: float) -> None:
+        self._console = console
+        self._from = time.monotonic() + patience
+        self._lock = threading.Lock()
+        self._shown = False
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._bar.add_task("Indexing", total=None)
+
+    def advance(self, progress: Progress) -> None:
+        """Show how far the refresh has come."""
+        with self._lock:
+            if not self._shown and time.monotonic() >= self._from:
+                self._shown = True
+                self._appear()
+        self._bar.update(
+            self._task, description=_STAGES[progress.stage], completed=progress.done, total=progress.total or None
+        )
+
+    def _appear(self) -> None:
+        if self._console.is_terminal:
+            self._bar.start()
+        else:
+            self._console.print("Indexing the repository ...")
+
+    def close(self) -> None:
+        """Take the bar away."""
+        with self._lock:
+            if self._shown and self._console.is_terminal:
+                self._bar.stop()
+            self._shown = True  # a thread that was stopped may report once more
+
+
+def _author(answer: Answer) -> str:
+    """Name the model that wrote an answer, and how long that took."""
+    return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""

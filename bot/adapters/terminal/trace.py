@@ -1,0 +1,142 @@
+"""Tells a run as it goes on, an event a line with its milliseconds: nodes, tools, evidence, models, text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agent.events import AgentEvent, EventKind
+from agent.limits import TokenUsage
+from agent.ports import Answer
+from bot.markdown import format_location, to_one_line
+from indexer.types import Location
+
+MOST_PLACES = 5
+LONGEST_VALUE = 300
+
+Payload = Mapping[str, Any]
+
+
+class RunTrace:
+    """Writes a line or more for each event of one run; `verbose` adds what every node changes in the state."""
+
+    def __init__(self, write: Callable[[str], None], *, verbose: bool = False) -> None:
+        self._write = write
+        self._verbose = verbose
+        self._began: float | None = None
+        self._step_began = 0.0
+        self._tool_began: dict[str, float] = {}
+        self._pieces = 0
+        self._spent = TokenUsage()
+        self._state: dict[str, Any] = {}
+        self._tellers: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
+            "step_start": self._step_start,
+            "step_end": self._step_end,
+            "tool_start": self._tool_start,
+            "tool_end": self._tool_end,
+            "evidence": self._evidence,
+            "flagged": self._format_flags,
+            "model_end": self._model_end,
+            "token": self._token,
+            "reset": self._reset,
+            "goal_check": self._goal_check,
+            "iteration_complete": self._iteration_complete,
+            "human_check_required": self._human_check_required,
+            "error": self._error,
+            "answer": self._answer,
+        }
+
+    def take(self, event: AgentEvent) -> None:
+        """Write what an event tells."""
+        if self._began is None:
+            self._began = event.ts
+        now = (event.ts - self._began) * 1000
+        tell = self._tellers.get(event.kind)
+        for line in tell(event.payload, now) if tell else ():
+            self._write(f"{now:>7.0f} ms  {line}")
+
+    def _step_start(self, payload: Payload, _: float) -> Iterator[str]:
+        yield f"{payload['node']}: {to_one_line(payload['stage'])}"
+
+    def _step_end(self, payload: Payload, now: float) -> Iterator[str]:
+        yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
+        if payload["changes"].get("gateway_verdict") == "watch":
+            reason = to_one_line(payload["changes"].get("gateway_reason", "the reply"))
+            yield f"guard: watched ({reason}), only reading is left"
+        self._step_began = now
+        if self._verbose:
+            yield from self._format_changes(payload["changes"])
+
+    def _format_changes(self, changes: Payload) -> Iterator[str]:
+        """Tell what is other than before; what was empty and stays so is not worth a line."""
+        for name, value in changes.items():
+            before = self._state.get(name)
+            if value != before and (value or before):
+                yield f"    {name} = {_short(value)}"
+        self._state.update(changes)
+
+    def _tool_start(self, payload: Payload, now: float) -> Iterator[str]:
+        self._tool_began[payload["tool"]] = now
+        yield f"tool {to_one_line(payload['tool'])} {_short(payload['args'])}"
+
+    def _tool_end(self, payload: Payload, now: float) -> Iterator[str]:
+        tool = payload["tool"]
+        what = f"{payload['found']} places" if payload["ok"] else "no result"
+        yield f"tool {to_one_line(tool)}: {what} in {now - self._tool_began.pop(tool, now):.0f} ms"
+
+    def _evidence(self, payload: Payload, _: float) -> Iterator[str]:
+        found: list[Location] = payload["locations"]
+        shown = [format_location(each.path, each.start_line, each.end_line) for each in found]
+        if not self._verbose and len(shown) > MOST_PLACES:
+            shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
+        yield f"evidence: {', '.join(shown) or 'none'}"
+
+    def _format_flags(self, payload: Payload, _: float) -> Iterator[str]:
+        rules = ", ".join(payload["rules"])
+        yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; only reading is left"
+
+    def _model_end(self, payload: Payload, _: float) -> Iterator[str]:
+        usage = TokenUsage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
+        self._spent += usage
+        failure = f", failed: {to_one_line(payload['error'])}" if payload["error"] else ""
+        took = f"{payload['seconds'] * 1000:.0f} ms"
+        yield f"model {to_one_line(payload['model'])} for {payload['task']}: {_cost(usage)}, {took}{failure}"
+
+    def _token(self, payload: Payload, _: float) -> Iterator[str]:
+        self._pieces += 1
+        if self._pieces == 1:
+            yield f"text begins: {_short(payload['text'])}"
+
+    def _reset(self, payload: Payload, _: float) -> Iterator[str]:
+        self._pieces = 0
+        yield f"text is withdrawn, {len(payload['text'])} characters are left"
+
+    def _goal_check(self, payload: Payload, _: float) -> Iterator[str]:
+        yield f"evidence is graded: {payload['grade']}"
+
+    def _iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
+        yield f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}"
+
+    def _human_check_required(self, payload: Payload, _: float) -> Iterator[str]:
+        yield f"a person is asked: {payload['kind']}"
+
+    def _error(self, payload: Payload, _: float) -> Iterator[str]:
+        yield f"error {payload['error']}: {to_one_line(payload['message'])}"
+
+    def _answer(self, payload: Payload, _: float) -> Iterator[str]:
+        answer: Answer = payload["answer"]
+        model = to_one_line(answer.model) if answer.model else "no model"
+        yield (
+            f"answer: {answer.route}, by {model}, {len(answer.citations)} citations, {len(answer.text):,} characters "
+            f"in {self._pieces} pieces; {_cost(self._spent)}"
+        )
+
+
+def _cost(usage: TokenUsage) -> str:
+    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+def _short(value: object) -> str:
+    text = to_one_line(json.dumps(value, ensure_ascii=False, default=repr))
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

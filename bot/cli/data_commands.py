@@ -1,0 +1,73 @@
+"""The commands that look after the data folder: saved, restored, swept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.context import CliContext, json_option, repo_option
+
+if TYPE_CHECKING:
+    from bot.adapters.terminal.output import CommandOutcome
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be rebuilt.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@json_option
+@click.pass_obj
+def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
+    """Save conversations, messages, ratings and indexes in FILE; citebot may keep running."""
+
+    async def work() -> CommandOutcome:
+        from bot.cli.upkeep import save_data_folder
+        from bot.clock import SystemClock
+
+        home = invocation.settings().home
+        return await save_data_folder(home, file, SystemClock(), indexes=indexes, force=force, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace what the data folder holds.")
+@json_option
+@click.pass_obj
+def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -> int:
+    """Restore what FILE holds; no other citebot may be running."""
+
+    async def work() -> CommandOutcome:
+        from bot.cli.upkeep import restore_data_folder
+
+        return await restore_data_folder(invocation.settings().home, file, force=force, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command()
+@click.option("--unused-indexes", "unused", is_flag=True, help="Remove the indexes of no repository in citebot.toml.")
+@json_option
+@repo_option
+@click.pass_obj
+def sweep(invocation: CliContext, repo: Path | None, *, unused: bool, as_json: bool) -> int:
+    """Delete what is older than RETENTION_DAYS, and free its disk space.
+
+    `citebot serve` does so every day; unused indexes go only when asked for here.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.adapters.terminal.display import Terminal
+        from bot.cli.upkeep import sweep_data_folder
+        from bot.clock import SystemClock
+
+        settings = invocation.settings()
+        where = invocation.repository(repo, settings)
+        return await sweep_data_folder(
+            settings, where, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json
+        )
+
+    return invocation.print_outcome(work())

@@ -1,0 +1,283 @@
+"""The checks of `citebot doctor`: git, the data folder, the models, the indexes, and the chat platforms."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import SecretStr
+
+from agent.errors import ClassifierUnusable
+from agent.ports import ChatModel, ModelSource
+from bot.adapters.discord.adapter import DiscordAdapter
+from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
+from bot.adapters.slack import diagnostics
+from bot.adapters.slack.client import API_URL
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.app import App, load_classifier, open_models, open_team_repositories
+from bot.cli.context import OpenApp
+from bot.clock import Clock, SystemClock
+from bot.conversations.descriptions import describe_freshness
+from bot.errors import SettingsError
+from bot.markdown.formatting import to_one_line
+from bot.monitoring import findings
+from bot.monitoring.findings import DoctorFinding, note, ok, problem, warning
+from bot.ports import Repositories
+from bot.repositories.library import RepositoryLibrary
+from bot.serving.platforms import read_discord_options
+from bot.settings import GuardTable, Settings
+from bot.storage.database import INBOX_FILE, open_database
+from bot.storage.permissions import find_exposures
+from indexer.errors import IndexerError
+from indexer.processes import start_git_async
+from indexer.types import IndexStatus
+
+GIGABYTE = 1_000_000_000
+LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
+_UNREAD = "Name it as shown, or move your settings to your own citebot.toml; docs/configuration.md says where that is."
+_EXPOSED = (
+    "Others could read or change what people asked. citebot itself closes the folder to them whenever it opens it; "
+    "its owner and the rights of the folders above it only you can change, with chown and chmod."
+)
+_QUESTION = "Where is the signature of a webhook checked, and what happens when the secret was rotated meanwhile?"
+_NO_MODEL = (
+    "For written answers set GOOGLE_API_KEY, or CITEBOT_MODEL to provider:model and the key variable of that provider."
+)
+
+
+async def configuration(remark: str) -> Sequence[DoctorFinding]:
+    """Whether there is a citebot.toml that is not read; `remark` says so."""
+    return [warning(remark, _UNREAD)] if remark else []
+
+
+async def check_git() -> Sequence[DoctorFinding]:
+    """Whether git can be run."""
+    try:
+        process = await start_git_async(["--version"])
+    except OSError as error:
+        return [problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
+    told, _ = await process.communicate()
+    if process.returncode:
+        return [problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
+    return [ok(f"git is installed: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
+
+
+async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
+    """Whether there is room for indexes and conversations, whether they can be written, and by whom else."""
+    return await asyncio.to_thread(_data_folder, home)
+
+
+def _data_folder(home: Path) -> Sequence[DoctorFinding]:
+    try:
+        exposed = find_exposures(home)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            free = shutil.disk_usage(home).free
+    except OSError as error:
+        what = f"The data folder {home} cannot be written ({error.strerror or error})."
+        return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
+    return [check_disk_space(home, free), *(warning(each, _EXPOSED) for each in exposed)]
+
+
+def check_disk_space(home: Path, free: int) -> DoctorFinding:
+    """Whether so many bytes are enough."""
+    told = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
+    advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
+    if free < TOO_LITTLE:
+        return problem(told, advice)
+    return warning(told, advice) if free < LITTLE else ok(told)
+
+
+async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
+    """Whether the database of chat platforms can be used, where there is one; raises `InboxError` where it cannot."""
+    if not await asyncio.to_thread(path.is_file):
+        return []
+    async with open_database(path):
+        return [ok(f"The message database {path} can be used.")]
+
+
+async def check_models(
+    open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], *, call: bool
+) -> Sequence[DoctorFinding]:
+    """Whether the models that are named can be used; only a call shows whether their keys are accepted."""
+    async with open_models() as models:
+        turn = models.for_turn(models.budget(), _ignore)
+        if turn.main is None:
+            return [note("There is no language model: answers quote the code.", _NO_MODEL)]
+        different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
+        return [
+            await _check_model_response(model) if call else _set_up(model) for model in different if model is not None
+        ]
+
+
+def _set_up(model: ChatModel) -> DoctorFinding:
+    return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
+
+
+async def _check_model_response(model: ChatModel) -> DoctorFinding:
+    from agent.llm.chat_model import ping_model
+
+    wanted = model.name
+    await ping_model(model)
+    if model.name != wanted:
+        return warning(
+            f"The language model {wanted} does not answer; {model.name} takes its place.",
+            "Check its key and CITEBOT_MODEL; --debug shows the reason.",
+        )
+    return ok(f"The language model {wanted} answers.")
+
+
+class Scoring(Protocol):
+    """A classifier that is loaded; its calls block."""
+
+    def score(self, text: str) -> float:
+        """Return how likely a text is an attack."""
+
+
+async def classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
+    """Whether the operator's classifier can be loaded, and answers in time."""
+    try:
+        model = await asyncio.to_thread(load)
+    except ClassifierUnusable as error:
+        return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
+    took = await asyncio.to_thread(_time, model)
+    told = f"The classifier in {folder} is the pinned one, and takes {took:,.0f} ms for a question"
+    if took > milliseconds:
+        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
+        return [warning(f"{told}; it has {milliseconds}.", advice)]
+    return [ok(f"{told}.")]
+
+
+def _time(model: Scoring) -> float:
+    began = time.perf_counter()
+    model.score(_QUESTION)
+    return 1000 * (time.perf_counter() - began)
+
+
+async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
+    """How fresh the index of each repository is."""
+    return [finding for name in repositories.list_names() for finding in await _index(repositories, name, now)]
+
+
+async def _index(repositories: Repositories, name: str, now: float) -> Sequence[DoctorFinding]:
+    try:
+        status = await repositories.status(name)
+    except IndexerError as error:
+        return [problem(f"{to_one_line(name)}: {error}")]
+    told = [warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings]
+    return [_freshness(status, now), *told]
+
+
+def _freshness(status: IndexStatus, now: float) -> DoctorFinding:
+    line = f"{describe_freshness(status, now)}."
+    if status.commit is None:
+        return warning(line, "Run `citebot index`, or wait longer for the first question.")
+    if status.commits_behind:
+        return warning(line, "Run `citebot index`; where citebot serves, the next question does.")
+    if status.commits_behind is None:
+        return warning(f"{line} How far behind HEAD it is cannot be determined.", "Run `citebot index`.")
+    return ok(line)
+
+
+def _ignore(kind: str, /, **payload: Any) -> None:
+    """Nobody follows what a check does."""
+
+
+async def run_doctor(
+    settings: Settings, repository: Path, *, open_app: OpenApp | None, call_model: bool
+) -> Sequence[DoctorFinding]:
+    """Make all checks for the repository at a path."""
+    clock = SystemClock()
+
+    async def indexes() -> Sequence[DoctorFinding]:
+        if settings.repositories:
+            async with open_team_repositories(settings, repository, Terminal.standard()) as stock:
+                return await check_indexes(stock.library, clock.now())
+        async with (open_app or App.open)(settings, repository) as app:
+            name = (await app.index.status()).repository
+            return await check_indexes(RepositoryLibrary({name: app.index}, Terminal.standard()), clock.now())
+
+    return await findings.run_checks(
+        [
+            partial(configuration, settings.remark),
+            check_git,
+            partial(check_data_folder, settings.home),
+            partial(check_inbox, settings.home / INBOX_FILE),
+            indexes,
+            partial(check_models, partial(open_models, settings), call=call_model),
+            partial(_classifier, settings.guard),
+            partial(diagnostics.run_diagnostics, read_slack_credentials(settings), clock),
+            partial(_discord, settings, clock),
+        ],
+        secrets=settings.secret_values(),
+    )
+
+
+def report_invalid_settings(error: SettingsError) -> Sequence[DoctorFinding]:
+    """Settings that cannot be read leave nothing else to look at."""
+    first, *others = str(error).splitlines()
+    return [findings.problem(line.strip()) for line in others or [first]]
+
+
+def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
+    """What the settings hold for Slack."""
+    return diagnostics.SlackCredentials(
+        bot_token=_text(settings.slack_bot_token),
+        app_token=_text(settings.slack_app_token),
+        signing_secret=_text(settings.slack_signing_secret),
+        mode=settings.slack_mode,
+        api_url=settings.slack_api_base_url or API_URL,
+    )
+
+
+async def _classifier(guard: GuardTable) -> Sequence[DoctorFinding]:
+    """Whether the classifier can be used, where there is one."""
+    if guard.classifier is None:
+        return []
+    return await classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
+
+
+async def _discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
+    """Whether Discord can be used; raises `BotError`s that say why it cannot."""
+    if settings.discord_token is None:
+        return [findings.note("Discord is not set up.", HOW_TO_ADD)]
+    async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
+        found = [
+            findings.note(each) if each == WITHOUT_CONTENT else findings.problem(each)
+            for each in await discord.problems()
+        ]
+        return [findings.ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
+
+
+def _text(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret is not None else ""
+
+
+def format_report(findings: Sequence[DoctorFinding], *, as_json: bool) -> CommandOutcome:
+    """Say what was found; it is a success where there is no problem."""
+    problems = sum(finding.level == "problem" for finding in findings)
+    warnings = sum(finding.level == "warning" for finding in findings)
+    if as_json:
+        found = [dataclasses.asdict(finding) for finding in findings]
+        return CommandOutcome(output=to_json({"ok": not problems, "findings": found}), ok=not problems)
+    lines = [line for finding in findings for line in _lines(finding)]
+    total = f"{_count(problems, 'problem')}, {_count(warnings, 'warning')}."
+    return CommandOutcome(output="\n".join([*lines, "", total]), ok=not problems)
+
+
+def _lines(finding: DoctorFinding) -> Sequence[str]:
+    what, advice = to_one_line(finding.what), to_one_line(finding.advice)
+    return [f"{finding.level:<9}{what}", *([f"{'':<9}-> {advice}"] if advice else [])]
+
+
+def _count(number: int, of_what: str) -> str:
+    return f"{number or 'no'} {of_what}{'s' * (number != 1)}"

@@ -1,0 +1,353 @@
+"""The command line: what `citebot` is asked to do, and how it says that something is wrong.
+
+Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
+before a command is known to be right, so that `--help` and mistakes are answered at once.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+
+import click
+
+from agent.errors import AgentError
+from bot.cli.context import CliContext, OpenApp, RepositoryPath, json_option, print_error, repo_option
+from bot.cli.data_commands import backup, restore, sweep
+from bot.errors import BotError, describe_unexpected
+from bot.storage.permissions import restrict_umask
+from bot.tasks import TerminationSignal
+from indexer.errors import IndexerError
+
+if TYPE_CHECKING:
+    from bot.adapters.terminal.display import Terminal
+    from bot.adapters.terminal.output import CommandOutcome
+    from bot.app import App
+
+INTERRUPTED = 130
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="citebot", message="%(package)s %(version)s")
+@click.option("--debug", is_flag=True, help="Log everything, and show tracebacks.")
+@repo_option
+@click.pass_context
+def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None:
+    """Answer questions about a repository's code, every claim linked to its lines.
+
+    Without a command: a conversation in the terminal, or over a pipe, a question a line.
+    """
+    context.obj = replace(context.ensure_object(CliContext), repo=repo, debug=debug)
+    return cast("int", context.invoke(chat)) if context.invoked_subcommand is None else None
+
+
+@cli.command()
+@repo_option
+@click.pass_obj
+def chat(invocation: CliContext, repo: Path | None = None) -> int:
+    """Talk about the code; with input from a pipe, answer each line."""
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.ask import chat
+
+        return await chat(app, terminal, sys.stdin, interactive=sys.stdin.isatty() and sys.stdout.isatty())
+
+    return invocation.run_command(repo, task)
+
+
+@cli.command()
+@click.argument("question")
+@click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
+@click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
+@json_option
+@repo_option
+@click.pass_obj
+def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
+    """Answer one question."""
+    if not question.strip():
+        raise click.UsageError("The question is empty.")
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.ask import Tracing
+        from bot.cli.ask import ask as answer
+
+        tracing: Tracing = "verbose" if verbose else "on" if trace else "off"
+        return await answer(app, terminal, question, as_json=as_json, tracing=tracing)
+
+    return invocation.run_command(repo, task)
+
+
+@cli.command()
+@repo_option
+@click.pass_obj
+def serve(invocation: CliContext, repo: Path | None) -> None:
+    """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
+
+    The repositories are those of citebot.toml; without any there, one: --repo, or the current one.
+    """
+    invocation.serve(repo)
+
+
+@cli.command()
+@click.argument("path", type=RepositoryPath(), required=False)
+@click.option("--full", is_flag=True, help="Start from scratch.")
+@json_option
+@repo_option
+@click.pass_obj
+def index(invocation: CliContext, path: Path | None, repo: Path | None, *, full: bool, as_json: bool) -> int:
+    """Index the repository at PATH: what changed since the last time."""
+    if path and repo:
+        raise click.UsageError("Give the repository as PATH or as --repo, not both.")
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.query import index_now
+
+        return await index_now(app.index, terminal, full=full, as_json=as_json)
+
+    return invocation.run_command(path or repo, task)
+
+
+@cli.command()
+@click.argument("query", required=False)
+@click.option("-k", "limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
+@click.option("--batch", type=click.File("rb"), help='Answer a file ("-": standard input) of {"id", "query"} lines.')
+@click.option("--lang", "languages", multiple=True, help="Only this language; may be repeated, like all filters.")
+@click.option(
+    "--type", "types", multiple=True, type=click.Choice(["code", "test", "doc", "config"]), help="Only these."
+)
+@click.option("--folder", "folders", multiple=True, help="Only below this folder.")
+@click.option("--glob", "globs", multiple=True, help="Only paths that match, such as **/*.sql.")
+@click.option("--mode", type=click.Choice(["hybrid", "lexical", "vector"]), default="hybrid", show_default=True)
+@json_option
+@repo_option
+@click.pass_obj
+def search(
+    invocation: CliContext,
+    *,
+    query: str | None,
+    limit: int,
+    batch: BinaryIO | None,
+    languages: tuple[str, ...],
+    types: tuple[Literal["code", "test", "doc", "config"], ...],
+    folders: tuple[str, ...],
+    globs: tuple[str, ...],
+    mode: Literal["hybrid", "lexical", "vector"],
+    repo: Path | None,
+    as_json: bool,
+) -> int:
+    """Rank the places in the code that a query is about."""
+    if bool(query and query.strip()) == bool(batch):
+        raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
+    _check(globs)
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.query import SearchQuery, pin_current, run_batch, run_search
+        from indexer.types import Filters
+
+        known_as = tuple(language.lower() for language in languages)
+        filters = Filters(languages=known_as, source_types=types, folders=folders, patterns=globs)
+        how = SearchQuery(limit=limit, filters=filters, mode=mode)
+        code = await pin_current(app.index, terminal)
+        if batch:
+            return await run_batch(code, batch, how, write=click.echo, complain=terminal.note)
+        return await run_search(code, query or "", how, as_json=as_json)
+
+    return invocation.run_command(repo, task)
+
+
+@cli.command()
+@click.argument("name")
+@json_option
+@repo_option
+@click.pass_obj
+def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+    """List the definitions of NAME (`send` or `Session.send`)."""
+    return _look_up(invocation, repo, "symbols", name, as_json=as_json)
+
+
+@cli.command()
+@click.argument("name")
+@json_option
+@repo_option
+@click.pass_obj
+def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+    """List where the function or class NAME is called."""
+    return _look_up(invocation, repo, "callers", name, as_json=as_json)
+
+
+@cli.command()
+@click.argument("name")
+@json_option
+@repo_option
+@click.pass_obj
+def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+    """List what the function NAME calls."""
+    return _look_up(invocation, repo, "callees", name, as_json=as_json)
+
+
+@cli.command()
+@json_option
+@repo_option
+@click.pass_obj
+def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
+    """Show what is indexed, at which commit, and how much disk space it takes.
+
+    Of all repositories of citebot.toml, or of the one that --repo names.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.app import App, read_all_statuses
+        from bot.cli.upkeep import show_all_statuses, show_status
+
+        settings = invocation.settings()
+        if settings.repositories and not invocation.is_named(repo):
+            return await show_all_statuses(await read_all_statuses(settings), settings, as_json=as_json)
+        async with (invocation.open_app or App.open)(settings, invocation.repository(repo, settings)) as app:
+            return await show_status(await app.index.status(), app.settings, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@cli.command()
+@click.option("--call-model", is_flag=True, help="Also ask the language model for one word.")
+@json_option
+@repo_option
+@click.pass_obj
+def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
+    """Check that everything is set up, and say what to do about what is not."""
+
+    async def work() -> CommandOutcome:
+        from bot.cli.doctor import format_report, report_invalid_settings, run_doctor
+        from bot.errors import SettingsError
+
+        try:
+            settings = invocation.settings()
+        except SettingsError as error:
+            return format_report(report_invalid_settings(error), as_json=as_json)
+        where = invocation.repository(repo, settings)
+        found = await run_doctor(settings, where, open_app=invocation.open_app, call_model=call_model)
+        return format_report(found, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@cli.command()
+@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
+@json_option
+@click.pass_obj
+def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
+    """List how people rated answers, and how those came about."""
+
+    async def work() -> CommandOutcome:
+        from bot.cli.upkeep import export_feedback
+        from bot.clock import SystemClock
+        from bot.storage.database import INBOX_FILE
+
+        path = invocation.settings().home / INBOX_FILE
+        return await export_feedback(path, SystemClock(), days=days, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@cli.command()
+@click.option("--mermaid", "form", flag_value="mermaid", help="As Mermaid, for documents [default].")
+@click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
+@click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")
+def graph(form: str | None, picture: Path | None) -> None:
+    """Draw the graph that a question passes through."""
+    if form and picture:
+        raise click.UsageError("Give one of --mermaid, --ascii and --png.")
+    from bot.cli.diagram import format_boxes, format_mermaid
+
+    if picture is None:
+        click.echo(format_boxes() if form == "ascii" else format_mermaid())
+        return
+    from bot.cli.diagram import draw_png
+
+    picture.write_bytes(draw_png())
+    print_error(f"Drawn in {picture}.")
+
+
+for _command in (backup, restore, sweep):
+    cli.add_command(_command)
+
+
+def _look_up(
+    invocation: CliContext,
+    repo: Path | None,
+    what: Literal["symbols", "callers", "callees"],
+    name: str,
+    *,
+    as_json: bool,
+) -> int:
+    if not name.strip():
+        raise click.UsageError("The name is empty.")
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.query import list_callees, list_callers, list_definitions, pin_current
+
+        look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
+        return await look_up(await pin_current(app.index, terminal), name, as_json=as_json)
+
+    return invocation.run_command(repo, task)
+
+
+def _check(globs: Sequence[str]) -> None:
+    from indexer.errors import BadPattern
+    from indexer.text.globs import compile_globs
+
+    try:
+        compile_globs(globs)
+    except BadPattern as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _prepare_streams() -> None:
+    """A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
+    """Do what the arguments say and return the exit code."""
+    _prepare_streams()
+    try:
+        code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=CliContext(open_app=open_app))
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except TerminationSignal as ended:
+        return 128 + ended.number
+    except Exception as error:  # nobody is left to hear of it
+        if "--debug" in arguments:
+            raise
+        print_error(f"citebot: {_reason(error)}", logging.ERROR)
+        return 1
+    return int(code or 0)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
+        return _reason(error.exceptions[0])
+    if isinstance(error, IndexerError | AgentError | BotError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error}. This came from the operating system; put it right and try again."
+    return describe_unexpected(error)
+
+
+def main() -> None:
+    """Run as a program."""
+    restrict_umask()
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""The one-shot lookups: `index`, `search` (one query or a batch), `symbols`, `callers` and `callees`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.ports import CodeSearch
+from bot.adapters.terminal import output
+from bot.adapters.terminal.output import CommandOutcome
+from bot.ports import RepositoryIndex
+from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
+from indexer.types import CallSite, Filters, SearchMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchQuery:
+    """How to search, whatever is searched for."""
+
+    limit: int = 10
+    filters: Filters = field(default_factory=Filters)
+    mode: SearchMode = "hybrid"
+
+
+async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeSearch:
+    """Bring the index to HEAD and hold it there."""
+    await refresh_if_stale(index, display)
+    return await index.pin()
+
+
+async def index_now(index: RepositoryIndex, display: ProgressDisplay, *, full: bool, as_json: bool) -> CommandOutcome:
+    """Index HEAD."""
+    report = await refresh_index(index, display, full=full)
+    repository = (await index.status()).repository
+    if as_json:
+        return CommandOutcome(output=output.to_json(output.report_to_record(report, repository)))
+    return CommandOutcome(output=output.format_refresh_report(report, repository))
+
+
+async def run_search(code: CodeSearch, text: str, query: SearchQuery, *, as_json: bool) -> CommandOutcome:
+    """Rank the places that a query is about."""
+    hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
+    note = "" if hits else await _nothing_found(code, query.filters)
+    rows = [output.hit_to_record(hit) for hit in hits] if as_json else [output.format_hit(hit) for hit in hits]
+    return _listing("hits", rows, note, as_json=as_json)
+
+
+async def _nothing_found(code: CodeSearch, filters: Filters) -> str:
+    present = {file.language for file in await code.files()}
+    unknown = [language for language in filters.languages if language not in present]
+    if unknown and present:
+        return f"No file of {_where(code)} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
+    return f"Nothing found in {_where(code)}. Use other words, or fewer filters."
+
+
+async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+    """List the definitions of a name."""
+    found = await code.definitions(name)
+    note = "" if found else _describe_undefined(code, name)
+    rows = [output.definition_to_record(each) if as_json else output.format_definition(each) for each in found]
+    return _listing("symbols", rows, note, as_json=as_json)
+
+
+async def list_callers(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+    """List where a function or class is called."""
+    calls = await code.callers(name)
+    note = "" if calls else await _no_calls(code, name, f"Nothing in {_where(code)} calls {name}.")
+    return _listing("callers", _format_calls(calls, output.format_caller, as_json=as_json), note, as_json=as_json)
+
+
+async def list_callees(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+    """List what a function calls."""
+    calls = await code.callees(name)
+    note = "" if calls else await _no_calls(code, name, f"{name} calls nothing that is known by name.")
+    return _listing("callees", _format_calls(calls, output.format_callee, as_json=as_json), note, as_json=as_json)
+
+
+def _format_calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
+    if as_json:
+        return [output.call_to_record(call) for call in calls]
+    return list(dict.fromkeys(map(line, calls)))  # a call that may mean several definitions is there once for each
+
+
+def _listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> CommandOutcome:
+    text = output.to_json({key: rows}) if as_json else "\n".join(rows)
+    return CommandOutcome(output=text, note=note, ok=bool(rows))
+
+
+async def _no_calls(code: CodeSearch, name: str, sentence: str) -> str:
+    return sentence if await code.definitions(name) else _describe_undefined(code, name)
+
+
+def _describe_undefined(code: CodeSearch, name: str) -> str:
+    return f"{name} is not defined in {_where(code)}. To look for it by meaning: citebot search"
+
+
+def _where(code: CodeSearch) -> str:
+    return f"{code.repository} at {code.commit.sha[:7]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchQuery:
+    """One query and the name its hits are to carry."""
+
+    id: str | int
+    query: str
+
+
+class InvalidBatchLine(ValueError):
+    """A line is not a query; the text says why."""
+
+
+def parse_batch_line(line: str) -> BatchQuery:
+    """Read `{"id": ..., "query": "..."}`; other keys are ignored."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidBatchLine(f"not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise InvalidBatchLine('not an object like {"id": "1", "query": "..."}')
+    query, name = record.get("query"), record.get("id")
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidBatchLine('"query" must be a text that is not empty')
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise InvalidBatchLine('"id" must be a text or a whole number')
+    return BatchQuery(id=name, query=query)
+
+
+async def run_batch(
+    code: CodeSearch,
+    lines: Iterable[bytes],
+    query: SearchQuery,
+    *,
+    write: Callable[[str], None],
+    complain: Callable[[str], None],
+) -> CommandOutcome:
+    """Answer every line that can be read, in order; the outcome is a failure if there was another."""
+    bad = 0
+    for number, raw in enumerate(lines, start=1):
+        try:
+            line = parse_batch_line(raw.decode()) if raw.strip() else None
+        except ValueError as error:  # BadLine, and bytes that are not UTF-8
+            bad += 1
+            complain(f"line {number}: {error}")
+            continue
+        if line is not None:
+            hits = await code.search(line.query, limit=query.limit, filters=query.filters, mode=query.mode)
+            write(output.to_json({"id": line.id, "hits": [output.hit_to_record(hit) for hit in hits]}))
+    return CommandOutcome(ok=not bad, note=f"{bad} line{'s' * (bad != 1)} could not be read." if bad else "")

@@ -1,0 +1,212 @@
+"""The commands that look after data: `sweep`, `backup`, `restore`, `status` and `feedback`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.adapters.terminal import output
+from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.app import locate_repositories, open_team_repositories
+from bot.clock import Clock
+from bot.errors import SettingsError
+from bot.maintenance import disk_usage, retention
+from bot.maintenance.backup import restore_backup, write_backup
+from bot.maintenance.backup_archive import BackupManifest
+from bot.maintenance.disk_usage import DiskUsage
+from bot.maintenance.retention import IndexSweeper, Retention, SweepReport
+from bot.markdown.formatting import to_one_line
+from bot.repositories.refresh import ProgressDisplay
+from bot.repositories.status import RepositoryState
+from bot.settings import Settings
+from bot.storage.database import open_database
+from bot.storage.turn_records import FeedbackEntry, TurnRecordStore
+from indexer.errors import IndexerError, RepositoryError
+from indexer.store.data_folder import IndexFolder, remove_index
+from indexer.types import IndexStatus
+
+NO_TABLES = (
+    "Which indexes are unused can only be told where citebot.toml lists the repositories in use, as [[repositories]]. "
+    "Nothing was removed."
+)
+
+DAY = 86_400.0
+
+
+async def sweep_data_folder(
+    settings: Settings, repository: Path, display: ProgressDisplay, clock: Clock, *, unused: bool, as_json: bool
+) -> CommandOutcome:
+    """Forget what is too old, drop what is not read any more, and with `unused` the indexes of no repository."""
+    if unused and not settings.repositories:
+        raise SettingsError(NO_TABLES)
+    before = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
+    removed = await asyncio.to_thread(_remove_unused, settings) if unused else []
+    async with AsyncExitStack() as stack:
+        indexes, problems = await _indexes(settings, repository, display, stack)
+        kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
+        swept = await kept.sweep()
+    after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
+    return _outcome(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
+
+
+async def _indexes(
+    settings: Settings, repository: Path, display: ProgressDisplay, stack: AsyncExitStack
+) -> tuple[IndexSweeper | None, Sequence[str]]:
+    """Open the indexes in use; outside of any repository there may be none."""
+    try:
+        stock = await stack.enter_async_context(open_team_repositories(settings, repository, display))
+    except IndexerError as error:
+        return None, [str(error)] if settings.repositories else []
+    return stock.library, []
+
+
+def _remove_unused(settings: Settings) -> Sequence[IndexFolder]:
+    unused = _measure_usage(settings).unused or ()
+    for folder in unused:
+        remove_index(settings.home, folder.name)
+    return unused
+
+
+def _outcome(
+    swept: SweepReport, problems: Sequence[str], removed: Sequence[IndexFolder], freed: int, *, as_json: bool
+) -> CommandOutcome:
+    note = "\n".join(problems)
+    if as_json:
+        told = {
+            **retention.sweep_to_record(swept),
+            "problems": list(problems),
+            "removed_indexes": [each.name for each in removed],
+            "freed_bytes": max(0, freed),
+        }
+        return CommandOutcome(output=output.to_json(told), note=note, ok=not problems)
+    lines = [f"Removed the index {each.name} ({disk_usage.format_bytes(each.size)})." for each in removed]
+    lines.append(
+        f"{retention.describe_sweep(swept)} {disk_usage.format_bytes(max(0, freed))} of disk space is free again."
+    )
+    return CommandOutcome(output="\n".join(lines), note=note, ok=not problems)
+
+
+async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) -> CommandOutcome:
+    """Say what is indexed, and what the data folder takes."""
+    use, note = await _use(settings)
+    if as_json:
+        record = {**output.status_to_record(found), "data": disk_usage.usage_to_record(use)}
+        return CommandOutcome(output=output.to_json(record), note=note)
+    return CommandOutcome(output="\n".join([output.format_status(found), *_rows(use)]), note=note)
+
+
+async def show_all_statuses(states: Sequence[RepositoryState], settings: Settings, *, as_json: bool) -> CommandOutcome:
+    """Say how each of several repositories is doing; a failure where one of them cannot be read."""
+    use, note = await _use(settings)
+    ok = all(state.state != "failed" for state in states)
+    if as_json:
+        record = {"repositories": [*map(output.state_to_record, states)], "data": disk_usage.usage_to_record(use)}
+        return CommandOutcome(output=output.to_json(record), note=note, ok=ok)
+    return CommandOutcome(
+        output="\n\n".join([*map(output.format_state, states), "\n".join(_rows(use))]), note=note, ok=ok
+    )
+
+
+async def _use(settings: Settings) -> tuple[DiskUsage, str]:
+    """Measure the data folder; where nobody knows which indexes are unused, a remark says so."""
+    try:
+        return await asyncio.to_thread(_measure_usage, settings), ""
+    except RepositoryError as error:
+        use = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
+        return use, f"Which indexes are unused cannot be determined: {error}"
+
+
+def _rows(use: DiskUsage) -> Sequence[str]:
+    return [f"{name:<12}{text}" for name, text in disk_usage.format_usage(use)]
+
+
+async def save_data_folder(
+    home: Path, file: Path, clock: Clock, *, indexes: bool, force: bool, as_json: bool
+) -> CommandOutcome:
+    """Save a data folder in a file."""
+    made = await asyncio.to_thread(write_backup, home, file, now=clock.now(), indexes=indexes, force=force)
+    return _report_backup("Saved", made, file, as_json=as_json)
+
+
+async def restore_data_folder(home: Path, file: Path, *, force: bool, as_json: bool) -> CommandOutcome:
+    """Bring a data folder back from a file."""
+    found = await asyncio.to_thread(restore_backup, file, home, force=force)
+    return _report_backup("Restored", found, file, as_json=as_json)
+
+
+def _report_backup(done: str, manifest: BackupManifest, file: Path, *, as_json: bool) -> CommandOutcome:
+    made_at = datetime.fromtimestamp(manifest.made_at, UTC)
+    count, files = manifest.repositories(), len(manifest.members)
+    if as_json:
+        record = {
+            "file": os.fsencode(file).decode("utf-8", "backslashreplace"),
+            "made_at": made_at.isoformat(timespec="seconds"),
+            "files": files,
+            "bytes": manifest.size,
+            "indexes": count,
+        }
+        return CommandOutcome(output=output.to_json(record))
+    indexes = f"{count} {'index' if count == 1 else 'indexes'}" if manifest.indexes else "no indexes"
+    return CommandOutcome(
+        output=f"{done} {files:,} file{'s' * (files != 1)} ({disk_usage.format_bytes(manifest.size)}, {indexes}), "
+        f"as of {made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if done == 'Saved' else 'from'} {to_one_line(str(file))}."
+    )
+
+
+def _measure_usage(settings: Settings) -> DiskUsage:
+    used = disk_usage.list_used_folders(settings.home, locate_repositories(settings)) if settings.repositories else None
+    return disk_usage.measure_disk_usage(settings.home, used)
+
+
+async def export_feedback(path: Path, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
+    """List the opinions of the last days, or all, oldest first, from the database at a path.
+
+    Who gave them stays there, and so does the question: citebot keeps none once it is answered.
+    """
+    since = clock.now() - days * DAY if days is not None else 0.0
+    found = await _opinions(path, clock, since)
+    note = "" if found else "Nobody has rated an answer" + (f" in the last {days} days." if days else " yet.")
+    rows = [feedback_to_record(each) for each in found] if as_json else [format_feedback(each) for each in found]
+    output = to_json({"feedback": rows}) if as_json else "\n".join(map(str, rows))
+    return CommandOutcome(output=output, note=note, ok=bool(found))
+
+
+async def _opinions(path: Path, clock: Clock, since: float) -> Sequence[FeedbackEntry]:
+    if not await asyncio.to_thread(path.is_file):
+        return ()
+    async with open_database(path) as database:
+        records = TurnRecordStore(database, clock)
+        await records.open()
+        return await records.feedback(since=since)
+
+
+def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
+    """Describe an opinion; of a turn that was forgotten nothing but the opinion is left."""
+    turn = feedback.record
+    return {
+        "rating": feedback.opinion,
+        "at": datetime.fromtimestamp(feedback.at, UTC).isoformat(timespec="seconds"),
+        "turn": feedback.run_id,
+        "repository": turn.repository if turn else None,
+        "commit": turn.commit if turn else None,
+        "route": turn.route if turn else None,
+        "model": turn.model if turn else None,
+        "seconds": round(turn.seconds, 3) if turn else None,
+        "searched": list(turn.searched) if turn else None,
+        "files": list(turn.files) if turn else None,
+    }
+
+
+def format_feedback(feedback: FeedbackEntry) -> str:
+    """Write an opinion on one line: when, which, on what, and how the answer came about."""
+    when = f"{datetime.fromtimestamp(feedback.at).astimezone():%Y-%m-%d %H:%M}"
+    turn = feedback.record
+    if turn is None:
+        return f"{when}  {feedback.opinion:<4}  (forgotten)"
+    where = f"{to_one_line(turn.repository) or 'no repository'}{f' at {turn.commit[:7]}' if turn.commit else ''}"
+    return f"{when}  {feedback.opinion:<4}  {where}  {turn.route}  {to_one_line(turn.model or 'no model')}"

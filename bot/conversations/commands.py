@@ -1,0 +1,278 @@
+"""The commands that people may write on any platform: how they are told from questions, and what each does."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from bot.access import AccessPolicy
+from bot.clock import Clock
+from bot.conversations.descriptions import (
+    describe_freshness,
+    describe_progress,
+    describe_refresh,
+    describe_status,
+    explain_answer,
+)
+from bot.errors import NotAllowed
+from bot.messages import IncomingMessage
+from bot.ports import Answerer, Repositories
+from bot.repositories.chooser import RepositoryChooser
+from bot.storage.threads import ThreadStore
+from bot.storage.turn_records import TurnRecordStore
+
+NOTHING_YET = "I have not answered anything in this conversation yet."
+
+CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "forget"]
+Takes = Literal["nothing", "repository", "repository?", "repository? full?"]
+
+
+class StopAnswer(Protocol):
+    """Ends what is under way in a conversation."""
+
+    async def __call__(self, conversation: str) -> bool:
+        """Return whether there was anything."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandRequest:
+    """A command with the message that it came in."""
+
+    invocation: ParsedCommand
+    message: IncomingMessage
+    conversation: str
+    show: Callable[[str], None]
+
+
+class CommandHandlers:
+    """What each command does; all of them return the sentence or list to be shown, or raise `NotAllowed`."""
+
+    def __init__(
+        self,
+        *,
+        repositories: Repositories,
+        agent: Answerer,
+        threads: ThreadStore,
+        records: TurnRecordStore,
+        routing: RepositoryChooser,
+        access: AccessPolicy,
+        clock: Clock,
+        stop: StopAnswer,
+    ) -> None:
+        self._repositories = repositories
+        self._agent = agent
+        self._threads = threads
+        self._records = records
+        self._routing = routing
+        self._access = access
+        self._clock = clock
+        self._stop = stop
+        self._table: Mapping[CommandName, Callable[[CommandRequest], Awaitable[str]]] = {
+            "help": self._help,
+            "status": self._status,
+            "repos": self._repos,
+            "use": self._use,
+            "reindex": self._reindex,
+            "mute": self._mute,
+            "unmute": self._unmute,
+            "stop": self._handle_stop,
+            "why": self._why,
+            "forget": self._forget,
+        }
+
+    async def run(
+        self, invocation: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
+    ) -> str:
+        """Carry a command out and return what is to be said about it; `show` is told how far it has come."""
+        self._access.check_place(message)
+        return await self._table[invocation.command](
+            CommandRequest(invocation=invocation, message=message, conversation=conversation, show=show)
+        )
+
+    async def _find_repository(self, asked: CommandRequest) -> str:
+        """The repository named, or the one that is meant here; empty where it may be any."""
+        return await self._routing.find_meant(asked.message, asked.conversation, asked.invocation.repository)
+
+    async def _help(self, asked: CommandRequest) -> str:
+        return format_help(several=len(self._access.visible(asked.message, self._repositories.list_names())) > 1)
+
+    async def _status(self, asked: CommandRequest) -> str:
+        name = await self._find_repository(asked)
+        if not name:
+            return await self._repos(asked)
+        return describe_status(await self._repositories.status(name), self._clock.now())
+
+    async def _repos(self, asked: CommandRequest) -> str:
+        visible = self._access.visible(asked.message, self._repositories.list_names())
+        lines = [describe_freshness(await self._repositories.status(name), self._clock.now()) for name in visible]
+        return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about here."
+
+    async def _use(self, asked: CommandRequest) -> str:
+        name = await self._find_repository(asked)
+        await self._routing.use(asked.message, asked.conversation, name)
+        return f"Questions here are about `{name}` from now on."
+
+    async def _reindex(self, asked: CommandRequest) -> str:
+        name = await self._find_repository(asked)
+        if not name:
+            raise NotAllowed("There are several repositories. Write which one: `reindex NAME`. `repos` lists them.")
+        self._access.check_reindex(asked.message, name)
+        report = await self._repositories.refresh(
+            name, full=asked.invocation.full, progress=lambda progress: asked.show(describe_progress(name, progress))
+        )
+        return describe_refresh(report, name)
+
+    async def _mute(self, asked: CommandRequest) -> str:
+        await self._threads.mute(asked.message, muted=True)
+        return "From now on I answer only mentions in this thread. `unmute` ends that."
+
+    async def _unmute(self, asked: CommandRequest) -> str:
+        await self._threads.mute(asked.message, muted=False)
+        return "I will answer in this thread again."
+
+    async def _handle_stop(self, asked: CommandRequest) -> str:
+        return "Stopped." if await self._stop(asked.conversation) else "There is nothing to stop here."
+
+    async def _why(self, asked: CommandRequest) -> str:
+        record = await self._records.last(asked.conversation)
+        if record is None:
+            return NOTHING_YET
+        for repository in record.repositories or filter(None, (record.repository,)):
+            self._access.check_repository(asked.message, repository)
+        return explain_answer(record)
+
+    async def _forget(self, asked: CommandRequest) -> str:
+        await self._stop(asked.conversation)
+        for conversation in (asked.conversation, *await self._routing.asides(asked.conversation)):
+            await self._agent.forget(conversation)
+        await self._routing.forget(asked.conversation)
+        await self._records.forget(asked.conversation)
+        return "I have forgotten this conversation."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatCommand:
+    """One command: what it takes, and what it does in half a sentence."""
+
+    name: CommandName
+    takes: Takes = "nothing"
+    does: str
+
+    @property
+    def usage(self) -> str:
+        """How it is written."""
+        shown = {
+            "nothing": "",
+            "repository": " <repo>",
+            "repository?": " [repo]",
+            "repository? full?": " [repo] [full]",
+        }
+        return self.name + shown[self.takes]
+
+
+COMMANDS = (
+    ChatCommand(name="help", does="shows this list"),
+    ChatCommand(name="status", takes="repository?", does="shows what is indexed"),
+    ChatCommand(name="repos", does="lists the repositories that you may ask about here"),
+    ChatCommand(name="use", takes="repository", does="makes a repository the default here"),
+    ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
+    ChatCommand(name="mute", does="silences me in this thread"),
+    ChatCommand(name="unmute", does="lets me answer here again"),
+    ChatCommand(name="stop", does="stops the answer in this thread"),
+    ChatCommand(name="why", does="explains how the last answer came about"),
+    ChatCommand(name="forget", does="deletes what I remember of this conversation"),
+)
+
+
+_SEVERAL = """With several repositories, I take
+
+- the one that you name: `shop: where ...`, `in shop, where ...`, `in the shop repo`, its name in quotes, a link to it;
+  a name that is not an ordinary word, such as `shop-api`, is enough anywhere,
+- else the one that the conversation is about: that of its first question, or of `use`. Name another one, and that
+  question alone is about it,
+- else this channel's, else the one that has the files and names of your question. If none of these decides, I ask.
+
+`in all repositories, ...` and `across shop and website, ...` are answered for each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedCommand:
+    """A command as it was written; `repository` is empty where none was named."""
+
+    command: CommandName
+    repository: str = ""
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnknownCommand:
+    """Something that was meant as a command and is none; the sentence says what may have been meant."""
+
+    sentence: str
+
+
+def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
+    """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
+
+    `why does it fail?` and `status of orders` are questions: a command is nothing but the command.
+    """
+    words = text.strip().removeprefix("/").split()
+    if not words:
+        return ParsedCommand(command="help")
+    name, rest = words[0].lower(), words[1:]
+    command = next((each for each in COMMANDS if each.name == name), None)
+    if command is None:
+        return _near(words, slash=slash)
+    read = _arguments(command, rest, repositories)
+    if isinstance(read, ParsedCommand) or slash or _is_short(command, rest):
+        return read
+    return None
+
+
+def format_help(prefix: str = "", *, several: bool = False) -> str:
+    """List the commands, and with `several` how one of many repositories is meant.
+
+    `prefix` is what is written before commands on a platform.
+    """
+    lines = [f"- `{prefix}{command.usage}` {command.does}" for command in COMMANDS]
+    text = "\n".join(["Ask me about your code in plain words, or write one of these:", "", *lines])
+    return f"{text}\n\n{_SEVERAL}" if several else text
+
+
+def _arguments(
+    command: ChatCommand, rest: Sequence[str], repositories: Sequence[str]
+) -> ParsedCommand | UnknownCommand:
+    words = list(rest)
+    full = command.takes == "repository? full?" and bool(words) and words[-1].lower() in {"full", "--full"}
+    if full:
+        words.pop()
+    named = words.pop(0) if words and command.takes != "nothing" else ""
+    if words or (command.takes == "repository" and not named):
+        return UnknownCommand(sentence=f"Write `{command.usage}`.")
+    if named and named not in repositories:
+        return _suggest_repository(named, repositories)
+    return ParsedCommand(command=command.name, repository=named, full=full)
+
+
+def _is_short(command: ChatCommand, rest: Sequence[str]) -> bool:
+    """Whether words that do not fit a command can hardly be a question either: `use shpo`, `reindex shpo`."""
+    return command.takes != "nothing" and len(rest) <= 1 and command.name in {"use", "reindex"}
+
+
+def _suggest_repository(named: str, repositories: Sequence[str]) -> UnknownCommand:
+    near = difflib.get_close_matches(named, repositories, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
+    return UnknownCommand(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
+
+
+def _near(words: Sequence[str], *, slash: bool) -> UnknownCommand | None:
+    """A single word that is nearly a command, or after a slash the first of two, is a slip of the fingers."""
+    names = [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(words[0].lower(), names, n=1, cutoff=0.75)
+    if near and len(words) <= (3 if slash else 1):
+        return UnknownCommand(
+            sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?"
+        )
+    return None

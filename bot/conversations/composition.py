@@ -1,0 +1,80 @@
+"""Opens the conversation core: its database, its policies and whoever answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.access import AccessPolicy
+from bot.clock import Clock, SystemClock
+from bot.conversations.answering import AnsweringDeps
+from bot.conversations.commands import CommandHandlers
+from bot.conversations.dispatcher import Conversations
+from bot.monitoring.observer import ConversationObserver, NullObserver
+from bot.ports import Answerer, Repositories
+from bot.repositories.choice_store import ChoiceStore
+from bot.repositories.chooser import RepositoryChooser
+from bot.repositories.names import RepositoryProfile
+from bot.storage.database import open_database
+from bot.storage.inbox import Inbox, make_process_name
+from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.threads import ThreadStore
+from bot.storage.turn_records import TurnRecordStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatPolicy:
+    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
+
+    `signs` are what stands for the repositories beside their names; `mask` takes secrets out of text.
+    """
+
+    hosts: Collection[str] = ()
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    limits: QuestionLimits = field(default_factory=QuestionLimits)
+    max_concurrent: int = 8
+    deadline: float = 150.0
+    signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
+    mask: Callable[[str], str] = str
+
+
+@asynccontextmanager
+async def open_conversations(
+    agent: Answerer,
+    repositories: Repositories,
+    *,
+    path: Path,
+    policy: ChatPolicy,
+    clock: Clock | None = None,
+    owner: str = "",
+    observer: ConversationObserver | None = None,
+) -> AsyncIterator[Conversations]:
+    """Open the database at a path and the conversations over it; they answer once opened, on what is added to them."""
+    clock = clock or SystemClock()
+    async with open_database(path) as database:
+        inbox = Inbox(database, clock, owner or make_process_name())
+        threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
+        usage, ledger = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
+        for table in (inbox, threads, records, usage, ledger):
+            await table.open()
+
+        async def stop(conversation: str) -> bool:
+            return await conversations.stop(conversation)
+
+        routing = RepositoryChooser(
+            repositories=repositories, access=policy.access, threads=threads, ledger=ledger, signs=policy.signs,
+            clock=clock,
+        )  # fmt: skip
+        commands = CommandHandlers(
+            repositories=repositories, agent=agent, threads=threads, records=records, routing=routing,
+            access=policy.access, clock=clock, stop=stop,
+        )  # fmt: skip
+        desk = AnsweringDeps(
+            agent=agent, repositories=repositories, inbox=inbox, commands=commands, routing=routing, records=records,
+            access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
+            mask=policy.mask, observer=observer or NullObserver(),
+        )  # fmt: skip
+        conversations = Conversations(desk, threads, max_concurrent=policy.max_concurrent)
+        yield conversations

@@ -1,0 +1,101 @@
+"""What people are told of repositories and answers: how fresh they are, how they came about. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.markdown.formatting import to_one_line
+from bot.storage.turn_records import TurnRecord
+from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+
+_MOST_FILES = 10
+
+
+def format_age(seconds: float) -> str:
+    """Say how long ago something was."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+def describe_freshness(status: IndexStatus, now: float) -> str:
+    """Say in one line at which commit a repository is indexed, since when, and what is missing."""
+    if status.commit is None or status.indexed_at is None:
+        return f"{status.repository} is not indexed yet"
+    branch = f" on {status.branch}" if status.branch else ""
+    line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {format_age(now - status.indexed_at)}"
+    behind = status.commits_behind or 0
+    return to_one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
+
+
+def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
+    """Say at which commit an answer was read, and what has happened since, as far as that is known here."""
+    parts = [f"Read {repository} at {commit[:7]}"]
+    if commit == status.commit and status.indexed_at is not None:
+        parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {format_age(now - status.indexed_at)}"
+    if drift.behind:
+        parts.append(f"{drift.behind:,} commit{'s' * (drift.behind != 1)} behind")
+    if drift.changed:
+        count = len(drift.changed)
+        parts.append(f"{count} cited file{'s' * (count != 1)} changed since")
+    return to_one_line(" · ".join(parts))
+
+
+def describe_status(status: IndexStatus, now: float) -> str:
+    """Describe the index of a repository."""
+    counts = f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"
+    disk = f"{status.disk_bytes / 1e6:,.1f} MB; embedder {to_one_line(status.embedder)}"
+    warnings = (to_one_line(warning) for warning in status.warnings)
+    return "\n".join([f"{describe_freshness(status, now)}.", f"{counts}; {disk}.", *warnings])
+
+
+def describe_progress(name: str, progress: Progress) -> str:
+    """Say how far indexing has come."""
+    what = {"listing": "Listing files", "parsing": "Reading files", "embedding": "Embedding", "writing": "Writing"}
+    line = f"Indexing {name}: {what.get(progress.stage, 'Finishing').lower()}"
+    if progress.total <= 0:
+        return to_one_line(f"{line} …")
+    done = min(progress.done, progress.total)
+    return to_one_line(f"{line}, {done:,} of {progress.total:,} ({100 * done // progress.total} %) …")
+
+
+def describe_refresh(report: RefreshReport, name: str) -> str:
+    """Say what came of indexing."""
+    warnings = "".join(f"\n{to_one_line(warning)}" for warning in report.warnings)
+    if report.previous == report.commit and not report.changed and not report.removed:
+        return f"`{name}` was up to date at {report.commit[:7]}.{warnings}"
+    return (
+        f"`{name}` is indexed at {report.commit[:7]}: {report.changed:,} files changed, {report.removed:,} removed, "
+        f"in {report.seconds:.1f} seconds.{warnings}"
+    )
+
+
+def explain_answer(record: TurnRecord) -> str:
+    """Say how an answer came about."""
+    lines = [
+        f"- Route: {record.route}",
+        f"- Repository: {to_one_line(record.repository) or 'none'}"
+        + (f" at {record.commit[:7]}" * bool(record.commit)),
+        f"- Because: {_plain(record.why, ticks=True)}" * bool(record.why),
+        f"- Files read: {_files(record.files)}",
+        f"- Searched for: {', '.join(f'`{_plain(query)}`' for query in record.searched[:5])}" * bool(record.searched),
+        f"- Model: {to_one_line(record.model or 'none')}",
+        f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
+        f"- Seconds: {record.seconds:.1f}",
+        "- Guard: the message looked like an attack on me, so I did nothing but read" * record.watched,
+        f"- Guard: {record.flagged} passages that were read give orders, and were not followed" * bool(record.flagged),
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _files(files: Sequence[str]) -> str:
+    named = ", ".join(f"`{_plain(path)}`" for path in files[:_MOST_FILES])
+    more = len(files) - _MOST_FILES
+    return (f"{named} and {more} more" if more > 0 else named) or "none"
+
+
+def _plain(text: str, *, ticks: bool = False) -> str:
+    line = to_one_line(text)
+    return (line if ticks else line.replace("`", "'"))[:200]

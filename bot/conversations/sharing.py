@@ -1,0 +1,55 @@
+"""Answers that only their askers have seen, until one is shown to everybody in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cachetools import LRUCache
+
+from bot.access import AccessPolicy
+from bot.conversations.turn import ActiveTurn
+from bot.errors import ChatError, NotAllowed
+from bot.messages import ButtonPress, MessageContent
+from bot.ports import ChatPlatform
+from bot.storage.inbox import InboxEntry
+
+MOST = 200
+GONE = "I do not have this answer any more. Ask again to share it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shareable:
+    """An answer, and the repositories that it is about."""
+
+    content: MessageContent
+    repositories: tuple[str, ...]
+
+
+class ShareableAnswers:
+    """Keeps the last answers that can be shared, by their runs."""
+
+    def __init__(self, access: AccessPolicy) -> None:
+        self._access = access
+        self._kept: LRUCache[str, _Shareable] = LRUCache(MOST)
+
+    def keep(self, turn: ActiveTurn) -> None:
+        """Keep the answer of a turn that has ended, where it shows a button for sharing it."""
+        if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
+            self._kept[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
+
+    async def share(self, entry: InboxEntry, press: ButtonPress, platform: ChatPlatform) -> str:
+        """Show an answer to everybody in its place, once, if it may be asked about there aloud; say why not."""
+        answer = self._kept.pop(entry.run_id, None)
+        if answer is None:
+            return GONE
+        aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
+        place = entry.message.place
+        try:
+            for repository in answer.repositories:
+                self._access.check_repository(aloud, repository)
+            shared = replace(place, thread=place.thread if place.line else "", line="")
+            await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
+        except (ChatError, NotAllowed) as error:
+            self._kept[entry.run_id] = answer
+            return str(error)
+        return ""

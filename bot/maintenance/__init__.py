@@ -1,0 +1,1 @@
+"""Looks after the data folder: backup and restore, disk usage, retention."""

@@ -1,0 +1,211 @@
+"""Saves the data folder in one file while others use it, and restores it as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.errors import BackupError
+from bot.maintenance import backup_archive
+from bot.maintenance.backup_archive import DATABASES, NAME, BackupArchive, BackupManifest, BackupMember, InvalidBackup
+from bot.maintenance.backup_check import check_databases
+from bot.maintenance.disk_usage import PROMPTS, format_bytes
+from bot.storage.data_lock import LOCK, hold_exclusive_lock, hold_shared_lock
+from indexer.store.data_folder import REPOSITORIES, copy_database, copy_index
+
+_QUICK = 1  # of gzip's levels: half the size at a tenth of the time
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+DRAFT = ".restoring"  # on the disk of the data folder, so that moving is nothing but renaming
+_SPARE = 16 * 2**20  # bytes that are to be left free
+
+
+def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> BackupManifest:
+    """Save a data folder as a file that its owner alone can read; it is there as a whole, or not at all.
+
+    Everything is copied beside the file first. An existing file is replaced with `force` alone. Raises `BackupError`
+    or `StorageError`, each with a sentence.
+    """
+    if file.is_dir():
+        raise BackupError(f"{file} is a folder. Name the file to be made in it.")
+    if file.exists() and not force:
+        raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
+    with (
+        map_file_errors(file, disk=file),
+        tempfile.TemporaryDirectory(prefix=".citebot-", dir=file.absolute().parent) as draft,
+    ):
+        copies, packed = Path(draft, "copies"), Path(draft, "packed")
+        copies.mkdir()
+        if home.is_dir():
+            with hold_shared_lock(home):
+                _copy(home, copies, indexes=indexes)
+        manifest = BackupManifest(made_at=now, indexes=indexes, members=_members(copies))
+        if not manifest.members:
+            raise BackupError(f"There is nothing to save in {home}. CITEBOT_HOME names another data folder.")
+        _pack(copies, manifest, packed)
+        packed.replace(file)
+    return manifest
+
+
+def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
+    for name in DATABASES:
+        if (home / name).exists():
+            with _database_errors(home / name):
+                copy_database(home / name, copies / name)
+    if (home / PROMPTS).exists():
+        shutil.copyfile(home / PROMPTS, copies / PROMPTS)
+    folders = sorted((home / REPOSITORIES).glob("*/catalog.sqlite")) if indexes else []
+    for catalog in folders:
+        copy_index(catalog.parent, copies / REPOSITORIES / catalog.parent.name)
+
+
+def _members(copies: Path) -> Sequence[BackupMember]:
+    return [_member(path, copies) for path in sorted(copies.rglob("*")) if path.is_file()]
+
+
+def _member(path: Path, copies: Path) -> BackupMember:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return BackupMember(name=path.relative_to(copies).as_posix(), size=path.stat().st_size, sha256=digest)
+
+
+def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
+    """Write the archive: the list of contents first, so that whoever reads it knows what is to come."""
+    packed.touch(mode=0o600)
+    with packed.open("wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_QUICK) as archive:
+            listed = manifest.to_bytes()
+            archive.addfile(_header(NAME, len(listed), manifest.made_at), io.BytesIO(listed))
+            for member in manifest.members:
+                with (copies / member.name).open("rb") as content:
+                    archive.addfile(_header(member.name, member.size, manifest.made_at), content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _header(name: str, size: int, made_at: float) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(name)
+    header.size, header.mtime, header.mode = size, int(made_at), 0o600
+    return header
+
+
+@contextmanager
+def _database_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        said = str(error)
+        if "full" in said:  # the copy's disk
+            raise OSError(errno.ENOSPC, said) from error
+        if "unable to open" in said or "readonly" in said:
+            raise BackupError(f"{path} cannot be read. Run this as citebot's own user.") from error
+        raise BackupError(
+            f"{path} is damaged or in the way ({said}). Nothing was saved. Move it away, and save the rest."
+        ) from error
+
+
+@contextmanager
+def map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
+    """Turn what the file system says into sentences; `file` is the backup, `disk` what is being written."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str | Path) else file
+        if error.errno in _FULL:
+            raise BackupError(f"There is no room for {disk}. Free some, or use another disk.") from error
+        if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+            raise BackupError(f"{where} may not be read or written. Run this as citebot's own user.") from error
+        raise BackupError(f"{where}: {error.strerror or error}. Put it right and try again.") from error
+
+
+def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
+    """Restore a backup into a data folder; one that holds something is overwritten with `force` alone.
+
+    Indexes stay where the backup was made without. Whatever goes wrong, the data folder is as it was. Raises
+    `BackupError` with a sentence.
+    """
+    with (
+        _unfit(file),
+        map_file_errors(file, disk=home),
+        backup_archive.open_archive(file) as backup,
+        hold_exclusive_lock(home),
+    ):
+        draft = home / DRAFT
+        _recover(home, draft)
+        if not force and (there := _list_contents(home)):
+            raise BackupError(f"{home} holds {there[0]} already. To replace what is there, add --force.")
+        _check_room(backup.manifest, home)
+        try:
+            _install_backup(backup, home, draft)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return backup.manifest
+
+
+@contextmanager
+def _unfit(file: Path) -> Iterator[None]:
+    """Make a sentence of what is wrong with a backup."""
+    try:
+        yield
+    except InvalidBackup as error:
+        raise BackupError(f"{file} {error}. Nothing was restored.") from error
+
+
+def _install_backup(backup: BackupArchive, home: Path, draft: Path) -> None:
+    new, old = draft / "new", draft / "old"
+    new.mkdir(parents=True)
+    old.mkdir()
+    backup.unpack(new)
+    check_databases(new)
+    leaving = [home / name for name in _list_replaced(backup.manifest) if (home / name).exists()]
+    _move([(path, old / path.name) for path in leaving] + [(path, home / path.name) for path in new.iterdir()])
+
+
+def _move(moves: Sequence[tuple[Path, Path]]) -> None:
+    """Rename everything, or nothing."""
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in moves:
+            source.rename(target)
+            done.append((source, target))
+    except BaseException:
+        for source, target in reversed(done):
+            target.rename(source)
+        raise
+
+
+def _list_replaced(manifest: BackupManifest) -> Sequence[str]:
+    """What gives way to a backup: a log beside a database would be taken for the log of the one that comes."""
+    databases = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
+    return [*databases, PROMPTS, *([REPOSITORIES] if manifest.indexes else [])]
+
+
+def _recover(home: Path, draft: Path) -> None:
+    """Put back what a restore that was killed had moved away, and drop what it had unpacked."""
+    old = draft / "old"
+    for path in old.iterdir() if old.is_dir() else ():
+        if not (home / path.name).exists():
+            path.rename(home / path.name)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _list_contents(home: Path) -> Sequence[str]:
+    return sorted(path.name for path in home.iterdir() if path.name not in {LOCK, DRAFT})
+
+
+def _check_room(manifest: BackupManifest, home: Path) -> None:
+    free = shutil.disk_usage(home).free
+    if manifest.size + _SPARE > free:
+        raise BackupError(
+            f"The backup takes {format_bytes(manifest.size)}, and the disk of {home} has {format_bytes(free)} free. "
+            "Make room first."
+        )

@@ -1,0 +1,100 @@
+"""Opens the databases of a backup before they replace anything: whole, laid out as citebot does, and nothing beside."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import agent.persistence.conversation_schema
+import indexer.store.catalog_schema
+from bot.maintenance.backup_archive import InvalidBackup
+from bot.maintenance.disk_usage import CONVERSATIONS
+from bot.repositories import choice_store
+from bot.storage import inbox, rate_limits, threads, turn_records
+from bot.storage.database import INBOX_FILE, SCHEMA_VERSION, write_addition
+from indexer.store.data_folder import REPOSITORIES
+
+_MOST_OBJECTS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Layout:
+    """Which versions of a database are known, and the tables and indexes that one may have, with their SQL."""
+
+    versions: Collection[int]
+    objects: Collection[tuple[str, str, str]]
+
+    @classmethod
+    def read(
+        cls, lay_out: Callable[[sqlite3.Connection], None], versions: Collection[int], additions: Sequence[str] = ()
+    ) -> _Layout:
+        """Lay a database out as an early version did, and add what later ones did: any step of that may be found."""
+        with closing(sqlite3.connect(":memory:")) as db:
+            lay_out(db)
+            objects = set(_read_objects(db))
+            for statement in additions:
+                db.execute(statement)
+                objects |= set(_read_objects(db))
+            return cls(versions=versions, objects=objects)
+
+
+def check_databases(folder: Path) -> None:
+    """Check every database of an unpacked backup; raises `InvalidBackup` for the first that cannot be used."""
+    added = [write_addition("inbox", column, inbox.COUNT) for column in inbox.LATER_COLUMNS]
+    layouts = {
+        CONVERSATIONS: _Layout.read(
+            agent.persistence.conversation_schema.lay_out, {agent.persistence.conversation_schema.SCHEMA_VERSION}
+        ),
+        INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
+    }
+    for name, expected in layouts.items():
+        if (folder / name).exists():
+            _check(folder / name, name, expected)
+    catalogs = sorted((folder / REPOSITORIES).glob("*/catalog.sqlite"))
+    known = range(1, indexer.store.catalog_schema.VERSION + 1)
+    layout = _Layout.read(indexer.store.catalog_schema.lay_out, known) if catalogs else None
+    for path in catalogs:
+        if layout is not None:
+            _check(path, path.relative_to(folder).as_posix(), layout)
+
+
+def _lay_out_messages(db: sqlite3.Connection) -> None:
+    for statement in (*inbox.TABLES, threads.TABLE, rate_limits.TABLE, *turn_records.TABLES, *choice_store.TABLES):
+        db.execute(statement)
+
+
+def _check(path: Path, name: str, layout: _Layout) -> None:
+    try:
+        # Read as a mere file: what lies beside it is no part of it, and nothing is written.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA cell_size_check = ON")
+            _check_layout(db, name, layout)
+            _check_pages(db, path, name)
+    except sqlite3.Error as error:
+        raise InvalidBackup(f"holds {name}, which is damaged or no database of citebot ({error})") from error
+
+
+def _check_layout(db: sqlite3.Connection, name: str, layout: _Layout) -> None:
+    """Refuse what would be run when the database is used, such as a trigger; before anything of it is."""
+    for kind, what, _ in sorted(set(_read_objects(db)) - set(layout.objects)):
+        raise InvalidBackup(f"holds {name} with the {kind} {what!r:.80}, which citebot never makes so")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version not in layout.versions:
+        raise InvalidBackup(f"holds {name} of another version of citebot (form {version})")
+
+
+def _check_pages(db: sqlite3.Connection, path: Path, name: str) -> None:
+    ((pages,), (size,)) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
+    (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok" or pages * size != path.stat().st_size:
+        raise InvalidBackup(f"holds {name}, which is damaged")
+
+
+def _read_objects(db: sqlite3.Connection) -> Collection[tuple[str, str, str]]:
+    """List tables, indexes and all else that has SQL of its own, with the SQL in one line."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchmany(_MOST_OBJECTS)
+    return [(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows]

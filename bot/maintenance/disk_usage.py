@@ -1,0 +1,111 @@
+"""How much of the disk each part of the data folder takes, and which indexes no configured repository has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.storage.database import INBOX_FILE
+from indexer.store.data_folder import REPOSITORIES, IndexFolder, find_index_folder, list_index_folders
+
+CONVERSATIONS = "conversations.sqlite"
+PROMPTS = "console_history"
+REMOVAL = "citebot sweep --unused-indexes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskUsage:
+    """Bytes by part, and what is free on that disk. `unused` are indexes; None where nothing tells which those are."""
+
+    conversations: int
+    messages: int
+    prompts: int
+    indexes: Sequence[IndexFolder]
+    unused: Sequence[IndexFolder] | None
+    free: int
+
+    @property
+    def total(self) -> int:
+        """All parts together."""
+        return self.conversations + self.messages + self.prompts + _sum(self.indexes)
+
+
+def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
+    """Measure a data folder; `used` names the folders of the indexes that are in use, None where that is not known."""
+    indexes = list_index_folders(home)
+    return DiskUsage(
+        conversations=_database(home / CONVERSATIONS),
+        messages=_database(home / INBOX_FILE),
+        prompts=_size(home / PROMPTS),
+        indexes=indexes,
+        unused=None if used is None else [each for each in indexes if each.name not in used],
+        free=_free(home),
+    )
+
+
+def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
+    """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
+
+    Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
+    """
+    clones = (path.name for path in repositories if path.parent == home / REPOSITORIES)
+    return frozenset([*(find_index_folder(path) for path in repositories), *clones])
+
+
+def usage_to_record(use: DiskUsage) -> dict[str, Any]:
+    """Describe the use, for JSON."""
+    listed = [{"folder": each.name, "bytes": each.size} for each in use.indexes]
+    unused = None if use.unused is None else [each.name for each in use.unused]
+    return {
+        "bytes": use.total,
+        "conversations": use.conversations,
+        "messages": use.messages,
+        "prompts": use.prompts,
+        "indexes": listed,
+        "unused_indexes": unused,
+        "free": use.free,
+    }
+
+
+def format_usage(use: DiskUsage) -> Sequence[tuple[str, str]]:
+    """Write the use as rows of a name and a text."""
+    count = len(use.indexes)
+    parts = [
+        f"indexes {format_bytes(_sum(use.indexes))} ({count} {'repository' if count == 1 else 'repositories'})",
+        f"conversations {format_bytes(use.conversations)}",
+        f"messages {format_bytes(use.messages)}",
+    ]
+    rows = [("all data", f"{format_bytes(use.total)}: {', '.join(parts)}; {format_bytes(use.free)} free")]
+    if use.unused:
+        named = ", ".join(f"{each.name} ({format_bytes(each.size)})" for each in use.unused)
+        rows.append(("unused", f"{named}: of no repository in citebot.toml; `{REMOVAL}` removes them"))
+    return rows
+
+
+def format_bytes(count: int) -> str:
+    """Write a number of bytes."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def _sum(folders: Sequence[IndexFolder]) -> int:
+    return sum(folder.size for folder in folders)
+
+
+def _database(path: Path) -> int:
+    """A database with what SQLite keeps beside it."""
+    return sum(_size(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
+
+
+def _size(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
+
+
+def _free(home: Path) -> int:
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    return shutil.disk_usage(there).free

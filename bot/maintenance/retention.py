@@ -1,0 +1,145 @@
+"""Forgets what is older than the operator lets it be, and gives disk space back: day by day, or on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent.errors import AgentError
+from bot.clock import Clock
+from bot.errors import BotError
+from bot.maintenance.disk_usage import CONVERSATIONS
+from bot.repositories.choice_store import ChoiceStore
+from bot.storage.database import INBOX_FILE, Database, open_database
+from bot.storage.inbox import Inbox
+from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.threads import ThreadStore
+from bot.storage.turn_records import TurnRecordStore
+
+DAY = 86_400.0
+FIRST_SECONDS = 300.0  # a start has other things to do
+
+log = logging.getLogger(__name__)
+
+
+class IndexSweeper(Protocol):
+    """The indexes that are in use."""
+
+    async def sweep(self) -> Sequence[str]:
+        """Drop what no answer reads any more; return what is wrong, a sentence each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepReport:
+    """How much was forgotten; `problems` are sentences on what could not be swept."""
+
+    conversations: int = 0
+    messages: int = 0
+    threads: int = 0
+    ratings: int = 0
+    problems: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What is kept in a data folder, and for how many days; 0 days are for ever."""
+
+    home: Path
+    days: int
+    clock: Clock
+    indexes: IndexSweeper | None = None
+
+    async def sweep(self) -> SweepReport:
+        """Forget what is too old, and give the space back. Where one part cannot be swept, the others are."""
+        before = self.clock.now() - self.days * DAY if self.days else 0.0
+        problems = [*await self.indexes.sweep()] if self.indexes else []
+        conversations, messages, threads, ratings = 0, 0, 0, 0
+        try:
+            conversations = await self._conversations(before)
+        except AgentError as error:
+            problems.append(str(error))
+        try:
+            messages, threads, ratings = await self._chat(before)
+        except BotError as error:
+            problems.append(str(error))
+        return SweepReport(
+            conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
+        )
+
+    async def _conversations(self, before: float) -> int:
+        # Importing langgraph takes a second; only a sweep needs it here.
+        from agent.persistence.pruning import prune_idle_conversations
+
+        return await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
+
+    async def _chat(self, before: float) -> tuple[int, int, int]:
+        path = self.home / INBOX_FILE
+        if not await asyncio.to_thread(path.is_file):
+            return 0, 0, 0
+        async with open_database(path) as database:
+            found = await self._tables(database, before)
+            await database.shrink()
+        return found
+
+    async def _tables(self, database: Database, before: float) -> tuple[int, int, int]:
+        inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
+        records, usage = TurnRecordStore(database, self.clock), QuestionCounter(database, self.clock, QuestionLimits())
+        ledger = ChoiceStore(database, self.clock)
+        for table in (inbox, threads, records, usage, ledger):
+            await table.open()
+        await ledger.forget_old(before)
+        return await inbox.forget_old(before), await threads.forget_old(before), await records.forget_old(before)
+
+
+@asynccontextmanager
+async def run_daily_sweep(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> AsyncIterator[None]:
+    """Sweep some minutes from now, and every day from then on, for as long as the context is open."""
+    async with asyncio.TaskGroup() as group:
+        sweeping = group.create_task(_daily(sweep, clock))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+
+
+async def _daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> None:
+    pause = FIRST_SECONDS
+    while True:
+        await clock.sleep(pause)
+        try:
+            swept = await sweep()
+        except OSError as error:
+            log.warning("the data folder was not swept: %s", error)
+        else:
+            log.info("%s", describe_sweep(swept))
+            for problem in swept.problems:
+                log.warning("not swept: %s", problem)
+        pause = DAY
+
+
+def describe_sweep(swept: SweepReport) -> str:
+    """Say what was forgotten."""
+    return (
+        f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
+        f"{_count(swept.threads, 'thread')} and {_count(swept.ratings, 'rating')}."
+    )
+
+
+def sweep_to_record(swept: SweepReport) -> dict[str, Any]:
+    """Describe what was forgotten, for JSON."""
+    return {
+        "conversations": swept.conversations,
+        "messages": swept.messages,
+        "threads": swept.threads,
+        "ratings": swept.ratings,
+        "problems": list(swept.problems),
+    }
+
+
+def _count(number: int, of_what: str) -> str:
+    return f"{number:,} {of_what}{'s' * (number != 1)}"

@@ -1,0 +1,45 @@
+"""Answers and citations as text that is safe to show: pure functions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from agent.ports import Citation
+from indexer.git.safe_paths import is_safe_path
+
+# What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINKABLE = re.compile(r"(https?|file)://")
+
+
+def replace_control_characters(text: str) -> str:
+    """Replace every character that would steer the terminal instead of showing."""
+    return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def to_one_line(text: str) -> str:
+    """Make text safe to stand inside a line."""
+    return " ".join(replace_control_characters(text).split())
+
+
+def format_location(path: str, start_line: int, end_line: int) -> str:
+    """Name lines as people and editors do: `path:12-20`."""
+    lines = str(start_line) if start_line == end_line else f"{start_line}-{end_line}"
+    # A newline in a name must not begin a line.
+    return f"{replace_control_characters(path.replace(chr(10), chr(0)))}:{lines}"
+
+
+def find_link_target(citation: Citation, root: Path | None) -> str | None:
+    """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
+    if citation.url and _LINKABLE.match(citation.url):
+        return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
+    file = root / citation.path if root and is_safe_path(citation.path) else None
+    return file.as_uri() if file and file.is_absolute() else None
+
+
+def format_footnote(citation: Citation) -> str:
+    """One plain line for a citation: its mark, its lines, its address if it has one."""
+    line = f"[{citation.mark}] {format_location(citation.path, citation.start_line, citation.end_line)}"
+    return f"{line}  {to_one_line(citation.url)}" if citation.url else line

@@ -1,0 +1,74 @@
+"""What `citebot doctor` has found: each thing that is well or amiss, what to do about it, and how that is told."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.errors import AgentError
+from bot.errors import BotError
+from indexer.errors import IndexerError
+
+# A note is what cannot be told, or need not be: nothing is amiss. Citebot works in spite of a warning, less well.
+Level = Literal["ok", "note", "warning", "problem"]
+_SHORTEST_SECRET = 6  # characters; what is shorter is part of too many words
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorFinding:
+    """One thing that was looked at, in a sentence, and what to do about it."""
+
+    level: Level
+    what: str
+    advice: str = ""
+
+
+Check = Callable[[], Awaitable[Sequence[DoctorFinding]]]
+
+
+def ok(what: str) -> DoctorFinding:
+    """Something is as it should be."""
+    return DoctorFinding(level="ok", what=what)
+
+
+def note(what: str, advice: str = "") -> DoctorFinding:
+    """Something cannot be told, or need not be there."""
+    return DoctorFinding(level="note", what=what, advice=advice)
+
+
+def warning(what: str, advice: str) -> DoctorFinding:
+    """Something does not work as well as it could."""
+    return DoctorFinding(level="warning", what=what, advice=advice)
+
+
+def problem(what: str, advice: str = "") -> DoctorFinding:
+    """Something does not work. Without advice the sentence itself says what to do."""
+    return DoctorFinding(level="problem", what=what, advice=advice)
+
+
+async def run_checks(checks: Sequence[Check], *, secrets: Collection[str] = ()) -> Sequence[DoctorFinding]:
+    """Make all checks side by side, and return what they found in their order; no finding quotes a secret."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_run_check(check)) for check in checks]
+    return [_discreet(finding, secrets) for task in tasks for finding in task.result()]
+
+
+async def _run_check(check: Check) -> Sequence[DoctorFinding]:
+    """A check that cannot be made is a finding too."""
+    try:
+        return await check()
+    except (BotError, AgentError, IndexerError) as error:
+        return [problem(str(error))]
+    except OSError as error:
+        return [problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
+
+
+def _discreet(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
+    what, advice = finding.what, finding.advice
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            what, advice = what.replace(secret, "***"), advice.replace(secret, "***")
+    return dataclasses.replace(finding, what=what, advice=advice)

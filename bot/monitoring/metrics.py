@@ -1,0 +1,282 @@
+"""The Prometheus metrics: runs of the agent, conversations, load, indexes and the web server, in one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from agent.events import AgentEvent, EventKind, Subscription
+from bot.messages import SendMethod
+from bot.monitoring.observer import AnswerLoad, Loss, Stage, TurnOutcome
+from bot.repositories.status import RepositoryState
+
+MOST_VALUES = 60  # of one label; whatever comes beyond is counted as OTHER
+OTHER = "other"
+_MILLION = 1_000_000
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+STALLS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+
+
+class ModelPrice(Protocol):
+    """What a model costs, in dollars for a million tokens."""
+
+    @property
+    def input(self) -> float:
+        """For those that it reads."""
+
+    @property
+    def output(self) -> float:
+        """For those that it writes."""
+
+
+class BoundedLabels:
+    """Values of a label: those that came first as they are, so that no name from outside makes them many."""
+
+    def __init__(self, most: int = MOST_VALUES) -> None:
+        self._known: set[str] = set()
+        self._most = most
+
+    def __call__(self, value: object) -> str:
+        """Return the value, or `other`."""
+        text = str(value or "")[:80]
+        if text not in self._known and len(self._known) >= self._most:
+            return OTHER
+        self._known.add(text)
+        return text
+
+
+class RunMetrics:
+    """Takes in the events of all runs."""
+
+    def __init__(self, registry: CollectorRegistry, prices: Mapping[str, ModelPrice]) -> None:
+        self._prices = prices
+        self._begun: dict[tuple[str, str], float] = {}
+        self._node, self._tool, self._model, self._task, self._route = (BoundedLabels() for _ in range(5))
+        self._dropped = Counter("citebot_events_dropped", "Events that were not counted.", registry=registry)
+        self._nodes = Histogram(
+            "citebot_node_seconds", "Seconds in a node of the graph.", ["node"], buckets=SECONDS, registry=registry
+        )
+        self._routes = Counter(
+            "citebot_router_decisions", "Where the router went.", ["route", "fast_path"], registry=registry
+        )
+        self._verdicts = Counter(
+            "citebot_guard_verdicts", "What the guard thought of questions.", ["verdict"], registry=registry
+        )
+        self._classified = Counter(
+            "citebot_guard_classifications", "What the classifier said of questions.", ["result"], registry=registry
+        )
+        self._flags = Counter(
+            "citebot_evidence_flags",
+            "Passages of what was read that give orders to a model.",
+            ["source"],
+            registry=registry,
+        )
+        self._answers = Counter(
+            "citebot_runs", "Runs that came to an answer, by their route.", ["route"], registry=registry
+        )
+        self._tools = Counter("citebot_tool_calls", "Calls of tools.", ["tool"], registry=registry)
+        self._tool_errors = Counter("citebot_tool_errors", "Calls of tools that failed.", ["tool"], registry=registry)
+        self._calls = Counter("citebot_model_calls", "Calls of chat models.", ["model", "task"], registry=registry)
+        self._errors = Counter("citebot_model_errors", "Calls that failed.", ["model", "task"], registry=registry)
+        self._tokens = Counter("citebot_model_tokens", "Tokens.", ["model", "direction"], registry=registry)
+        self._seconds = Histogram(
+            "citebot_model_seconds", "Seconds that a call took.", ["model"], buckets=SECONDS, registry=registry
+        )
+        self._cost = Counter(
+            "citebot_model_cost_dollars",
+            "What calls cost, by the prices of citebot.toml.",
+            ["model"],
+            registry=registry,
+        )
+
+    async def follow(self, events: Subscription) -> None:
+        """Take in events for as long as they come, and count those that came too fast."""
+        dropped = 0
+        async for event in events:
+            self.take(event)
+            self._dropped.inc(events.dropped - dropped)
+            dropped = events.dropped
+
+    def take(self, event: AgentEvent) -> None:
+        """Take in one event."""
+        taking: Mapping[EventKind, Callable[[AgentEvent], None]] = {
+            "step_start": self._record_node_start,
+            "step_end": self._measure_node,
+            "classified": self._count_classification,
+            "tool_end": self._count_tool_call,
+            "flagged": self._count_flags,
+            "model_end": self._record_model_call,
+            "answer": self._count_answer,
+            "run_end": self._forget_run,
+        }
+        if event.kind in taking:
+            taking[event.kind](event)
+
+    def _record_node_start(self, event: AgentEvent) -> None:
+        self._begun.setdefault((event.run_id, str(event.payload["node"])), event.ts)
+
+    def _measure_node(self, event: AgentEvent) -> None:
+        node, changes = str(event.payload["node"]), event.payload["changes"]
+        began = self._begun.pop((event.run_id, node), None)
+        if began is not None:
+            self._nodes.labels(self._node(node)).observe(max(0.0, event.ts - began))
+        if node == "router" and "router_output" in changes:
+            self._count_route(changes["router_output"])
+        elif node == "security_gateway":
+            self._verdicts.labels(_verdict(changes)).inc()
+
+    def _count_classification(self, event: AgentEvent) -> None:
+        self._classified.labels(str(event.payload["result"])).inc()
+
+    def _count_route(self, decision: Mapping[str, Any]) -> None:
+        fast = "yes" if decision.get("fast_path") else "no"
+        self._routes.labels(self._route(decision.get("route")), fast).inc()
+
+    def _count_tool_call(self, event: AgentEvent) -> None:
+        tool = self._tool(event.payload["tool"])
+        self._tools.labels(tool).inc()
+        if not event.payload["ok"]:
+            self._tool_errors.labels(tool).inc()
+
+    def _count_flags(self, event: AgentEvent) -> None:
+        self._flags.labels(str(event.payload["source"])).inc(int(event.payload["count"]))
+
+    def _record_model_call(self, event: AgentEvent) -> None:
+        told = event.payload
+        name, task = str(told["model"]), self._task(told["task"])
+        model, read, written = self._model(name), int(told["input_tokens"]), int(told["output_tokens"])
+        self._calls.labels(model, task).inc()
+        self._seconds.labels(model).observe(float(told["seconds"]))
+        self._tokens.labels(model, "input").inc(read)
+        self._tokens.labels(model, "output").inc(written)
+        if told["error"]:
+            self._errors.labels(model, task).inc()
+        if (price := self._prices.get(name)) is not None:
+            self._cost.labels(model).inc((read * price.input + written * price.output) / _MILLION)
+
+    def _count_answer(self, event: AgentEvent) -> None:
+        self._answers.labels(self._route(event.payload["answer"].route)).inc()
+
+    def _forget_run(self, event: AgentEvent) -> None:
+        """Forget the nodes that a run was broken off in."""
+        for key in [key for key in self._begun if key[0] == event.run_id]:
+            del self._begun[key]
+
+
+def _verdict(changes: Mapping[str, Any]) -> str:
+    """`allow`, `watch`, `block`; `empty` and `too_long` are no questions at all."""
+    if not changes.get("is_blocked"):
+        return str(changes.get("gateway_verdict") or "allow")
+    reason = str(changes.get("gateway_reason"))
+    return reason if reason in {"empty", "too_long"} else "block"
+
+
+class ConversationMetrics:
+    """An `Observer` of conversations; `registry` holds all that is told at `/metrics`, and nothing is shared."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._questions = Counter(
+            "citebot_questions", "Questions that are over, by how.", ["platform", "outcome"], registry=registry
+        )
+        self._commands = Counter("citebot_commands", "Commands that were carried out.", ["platform"], registry=registry)
+        self._stages = Histogram(
+            "citebot_reply_seconds", "Seconds from a question to a stage of its reply.", ["platform", "stage"],
+            buckets=SECONDS, registry=registry,
+        )  # fmt: skip
+        self._limited = Counter(
+            "citebot_rate_limited", "Times that a platform asked to wait.", ["platform", "method"], registry=registry
+        )
+        self._lost = Counter(
+            "citebot_events_lost", "Events of platforms that were lost, by reason.", ["platform", "reason"],
+            registry=registry,
+        )  # fmt: skip
+        self._requests = Counter(
+            "citebot_web_requests", "HTTP requests, by the path that was meant.", ["path", "status"], registry=registry
+        )
+        self._closed = Counter(
+            "citebot_web_connections_closed", "Connections closed by citebot, by reason.", ["reason"], registry=registry
+        )
+        self._under_way = Gauge("citebot_answers_under_way", "Questions that are being answered.", registry=registry)
+        self._waiting = Gauge("citebot_questions_waiting", "Questions that wait for others.", registry=registry)
+        self._stalls = Histogram(
+            "citebot_loop_stall_seconds", "Processor seconds for which the event loop was held too long.",
+            buckets=STALLS, registry=registry,
+        )  # fmt: skip
+        self._indexes = _Indexes(registry)
+        release = Gauge("citebot_info", "The release that runs.", ["version"], registry=registry)
+        release.labels(_release()).set(1)
+
+    def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
+        """Measure how long a reply took to a stage."""
+        self._stages.labels(platform, stage).observe(seconds)
+
+    def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
+        """Count a message that is over."""
+        if outcome == "command":
+            self._commands.labels(platform).inc()
+        else:
+            self._questions.labels(platform, outcome).inc()
+
+    def count_rate_limit(self, platform: str, method: SendMethod) -> None:
+        """Count that a platform asked to wait."""
+        self._limited.labels(platform, method).inc()
+
+    def count_loss(self, platform: str, reason: Loss) -> None:
+        """Count that something a platform had to tell was not heard."""
+        self._lost.labels(platform, reason).inc()
+
+    def count_request(self, path: str, status: int) -> None:
+        """Count an HTTP request; the path is that of the route, so that there are only so many."""
+        self._requests.labels(path, str(status)).inc()
+
+    def count_closed(self, reason: str) -> None:
+        """Count a connection that was closed before it had brought a request."""
+        self._closed.labels(reason).inc()
+
+    def measure_stall(self, seconds: float) -> None:
+        """Measure for how long the event loop was held."""
+        self._stalls.observe(seconds)
+
+    def text(self, load: AnswerLoad, repositories: Iterable[RepositoryState], now: float) -> bytes:
+        """Write everything in the text format, with the load and the indexes as they are."""
+        self._under_way.set(load.under_way)
+        self._waiting.set(load.waiting)
+        self._indexes.show(repositories, now)
+        return generate_latest(self.registry)
+
+
+class _Indexes:
+    """How fresh each repository is."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        label = ["repository"]
+        self._usable = Gauge("citebot_index_usable", "Whether there is an index to read.", label, registry=registry)
+        self._age = Gauge("citebot_index_age_seconds", "Seconds since it was indexed.", label, registry=registry)
+        self._behind = Gauge(
+            "citebot_index_commits_behind", "Commits that are not indexed yet.", label, registry=registry
+        )
+
+    def show(self, repositories: Iterable[RepositoryState], now: float) -> None:
+        for gauge in (self._usable, self._age, self._behind):
+            gauge.clear()  # what cannot be told is left out, not told as it was
+        for each in repositories:
+            self._usable.labels(each.name).set(each.is_usable)
+            if each.indexed_at is not None:
+                self._age.labels(each.name).set(max(0.0, now - each.indexed_at))
+            if each.commits_behind is not None:
+                self._behind.labels(each.name).set(each.commits_behind)
+
+
+def _release() -> str:
+    try:
+        return version("citebot")
+    except PackageNotFoundError:  # run from its folder without being installed
+        return "unknown"

@@ -1,0 +1,370 @@
+"""Replies that grow: the newest content, one call in flight, by the best way that works: stream, edits, one message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from bot.errors import (
+    ChatError,
+    EditRefused,
+    MessageTooLong,
+    PlatformUnreachable,
+    RateLimited,
+    StreamGone,
+    StreamRefused,
+    StreamStopped,
+)
+from bot.markdown.splitting import LEAST
+from bot.messages import MessageContent, MessageHandle, Place, SendMethod
+from bot.ports import LiveStream
+from bot.replies.paging import Page, cut_to_stable, split_into_pages
+from bot.replies.send_budget import ReplyTransport
+
+T = TypeVar("T")
+HandleListener = Callable[[Sequence[MessageHandle]], Awaitable[None]]
+PostedMessages = Callable[[MessageHandle], Awaitable[bool]]
+TRIES = 4  # of a finished reply, where calls get no answer
+_TINY = 1e-3
+LONG = 4_000  # characters, from which on a text is cut beside what else there is to do
+BACKOFF = 1.5  # seconds before the second try, twice that before the third
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Part:
+    """One message of the reply, and what it shows, None where that is unknown; `end` is how far the text goes in it."""
+
+    handle: MessageHandle
+    shown: MessageContent | None
+    end: int = 0
+
+
+class Reply:
+    """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` names it for ever.
+
+    Given the messages of an earlier try, it goes on in them; `recovered` says that there may be more that nobody noted.
+    `on_stop` is called when a person stops it in a way that only the platform knows, `on_shown` whenever it shows
+    something. `taken` tells which messages are
+    replies to something else.
+    """
+
+    def __init__(
+        self,
+        ways: ReplyTransport,
+        place: Place,
+        *,
+        nonce: str,
+        note: HandleListener,
+        handles: Sequence[MessageHandle] = (),
+        recovered: bool = False,
+        on_stop: Callable[[], None] = lambda: None,
+        on_shown: Callable[[MessageContent], None] = lambda _: None,
+        taken: PostedMessages | None = None,
+    ) -> None:
+        self._ways = ways
+        self._platform = ways.platform
+        self._place = place
+        self._nonce = nonce
+        self._note = note
+        self._on_stop = on_stop
+        self._on_shown = on_shown
+        self._taken = taken
+        self._unsure = recovered
+        self._parts = [_Part(handle, None) for handle in handles]
+        self._sent = len(handles)
+        self._fixed: list[MessageHandle] = []  # can be neither changed nor deleted
+        self._fixed_text = ""
+        self._source = ""  # the text that the parts were cut from
+        self._stream: LiveStream | None = None
+        self._streamed = ""
+        self._limit = ways.platform.capabilities.max_units
+        self._newest: MessageContent | Callable[[], MessageContent] = MessageContent()
+        self._changed = asyncio.Event()
+        self._sending = asyncio.Lock()
+        self._closing = False
+        self._prepaid: SendMethod | None = None
+
+    @property
+    def handles(self) -> tuple[MessageHandle, ...]:
+        """The messages that the reply consists of by now."""
+        return (*self._fixed, *(part.handle for part in self._parts))
+
+    async def begin(self, content: MessageContent) -> None:
+        """Give a sign of life; a platform that cannot change messages shows that work is under way in its own way."""
+        async with self._sending:
+            if not self._platform.capabilities.edits:
+                await self._platform.hint(self._place, content.status)
+            elif self._parts or await self._recover_message() or not await self._begin_stream(content):
+                await self._deliver(content, final=False, patient=True)
+            self._on_shown(content)
+
+    def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
+        """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
+
+        What makes a content is called when it is sent: an answer grows far more often than people are shown it.
+        """
+        self._newest = content
+        self._changed.set()
+
+    @asynccontextmanager
+    async def growing(self) -> AsyncIterator[None]:
+        """Send what is shown for as long as the context is open; only an error breaks off a call in flight."""
+        task = asyncio.create_task(self._grow())
+        try:
+            yield
+            self._closing = True
+            async with self._sending:
+                task.cancel()
+        finally:
+            self._closing = True
+            task.cancel()
+            await asyncio.wait({task})
+        if not task.cancelled():
+            task.result()
+
+    async def settle(self, content: MessageContent) -> None:
+        """Show the final content; raises `ChatError` only after all ways and tries."""
+        async with self._sending:
+            for attempt in range(TRIES):
+                try:
+                    await self._deliver(content, final=True, patient=True)
+                except PlatformUnreachable:
+                    if attempt == TRIES - 1:
+                        raise
+                    await self._ways.clock.sleep(BACKOFF * 2**attempt)
+                else:
+                    self._on_shown(content)
+                    return
+
+    async def withdraw(self) -> None:
+        """Take the whole reply back."""
+        async with self._sending:
+            await self._leave_stream()
+            while await self._recover_message():
+                pass
+            await self._drop_parts(0)
+
+    async def _grow(self) -> None:
+        """Send the newest content, again and again, no faster than the share of one answer."""
+        if not self._platform.capabilities.edits:
+            return
+        method, budget, clock = self._method(), self._ways.budget, self._ways.clock
+        last = clock.now()
+        with budget.growing(method, self._place):
+            while not self._closing:
+                await self._changed.wait()
+                await self._rest(method, last)
+                method = self._method()
+                await budget.take(method, self._place)
+                await self._send_newest(method)
+                last = clock.now()
+
+    async def _rest(self, method: SendMethod, last: float) -> None:
+        """Leave the time between two calls that is to be left; it becomes shorter when other answers end meanwhile."""
+        budget, clock, least = self._ways.budget, self._ways.clock, self._platform.capabilities.edit_every
+        while (left := last + max(least, budget.pace(method, self._place)) - clock.now()) > _TINY:
+            await clock.sleep(max(left / 2, min(left, 1.0)))
+
+    async def _send_newest(self, paid: SendMethod) -> None:
+        async with self._sending:
+            if self._closing:
+                return
+            self._prepaid = paid
+            self._changed.clear()
+            content = self._newest() if callable(self._newest) else self._newest
+            try:
+                await self._deliver(content, final=False, patient=False)
+            except RateLimited:
+                self._changed.set()
+            except ChatError as error:
+                # The finished answer is sent with patience; a step on the way to it may be missed.
+                log.info("a growing reply was not changed: %s", error)
+            else:
+                self._on_shown(content)
+            finally:
+                self._prepaid = None
+
+    def _method(self) -> SendMethod:
+        return "stream_append" if self._stream is not None else "edit"
+
+    async def _deliver(self, content: MessageContent, *, final: bool, patient: bool) -> None:
+        """Show the content by the way that is open, going on by the next one where it turns out to be closed."""
+        while True:
+            try:
+                if self._stream is not None and await self._by_stream(self._stream, content, final=final):
+                    return
+                await self._leave_stream()
+                await self._by_messages(content, final=final)
+            except RateLimited:
+                if not patient:
+                    raise
+            except StreamGone as gone:
+                self._stream = None
+                if isinstance(gone, StreamStopped):
+                    self._on_stop()
+            except MessageTooLong:
+                if self._limit < LEAST * 4:
+                    raise
+                self._limit //= 2
+            else:
+                return
+
+    async def _begin_stream(self, content: MessageContent) -> bool:
+        """Begin with a stream; False where there is none to be had."""
+        if not self._ways.may_stream(self._place):
+            return False
+        try:
+            self._stream = await self._platform.open_stream(self._place, content, nonce=self._nonce_of(0))
+        except StreamRefused:
+            self._ways.without_streams.add(self._place.workspace)
+            return False
+        except RateLimited as limit:
+            self._ways.budget.hold("stream_start", self._place, limit.retry_after)
+            return False
+        except PlatformUnreachable:
+            self._unsure = True
+            return await self._recover_message()
+        await self._add(_Part(self._stream.handle, None))
+        return True
+
+    async def _by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
+        """Add what is new to the stream; False where that does not make it show the content."""
+        text = content.text if final else cut_to_stable(content.text)
+        laid = await self._lay_out(content)
+        if len(laid) > 1 or not text.startswith(self._streamed):
+            return False
+        new = text[len(self._streamed) :]
+        try:
+            if final:
+                await self._call("stream_stop", lambda: stream.finish(new, content))
+                self._stream = None
+                self._parts[0] = _Part(stream.handle, content, len(text))
+            else:
+                await self._call("stream_append", lambda: stream.append(new, status=content.status))
+        except PlatformUnreachable as error:
+            # Whether the text has arrived is not known; a change of the whole message makes it right either way.
+            raise StreamGone(str(error)) from error
+        self._streamed = text
+        return True
+
+    async def _leave_stream(self) -> None:
+        """End the stream as it is; what it shows is put right by changing its message."""
+        if self._stream is None:
+            return
+        stream, self._stream = self._stream, None
+        try:
+            await stream.finish("", MessageContent())
+        except ChatError as error:
+            log.info("a stream was left without its end: %s", error)
+
+    async def _by_messages(self, content: MessageContent, *, final: bool) -> None:
+        """Make the messages show the content: change those that differ, send those that are missing."""
+        able = self._platform.capabilities
+        if not able.edits and not final:
+            return
+        wanted = await self._lay_out(content, fixed=self._fixed_text, most=able.max_parts, final=final)
+        for number, page in enumerate(wanted):
+            if number >= len(self._parts) and not await self._recover_message():
+                await self._post(page)
+            elif self._parts[number].shown != page.content and not await self._change(number, page):
+                await self._by_messages(content, final=final)
+                return
+        self._source = content.text
+        await self._drop_parts(len(wanted))
+
+    async def _lay_out(self, content: MessageContent, **how: Any) -> Sequence[Page]:
+        """Lay a content out as messages; while that takes a while, others are heard."""
+        lay_out = partial(split_into_pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
+        return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
+
+    async def _change(self, number: int, page: Page) -> bool:
+        """Change a message; False where it could not be changed, and has been deleted or given up."""
+        part = self._parts[number]
+        try:
+            await self._call("edit", lambda: self._platform.edit(part.handle, page.content))
+        except EditRefused:
+            await self._give_up(number)
+            return False
+        self._parts[number] = _Part(part.handle, page.content, page.end)
+        return True
+
+    async def _give_up(self, number: int) -> None:
+        """Get a message that cannot be changed out of the way; where it must stay, its text is not said again."""
+        part = self._parts[number]
+        try:
+            await self._call("withdraw", lambda: self._platform.withdraw(part.handle))
+        except EditRefused:
+            self._fixed += [each.handle for each in self._parts[: number + 1]]
+            self._fixed_text = self._source[: part.end] or self._streamed
+            del self._parts[:number]
+        self._parts.remove(part)
+        await self._note(self.handles)
+
+    async def _post(self, page: Page) -> None:
+        nonce = self._nonce_of(self._sent)
+        try:
+            handle = await self._call("post", lambda: self._platform.post(self._place, page.content, nonce=nonce))
+        except PlatformUnreachable:
+            found = await self._platform.find_reply(self._place, nonce)
+            if found is None:
+                raise
+            handle = found
+        if handle in self.handles:  # an earlier message bears this number, and the platform has sent no other
+            self._sent += 1
+            await self._post(page)
+        else:
+            await self._add(_Part(handle, page.content, page.end))
+
+    async def _recover_message(self) -> bool:
+        """Look for the next message, if it may have been sent before anybody could note it."""
+        if not self._unsure:
+            return False
+        handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), None
+        while handle in self.handles and handle != known:  # numbers move on when a message is replaced
+            self._sent += 1
+            handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), handle
+        if handle in self.handles or (handle and self._taken and await self._taken(handle)):
+            handle = None  # a platform may take any message that was begun for the one that is looked for
+        self._unsure = handle is not None
+        if handle is not None:
+            await self._add(_Part(handle, None))
+        return handle is not None
+
+    async def _add(self, part: _Part) -> None:
+        self._parts.append(part)
+        self._sent += 1
+        await self._note(self.handles)
+
+    async def _drop_parts(self, first: int) -> None:
+        for part in self._parts[first:]:
+            await self._withdraw_part(part)
+
+    async def _withdraw_part(self, part: _Part) -> None:
+        try:
+            await self._call("withdraw", lambda: self._platform.withdraw(part.handle))
+        except EditRefused as error:
+            log.warning("a message of a reply could not be deleted: %s", error)
+        self._parts.remove(part)
+        await self._note(self.handles)
+
+    async def _call(self, method: SendMethod, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call within the budget; what was waited for on its behalf already is not waited for again."""
+        if self._prepaid == method:
+            self._prepaid = None
+        else:
+            await self._ways.budget.take(method, self._place, urgent=True)
+        try:
+            return await call()
+        except RateLimited as limit:
+            self._ways.budget.hold(method, self._place, limit.retry_after)
+            raise
+
+    def _nonce_of(self, number: int) -> str:
+        return f"{self._nonce[:20]}.{number}"

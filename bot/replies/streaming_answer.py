@@ -1,0 +1,212 @@
+"""An answer on its way, for one repository or a section for each, as the content of one message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.events import AgentEvent
+from agent.ports import Answer, Citation
+from bot.markdown.formatting import find_link_target, format_location, to_one_line
+from bot.markdown.safety import neutralize
+from bot.messages import Button, ButtonAction, MessageContent
+from bot.storage.turn_records import RunStats, TurnRecord
+
+LONGEST_STATUS = 140
+
+UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
+WAITS = "This would need a person's approval. Ask about this repository alone."
+
+
+class StreamingAnswer:
+    """Takes the events of one run in, and shows what there is to be seen of them at any time."""
+
+    def __init__(self, run_id: str, hosts: Collection[str]) -> None:
+        self.answer: Answer | None = None
+        self._run_id = run_id
+        self._hosts = hosts
+        self._status = "Reading the question"
+        self._text = ""
+
+    def wait(self, before: int) -> None:
+        """Say how many questions are answered first."""
+        questions = "question is" if before == 1 else "questions are"
+        self._status = f"Waiting: {before} {questions} ahead of yours" if before else "Reading the question"
+
+    def take(self, event: AgentEvent) -> bool:
+        """Bring in what an event tells; False if nothing of it is to be seen."""
+        taking: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "step_start": self._set_stage,
+            "tool_start": self._set_tool,
+            "token": self._append_text,
+            "reset": self._reset,
+            "answer": self._set_answer,
+        }
+        if event.kind not in taking:
+            return False
+        taking[event.kind](event.payload)
+        return True
+
+    def partial_content(self) -> MessageContent:
+        """Show what there is by now."""
+        text = neutralize(self._text, self._hosts, growing=True)
+        return MessageContent(text=text, status=f"{self._status} …", buttons=(self._button("stop", "Stop"),))
+
+    def final_content(self, freshness: str = "", *, sharing: bool = False) -> MessageContent:
+        """Show the answer with its sources; before there is one, `ValueError`."""
+        if self.answer is None:
+            raise ValueError("The run has not come to its answer.")
+        text = neutralize(self.answer.text, self._hosts)
+        sources = [format_source(citation, self._hosts) for citation in self.answer.citations]
+        return MessageContent(
+            text="\n\n".join(filter(None, (text.rstrip(), "\n".join(sources)))),
+            footer=freshness if self.answer.commit else "",
+            buttons=self._buttons(self.answer, sharing=sharing),
+        )
+
+    def _buttons(self, answer: Answer, *, sharing: bool) -> tuple[Button, ...]:
+        if answer.route == "paused":
+            return self._button("approve", "Approve"), self._button("abort", "Abort")
+        if answer.route in {"failed", "stopped", "blocked"}:
+            return ()
+        return make_feedback_buttons(self._run_id, sharing=sharing)
+
+    def _button(self, action: Any, label: str) -> Button:
+        return Button(action=action, label=label, value=self._run_id)
+
+    def _set_stage(self, payload: Mapping[str, Any]) -> None:
+        self._status = _status(str(payload["stage"]))
+
+    def _set_tool(self, payload: Mapping[str, Any]) -> None:
+        what = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
+        self._status = _status(f"{payload['label']} `{what[: LONGEST_STATUS - 40]}`")
+
+    def _append_text(self, payload: Mapping[str, Any]) -> None:
+        self._text += str(payload["text"])
+
+    def _reset(self, payload: Mapping[str, Any]) -> None:
+        self._text = str(payload["text"])
+
+    def _set_answer(self, payload: Mapping[str, Any]) -> None:
+        self.answer = payload["answer"]
+
+
+def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button, ...]:
+    """The buttons below an answer; one that only its asker sees can be shared."""
+    labels: dict[ButtonAction, str] = {"good": "Helpful", "bad": "Not helpful"}
+    labels |= {"share": "Share"} if sharing else {}
+    return tuple(Button(action=action, label=label, value=run_id) for action, label in labels.items())
+
+
+def format_source(citation: Citation, hosts: Collection[str]) -> str:
+    """One line for a citation: its mark, and its lines as a link where its host is allowed."""
+    where = format_location(citation.path, citation.start_line, citation.end_line).replace("`", "'")
+    target = find_link_target(citation, None)
+    linked = neutralize(f"[`{where}`]({target})", hosts) if target else f"`{where}`"
+    return f"[{citation.mark}] {linked}"
+
+
+def _status(text: str) -> str:
+    line = neutralize(to_one_line(text), ())
+    return line if len(line) <= LONGEST_STATUS else f"{line[: LONGEST_STATUS - 1].replace('`', '')}…"
+
+
+@dataclass
+class AnswerSection:
+    """What is told about one repository; `failure` says why there will be no answer."""
+
+    repository: str
+    draft: StreamingAnswer
+    tally: RunStats = field(default_factory=RunStats)
+    failure: str = ""
+
+    def take(self, event: AgentEvent) -> bool:
+        """Bring in what an event tells; False if nothing of it is to be seen."""
+        self.tally.take(event)
+        return self.draft.take(event)
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer, unless the run was stopped before."""
+        answer = self.draft.answer
+        return answer if answer is not None and answer.route != "stopped" else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes."""
+        return bool(self.failure) or self.draft.answer is not None
+
+
+class AnswerSections:
+    """The sections of a reply, one below the other; one that is alone has no heading.
+
+    A growing reply shows a section once those before it are over, so that text is only ever added.
+    """
+
+    def __init__(self, sections: Sequence[AnswerSection], *, run_id: str, remark: str, hosts: Collection[str]) -> None:
+        self._sections = tuple(sections)
+        self._run_id = run_id
+        self._remark = neutralize(remark, hosts)
+        self._hosts = hosts
+
+    def __iter__(self) -> Iterator[AnswerSection]:
+        """Go through the sections in their order."""
+        return iter(self._sections)
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """The answers that there are."""
+        return [section.answer for section in self._sections if section.answer is not None]
+
+    @property
+    def records(self) -> Sequence[TurnRecord]:
+        """How the answers came about."""
+        return [section.tally.record(section.answer) for section in self._sections if section.answer is not None]
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is anything to say."""
+        return any(section.is_over for section in self._sections)
+
+    def partial_content(self) -> MessageContent:
+        """Show what there is by now."""
+        shown: list[str] = []
+        for section in self._sections:
+            if not section.is_over:
+                newest = section.draft.partial_content()
+                return replace(
+                    newest, text=self._join_texts([*shown, self._under(section, newest.text)]), buttons=self._stop
+                )
+            shown.append(self._format_final(section))
+        return MessageContent(text=self._join_texts(shown), status="Finishing …", buttons=self._stop)
+
+    def final_content(self, freshness: Sequence[str], *, sharing: bool = False) -> MessageContent:
+        """Show everything; what is missing says so."""
+        below = "; ".join(filter(None, freshness))
+        if len(self._sections) == 1:
+            content = self._sections[0].draft.final_content(below, sharing=sharing)
+            return replace(content, text=self._join_texts([content.text]))
+        buttons = make_feedback_buttons(self._run_id, sharing=sharing) if self.answers else ()
+        return MessageContent(
+            text=self._join_texts(map(self._format_final, self._sections)), footer=below, buttons=buttons
+        )
+
+    def _format_final(self, section: AnswerSection) -> str:
+        if section.failure:
+            return self._under(section, neutralize(section.failure, self._hosts))
+        if section.answer is None:
+            return self._under(section, UNANSWERED)
+        is_waiting = section.answer.route == "paused" and len(self._sections) > 1
+        return self._under(section, WAITS if is_waiting else section.draft.final_content().text)
+
+    def _under(self, section: AnswerSection, text: str) -> str:
+        heading = f"**{neutralize(section.repository, ())}**" if len(self._sections) > 1 else ""
+        return "\n\n".join(filter(None, (heading, text)))
+
+    def _join_texts(self, texts: Iterable[str]) -> str:
+        return "\n\n".join(filter(None, (self._remark, *texts)))
+
+    @property
+    def _stop(self) -> tuple[Button, ...]:
+        return (Button(action="stop", label="Stop", value=self._run_id),)

@@ -1,0 +1,57 @@
+"""Which repositories a question is about and why, or the question that asks a person to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.messages import Button, MessageContent
+
+MOST_TOGETHER = 5  # repositories that one question is answered about, and that are offered as buttons
+
+LONGEST_LABEL = 75
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryChoice:
+    """The repositories that a question is about, in the order of their sections.
+
+    `why` tells how they were found, `remark` is a line that the answer has to begin with, or empty. `question` is what
+    was asked without the words that only say of which repository. `decides` says that the conversation is about the
+    repository from now on, if it is about none yet.
+    """
+
+    repositories: tuple[str, ...]
+    why: str
+    question: str
+    remark: str = ""
+    decides: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AmbiguousRepository:
+    """Nothing tells which repository is meant: the likeliest, best first, of so many that there are."""
+
+    likeliest: tuple[str, ...]
+    of: int
+
+
+def label_section(conversation: str, repository: str) -> str:
+    """Name what is said of one repository where a question was about several."""
+    return f"{conversation}:across:{repository}"
+
+
+def make_clarifying_question(unclear: AmbiguousRepository, run_id: str) -> MessageContent:
+    """Ask back. A button stands for the place of a repository among those offered: its value has to be short."""
+    buttons = tuple(
+        Button(action="choose", label=name[:LONGEST_LABEL], value=f"{run_id}.{number}")
+        for number, name in enumerate(unclear.likeliest)
+    )
+    more = "" if unclear.of == len(buttons) else f" `repos` lists all {unclear.of}."
+    return MessageContent(
+        text=f"Which repository do you mean? Press its button, or say `use NAME`.{more}", buttons=buttons
+    )
+
+
+def parse_choice_button(value: str) -> str:
+    """Return which of the repositories a pressed button stands for."""
+    return value.rpartition(".")[2]

@@ -1,0 +1,146 @@
+"""What is kept of routing: which repository a conversation is about, how turns were routed, and what was asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.text.storable import make_storable
+from bot.clock import Clock
+from bot.repositories.choice import RepositoryChoice
+from bot.storage.database import Database
+
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS topics (
+    conversation TEXT PRIMARY KEY, repository TEXT NOT NULL, at REAL NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS routes (
+    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, route TEXT NOT NULL, at REAL NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS asked_back (
+    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, author TEXT NOT NULL, question TEXT NOT NULL,
+    names TEXT NOT NULL, at REAL NOT NULL)""",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationTopic:
+    """The repository that a conversation is about, and when that was said or used last."""
+
+    repository: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PendingQuestion:
+    """A question whose author was asked which repository it is about, the names that were offered, and when."""
+
+    run_id: str
+    question: str
+    names: tuple[str, ...]
+    at: float = 0.0
+
+
+class ChoiceStore:
+    """The tables `topics`, `routes` and `asked_back`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Make the tables where they are missing, and drop what is old."""
+        for statement in TABLES:
+            await self._database.write(statement)
+
+    async def topic(self, conversation: str) -> ConversationTopic | None:
+        """Return what a conversation is about."""
+        row = await self._database.row("SELECT repository, at FROM topics WHERE conversation = ?", (conversation,))
+        return ConversationTopic(repository=row[0], at=row[1]) if row else None
+
+    async def set_topic(self, conversation: str, repository: str) -> None:
+        """Note what a conversation is about from now on."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO topics (conversation, repository, at) VALUES (?, ?, ?)",
+            (conversation, repository, self._clock.now()),
+        )
+
+    async def recent(self, channel: str) -> Sequence[str]:
+        """Return what the conversations whose keys begin so were about, newest first."""
+        rows = await self._database.rows(
+            "SELECT repository FROM topics WHERE substr(conversation, 1, ?) = ? GROUP BY repository "
+            "ORDER BY max(at) DESC LIMIT 20",
+            (len(channel), channel),
+        )
+        return [str(repository) for (repository,) in rows]
+
+    async def decide(self, run_id: str, conversation: str, route: RepositoryChoice) -> None:
+        """Keep the route of a turn, so that it is the same after a restart; of the question nothing is kept."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO routes (run_id, conversation, route, at) VALUES (?, ?, ?, ?)",
+            (run_id, conversation, _serialize_route(route), self._clock.now()),
+        )
+
+    async def find_route(self, run_id: str) -> RepositoryChoice | None:
+        """Return the route of a turn that was begun before, without its question."""
+        row = await self._database.row("SELECT route FROM routes WHERE run_id = ?", (run_id,))
+        return _read(row[0]) if row else None
+
+    async def together(self, conversation: str) -> Sequence[str]:
+        """Return the repositories that a conversation was about together with others."""
+        rows = await self._database.rows("SELECT route FROM routes WHERE conversation = ?", (conversation,))
+        routes = [_read(text) for (text,) in rows]
+        return tuple(dict.fromkeys(name for each in routes if len(each.repositories) > 1 for name in each.repositories))
+
+    async def ask_back(self, conversation: str, author: str, asked: PendingQuestion) -> None:
+        """Keep a question until its author has said which repository it is about."""
+        question = make_storable(asked.question)
+        await self._database.write(
+            "INSERT OR REPLACE INTO asked_back (run_id, conversation, author, question, names, at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (asked.run_id, conversation, author, question, json.dumps(asked.names), self._clock.now()),
+        )
+
+    async def find_pending_question(self, run_id: str) -> PendingQuestion | None:
+        """Return a question that waits for its author's choice."""
+        row = await self._database.row("SELECT run_id, question, names, at FROM asked_back WHERE run_id = ?", (run_id,))
+        return _make_pending_question(*row) if row else None
+
+    async def last_asked_back(self, conversation: str, author: str) -> PendingQuestion | None:
+        """Return the newest question of a person in a conversation that waits for a choice."""
+        row = await self._database.row(
+            "SELECT run_id, question, names, at FROM asked_back WHERE conversation = ? AND author = ? "
+            "ORDER BY at DESC, rowid DESC LIMIT 1",
+            (conversation, author),
+        )
+        return _make_pending_question(*row) if row else None
+
+    async def close(self, run_id: str) -> None:
+        """Drop what is kept of a turn that is over."""
+        await self._database.write("DELETE FROM routes WHERE run_id = ?", (run_id,))
+        await self._database.write("DELETE FROM asked_back WHERE run_id = ?", (run_id,))
+
+    async def forget(self, conversation: str) -> None:
+        """Drop what is kept of a conversation."""
+        await self._database.write("DELETE FROM topics WHERE conversation = ?", (conversation,))
+        await self._database.write("DELETE FROM routes WHERE conversation = ?", (conversation,))
+        await self._database.write("DELETE FROM asked_back WHERE conversation = ?", (conversation,))
+
+    async def forget_old(self, before: float) -> None:
+        """Drop what is older than a time."""
+        await self._database.write("DELETE FROM topics WHERE at < ?", (before,))
+        await self._database.write("DELETE FROM routes WHERE at < ?", (before,))
+        await self._database.write("DELETE FROM asked_back WHERE at < ?", (before,))
+
+
+def _make_pending_question(run_id: str, question: str, names: str, at: float) -> PendingQuestion:
+    return PendingQuestion(run_id=run_id, question=question, names=tuple(json.loads(names)), at=at)
+
+
+def _serialize_route(route: RepositoryChoice) -> str:
+    return json.dumps(dataclasses.asdict(dataclasses.replace(route, question="")))
+
+
+def _read(text: str) -> RepositoryChoice:
+    fields = json.loads(text)
+    return RepositoryChoice(**fields | {"repositories": tuple(fields["repositories"])})

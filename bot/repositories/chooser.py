@@ -1,0 +1,306 @@
+"""Decides which repositories a question is about: a name in it, its conversation, its channel, the code it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
+from bot.access import AccessPolicy, is_listed
+from bot.clock import Clock
+from bot.errors import NotAllowed
+from bot.markdown.formatting import to_one_line
+from bot.messages import ButtonAction, IncomingMessage
+from bot.ports import Repositories
+from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, label_section
+from bot.repositories.choice_store import ChoiceStore, PendingQuestion
+from bot.repositories.hints import (
+    HintLookup,
+    HintMatches,
+    RepositoryHint,
+    find_hints,
+    find_name_hint,
+    pick_winner,
+    sort_by_likelihood,
+)
+from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
+from bot.storage.inbox import InboxEntry
+from bot.storage.threads import GOES_ON_SECONDS, ThreadStore
+
+_REPLIES: tuple[ButtonAction, ...] = ("approve", "abort")
+NONE_VISIBLE = "There is no repository that you may ask about here."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asking:
+    """A message, the repositories that its author may ask about there, and what it names of them."""
+
+    message: IncomingMessage
+    conversation: str
+    visible: tuple[str, ...]
+    naming: NamedRepositories
+
+
+class RepositoryChooser:
+    """Routes questions; only what the author may ask about in the place of a message is ever considered.
+
+    A question goes to the repository that it names; else to the one that its conversation is about, which is the one of
+    the first question there or of `use`; else to the one in use in the channel, or the channel's by configuration; else
+    to the only one that clearly has what the question names; else its author is asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        repositories: Repositories,
+        access: AccessPolicy,
+        threads: ThreadStore,
+        ledger: ChoiceStore,
+        signs: Mapping[str, RepositoryProfile],
+        clock: Clock,
+    ) -> None:
+        self._repositories = repositories
+        self._access = access
+        self._threads = threads
+        self._ledger = ledger
+        self._signs = signs
+        self._clock = clock
+        self._lookups = HintLookup(repositories)
+
+    async def choose(self, entry: InboxEntry, context: str) -> RepositoryChoice | AmbiguousRepository:
+        """Decide for a turn, the same again after a restart; `context` is the question with what was said around it.
+
+        What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.
+        """
+        asking = self._asking(entry.message, entry.conversation)
+        if self._has_one:
+            return await self._decision(asking, context)
+        before = await self._ledger.find_route(entry.run_id)
+        if before is not None and set(before.repositories) <= set(asking.visible):
+            await self._keep(asking, before)  # which the kill may have come before
+            return replace(before, question=_question(asking, before))
+        found = await self._decision(asking, context)
+        if isinstance(found, AmbiguousRepository):
+            asked = PendingQuestion(run_id=entry.run_id, question=entry.message.text, names=found.likeliest)
+            await self._ledger.ask_back(entry.conversation, entry.message.author, asked)
+            return found
+        await self._ledger.decide(entry.run_id, entry.conversation, found)
+        await self._keep(asking, found)
+        return found
+
+    async def find_meant(self, message: IncomingMessage, conversation: str, named: str = "") -> str:
+        """Return the repository that a command is about, empty where it may be any; raises `NotAllowed`."""
+        if named:
+            self._access.check_repository(message, named)
+            return named
+        asking = self._asking(replace(message, text=""), conversation)
+        route = await self._route_by_context(asking)
+        return route.repositories[0] if route is not None else ""
+
+    async def use(self, message: IncomingMessage, conversation: str, repository: str) -> None:
+        """Make a repository the one that is meant here from now on."""
+        await self._threads.use(message, repository)
+        await self._ledger.set_topic(conversation, repository)
+
+    async def accept_choice(self, entry: InboxEntry, number: str) -> IncomingMessage | None:
+        """Return the question that was asked back in reply to a message, with the choice; None where there is none."""
+        asked = await self._ledger.find_pending_question(entry.run_id)
+        if asked is None or not number.isdecimal() or int(number) >= len(asked.names):
+            return None
+        return replace(entry.message, text=asked.question, about=(asked.names[int(number)],))
+
+    async def complete_question(self, message: IncomingMessage, conversation: str) -> IncomingMessage:
+        """Return the question that was asked back, if the message is nothing but the names of repositories for it."""
+        if self._has_one:
+            return message
+        asked = await self._ledger.last_asked_back(conversation, message.author)
+        topic = await self._ledger.topic(conversation)
+        if asked is None or (topic is not None and topic.at >= asked.at):
+            return message
+        about = find_only_named(message.text, self._signs_of(self._visible(message)))[:MOST_TOGETHER]
+        if not about:
+            return message
+        return replace(message, text=asked.question, about=about)
+
+    async def close(self, run_id: str) -> None:
+        """Forget what was asked back in a turn, once it is answered or withdrawn."""
+        await self._ledger.close(run_id)
+
+    async def asides(self, conversation: str) -> Sequence[str]:
+        """Name the conversations in which questions about several repositories were answered."""
+        return [label_section(conversation, name) for name in await self._ledger.together(conversation)]
+
+    def check(self, message: IncomingMessage) -> None:
+        """Raise `NotAllowed` where there is nothing that the author may ask about."""
+        self._access.check_place(message)
+        if not self._visible(message):
+            raise NotAllowed(NONE_VISIBLE)
+
+    async def forget(self, conversation: str) -> None:
+        """Forget what a conversation is about, and what was asked back in it."""
+        await self._ledger.forget(conversation)
+
+    @property
+    def _has_one(self) -> bool:
+        """Whether there is nothing to choose, so that nothing has to be kept of it."""
+        return len(self._repositories.list_names()) == 1
+
+    def _asking(self, message: IncomingMessage, conversation: str) -> _Asking:
+        self.check(message)
+        visible = self._visible(message)
+        naming = find_named(message.text, self._signs_of(visible))
+        return _Asking(message=message, conversation=conversation, visible=visible, naming=naming)
+
+    def _visible(self, message: IncomingMessage) -> tuple[str, ...]:
+        return self._access.visible(message, self._repositories.list_names())
+
+    def _signs_of(self, names: Sequence[str]) -> Mapping[str, RepositoryProfile]:
+        return {name: self._signs.get(name, RepositoryProfile()) for name in names}
+
+    async def _decision(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
+        return (
+            await self._expressly(asking, context)
+            or await self._route_by_context(asking)
+            or await self._infer_route(asking, context)
+        )
+
+    async def _expressly(self, asking: _Asking, context: str) -> RepositoryChoice | None:
+        """What the author chose, or names in the question."""
+        question, about = asking.message.text, asking.message.about
+        if about:
+            self._check(asking, about)
+            is_one = len(about) == 1
+            return RepositoryChoice(repositories=about, why="its author chose it", question=question, decides=is_one)
+        names = asking.naming.repositories
+        if asking.naming.everywhere and len(names) > MOST_TOGETHER:
+            names = sort_by_likelihood((await self._findings(asking, context)).found, await self._order(asking))
+        if not names:
+            return None
+        if len(names) > 1:
+            return _together(names, asking)
+        remark = await self._remark(asking, names[0])
+        return RepositoryChoice(
+            repositories=names, why="the question names it", question=asking.naming.question, remark=remark
+        )
+
+    async def _route_by_context(self, asking: _Asking) -> RepositoryChoice | None:
+        """What the conversation is about, the only one that there is, or the channel's."""
+        question, topic = asking.message.text, await self._topic(asking)
+        if topic:
+            if topic not in asking.visible:
+                raise NotAllowed(
+                    f"This conversation is about `{_format_name(topic)}`, which is gone, or hidden from you here. "
+                    "Name another, or write `use NAME`; `repos` lists them."
+                )
+            return RepositoryChoice(repositories=(topic,), why="the conversation is about it", question=question)
+        if len(asking.visible) == 1:
+            return _only(asking)
+        used = await self._threads.repository(asking.message)
+        if used in asking.visible:
+            return RepositoryChoice(repositories=(used,), why="it is in use in this channel", question=question)
+        own = self._of_channel(asking)
+        return (
+            RepositoryChoice(repositories=own, why="it is this channel's", question=question) if len(own) == 1 else None
+        )
+
+    async def _infer_route(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
+        findings = await self._findings(asking, context)
+        best = pick_winner(findings.found) if findings.complete else None
+        if best is not None:
+            there = ", ".join(
+                f"`{_format_name(clue.text)}`" for clue in sorted(findings.found[best], key=_heaviest)[:3]
+            )
+            return RepositoryChoice(
+                repositories=(best,), why=f"what you name is there: {there}", question=asking.message.text
+            )
+        likeliest = sort_by_likelihood(findings.found, await self._order(asking))
+        if _is_talk(asking.message.text):
+            why, question = "nothing of the code was asked", asking.message.text
+            return RepositoryChoice(repositories=likeliest[:1], why=why, question=question, decides=False)
+        return AmbiguousRepository(likeliest=likeliest[:MOST_TOGETHER], of=len(likeliest))
+
+    async def _findings(self, asking: _Asking, context: str) -> HintMatches:
+        findings = HintMatches(found=dict.fromkeys(asking.visible, ()), complete=True)
+        clues = find_hints(context)
+        if clues:
+            findings = await self._lookups.find(clues, asking.visible)
+        hints = find_hinted(asking.message.text, self._signs_of(asking.visible))
+        found = {
+            name: {*each, find_name_hint(name)} if name in hints else each for name, each in findings.found.items()
+        }
+        return HintMatches(found=found, complete=findings.complete)
+
+    async def _order(self, asking: _Asking) -> Sequence[str]:
+        """What is usual in the channel comes first, the rest as it is configured."""
+        channel = replace(asking.message.place, thread="").key()
+        usual = (*self._of_channel(asking), *await self._ledger.recent(channel))
+        return tuple(dict.fromkeys((*(name for name in usual if name in asking.visible), *asking.visible)))
+
+    def _of_channel(self, asking: _Asking) -> tuple[str, ...]:
+        signs = self._signs_of(asking.visible)
+        return tuple(name for name in asking.visible if is_listed(signs[name].channels, asking.message))
+
+    async def _topic(self, asking: _Asking) -> str:
+        topic = await self._ledger.topic(asking.conversation)
+        alone = asking.message.private and asking.message.kind != "direct"
+        # What is asked by a slash command is one conversation for ever; what it is about is not.
+        if topic is None or (alone and self._clock.now() - topic.at > GOES_ON_SECONDS):
+            return ""
+        return topic.repository
+
+    async def _remark(self, asking: _Asking, name: str) -> str:
+        topic = await self._topic(asking)
+        if topic == name or topic not in asking.visible:
+            return ""
+        return (
+            f"This is about `{_format_name(name)}`, as you name it; the conversation stays with "
+            f"`{_format_name(topic)}` (`use {_format_name(name)}` changes that)."
+        )
+
+    async def _keep(self, asking: _Asking, route: RepositoryChoice) -> None:
+        """Note what the conversation is about from now on; a question about several says nothing of that."""
+        topic = await self._topic(asking)
+        if route.decides and topic in {"", route.repositories[0]}:
+            await self._ledger.set_topic(asking.conversation, route.repositories[0])
+
+    def _check(self, asking: _Asking, names: Sequence[str]) -> None:
+        for name in names:
+            self._access.check_repository(asking.message, name)
+
+
+def _only(asking: _Asking) -> RepositoryChoice:
+    return RepositoryChoice(
+        repositories=asking.visible, why="you may ask about no other here", question=asking.naming.question
+    )
+
+
+def _together(names: Sequence[str], asking: _Asking) -> RepositoryChoice:
+    """The route of a question about several repositories, of which the first few are taken."""
+    taken = tuple(names[:MOST_TOGETHER])
+    left = len(names) - len(taken)
+    remark = f"I answer about {MOST_TOGETHER} repositories at a time, and left {left} out: name those you mean."
+    return RepositoryChoice(
+        repositories=taken,
+        why="the question is about all of them",
+        question=asking.naming.question,
+        decides=False,
+        remark=remark if left else "",
+    )
+
+
+def _question(asking: _Asking, route: RepositoryChoice) -> str:
+    is_named = not asking.message.about and set(route.repositories) <= set(asking.naming.repositories)
+    return asking.naming.question if is_named else asking.message.text
+
+
+def _is_talk(text: str) -> bool:
+    """Whether a message asks for nothing of any repository, or answers a question of the agent's."""
+    return text in _REPLIES or find_small_talk(text) is not None or is_history_request(text) or is_repeat_request(text)
+
+
+def _heaviest(clue: RepositoryHint) -> int:
+    return -clue.weight
+
+
+def _format_name(name: str) -> str:
+    return to_one_line(name).replace("`", "'")[:80]

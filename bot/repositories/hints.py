@@ -1,0 +1,183 @@
+"""Guesses which repository a question is about from the files, definitions and errors that it names."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.ports import CodeSearch
+from agent.questions.mentions import find_mentions, normalize_name
+from agent.questions.stack_traces import parse_error_name, parse_frames
+from bot.ports import Repositories
+from indexer.errors import IndexerError
+from indexer.types import Definition
+
+MOST_CLUES = 12
+_MOST_FRAMES = 4
+_TICKED = re.compile(r"`([^`\n]{3,200})`")
+
+SECONDS = 1.5
+AT_ONCE = 4
+
+log = logging.getLogger(__name__)
+
+CLEARLY = 2  # times as much must speak for one repository as for another, what both have left aside
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryHint:
+    """A file or a name that may be in a repository; `weight` says how much it proves.
+
+    An `exact` name has to be written just so: a capitalised word of the question is seldom a class.
+    """
+
+    kind: Literal["path", "name", "hint"]
+    text: str
+    weight: int
+    exact: bool = False
+
+
+def find_hints(question: str) -> tuple[RepositoryHint, ...]:
+    """Find what a question names, what proves most first."""
+    found = sorted((*_of_traces(question), *_of_words(question)), key=lambda clue: -clue.weight)
+    first = {(clue.kind, clue.text): clue for clue in reversed(found)}
+    return tuple(sorted(first.values(), key=lambda clue: -clue.weight))[:MOST_CLUES]
+
+
+def find_name_hint(repository: str) -> RepositoryHint:
+    """The name of a repository, where a question has it as a word like any other."""
+    return RepositoryHint(kind="hint", text=repository, weight=2)
+
+
+def is_path_match(written: str, path: str) -> bool:
+    """Whether a path as people and stack traces write it may be that of an indexed file."""
+    wanted, indexed = written.strip("/").split("/"), path.split("/")
+    wanted = [part for part in wanted if part not in {"", "."}]
+    shared = 0
+    for one, other in zip(reversed(wanted), reversed(indexed), strict=False):
+        if one != other:
+            break
+        shared += 1
+    return shared > 0 and shared >= min(len(wanted), len(indexed), 2)
+
+
+def is_defined(clue: RepositoryHint, definitions: Sequence[Definition]) -> bool:
+    """Whether definitions that were found for a name are what the clue means."""
+    plain = clue.text.rpartition(".")[2]
+    return any(not clue.exact or each.symbol.name == plain for each in definitions)
+
+
+def _of_traces(question: str) -> Iterator[RepositoryHint]:
+    for frame in parse_frames(question)[-_MOST_FRAMES:]:
+        yield _path(frame.path)
+        if frame.function and not frame.function.startswith("<"):
+            yield _name(frame.function)
+    error = parse_error_name(question)
+    if error:
+        yield _name(error.rpartition(".")[2])
+
+
+def _of_words(question: str) -> Iterator[RepositoryHint]:
+    mentions = find_mentions(question)
+    yield from (_path(each.path) for each in mentions.paths)
+    yield from map(_name, mentions.names)
+    yield from (RepositoryHint(kind="name", text=word, weight=1, exact=True) for word in mentions.words)
+    yield from (_path(each) for each in _TICKED.findall(question) if "/" in each and " " not in each)
+
+
+def _path(written: str) -> RepositoryHint:
+    path = written.replace("\\", "/").partition(":")[0] if "/" in written else written
+    return RepositoryHint(kind="path", text=path, weight=4 if "/" in path.strip("/") else 2)
+
+
+def _name(written: str) -> RepositoryHint:
+    name = normalize_name(written)
+    if "." in name:
+        return RepositoryHint(kind="name", text=name, weight=4)
+    is_plain = name.isalpha() and name == name.lower()
+    return RepositoryHint(kind="name", text=name, weight=1 if is_plain else 3)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HintMatches:
+    """Which clues each repository has; not `complete` where some could not be looked at in time."""
+
+    found: Found
+    complete: bool
+
+
+class HintLookup:
+    """Looks into what is indexed by now; nothing is indexed or fetched for it."""
+
+    def __init__(self, repositories: Repositories, *, seconds: float = SECONDS) -> None:
+        self._repositories = repositories
+        self._seconds = seconds
+
+    async def find(self, clues: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
+        """Look all clues up in all repositories, of which there is one at least; one that cannot be read has none."""
+        places = asyncio.Semaphore(AT_ONCE)
+        tasks = {name: asyncio.create_task(self._in(name, clues, places)) for name in names}
+        try:
+            done, late = await asyncio.wait(tasks.values(), timeout=self._seconds)
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.wait(tasks.values())
+        if late:
+            log.info("%d of %d repositories were not looked at in time", len(late), len(tasks))
+        found = {name: task.result() if task in done else () for name, task in tasks.items()}
+        return HintMatches(found=found, complete=not late)
+
+    async def _in(
+        self, name: str, clues: Sequence[RepositoryHint], places: asyncio.Semaphore
+    ) -> Collection[RepositoryHint]:
+        async with places:
+            try:
+                code = await self._repositories.pin_existing(name)
+                defined = [clue for clue in clues if clue.kind == "name" and await _is_in(clue, code)]
+                return frozenset((*defined, *await _paths(clues, code)))
+            except IndexerError as error:
+                log.info("%s was not looked at: %s", name, error)
+                return frozenset()
+
+
+async def _is_in(clue: RepositoryHint, code: CodeSearch) -> bool:
+    return is_defined(clue, await code.definitions(clue.text))
+
+
+async def _paths(clues: Sequence[RepositoryHint], code: CodeSearch) -> Sequence[RepositoryHint]:
+    wanted = [clue for clue in clues if clue.kind == "path"]
+    if not wanted:
+        return ()
+    files = await code.files()
+    return await asyncio.to_thread(
+        lambda: [clue for clue in wanted if any(is_path_match(clue.text, entry.path) for entry in files)]
+    )
+
+
+Found = Mapping[str, Collection[RepositoryHint]]
+
+
+def pick_winner(found: Found) -> str | None:
+    """Return the one repository that is clearly meant, by what each of them has of the clues."""
+    winners = [
+        name for name in found if all(_is_clearly_better(found, name, other) for other in found if other != name)
+    ]
+    return winners[0] if len(winners) == 1 and found[winners[0]] else None
+
+
+def sort_by_likelihood(found: Found, order: Sequence[str]) -> tuple[str, ...]:
+    """Sort repositories by how much speaks for them; where that is equal, as in the order given."""
+    rarity = {clue: sum(clue in each for each in found.values()) for each in found.values() for clue in each}
+    weights = {name: sum(clue.weight / rarity[clue] for clue in found.get(name, ())) for name in order}
+    return tuple(sorted(order, key=lambda name: -weights[name]))
+
+
+def _is_clearly_better(found: Found, name: str, other: str) -> bool:
+    mine, theirs = set(found[name]) - set(found[other]), set(found[other]) - set(found[name])
+    weight = sum(clue.weight for clue in mine)
+    return weight > 0 and weight >= CLEARLY * sum(clue.weight for clue in theirs)

@@ -1,0 +1,117 @@
+"""Brings the index to HEAD before it is asked, showing how far it has come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from bot.errors import RefreshStopped
+from bot.ports import RepositoryIndex
+from indexer.errors import IndexerError, StorageLocked
+from indexer.types import Progress, RefreshReport
+
+log = logging.getLogger(__name__)
+
+# A refresh of a few files is over before anybody wonders what is going on.
+PATIENCE_SECONDS = 1.0
+# A refresh reports several times a second; one that does not is left to end by itself.
+STOP_SECONDS = 10.0
+# How long the first index that another process makes is waited for, and how often it is looked for.
+WAIT_SECONDS = 1800.0
+LOOK_SECONDS = 0.3
+
+
+class ProgressDisplay(Protocol):
+    """Where progress and remarks are shown."""
+
+    def indexing(self, *, patience: float) -> AbstractContextManager[Callable[[Progress], None]]:
+        """Show a refresh for as long as the context is open, beginning after `patience` seconds."""
+
+    def note(self, text: str) -> None:
+        """Say something beside the answer."""
+
+
+class StoppableProgress:
+    """A progress callback that ends the refresh it belongs to once it was told to stop.
+
+    A thread cannot be cancelled, so a refresh in a worker thread is stopped where it reports.
+    """
+
+    def __init__(self, inner: Callable[[Progress], None]) -> None:
+        self._inner = inner
+        self._stopped = False
+
+    def __call__(self, progress: Progress) -> None:
+        """Pass the progress on, or raise `RefreshStopped`."""
+        if self._stopped:
+            raise RefreshStopped("Indexing was stopped. What was indexed before is still there.")
+        self._inner(progress)
+
+    def stop(self) -> None:
+        """Make the next report the last."""
+        self._stopped = True
+
+
+async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> None:
+    """Index HEAD if it is not what is indexed; if that fails, an earlier generation serves and this is said."""
+    try:
+        if await index.is_current():
+            return
+        if (await index.status()).commit:
+            await refresh_index(index, display, patience=PATIENCE_SECONDS)
+        else:
+            await _begin(index, display)
+    except IndexerError as reason:
+        indexed = (await index.status()).commit
+        if indexed is None:
+            raise
+        display.note(f"Using what was indexed at {indexed[:7]}. {reason}")
+
+
+async def _begin(index: RepositoryIndex, display: ProgressDisplay) -> None:
+    """Index for the first time; where another process is at it already, wait for it and use its work."""
+    until = time.monotonic() + WAIT_SECONDS
+    waits = False
+    while not (waits and await index.is_current()):
+        try:
+            await refresh_index(index, display)
+        except StorageLocked:
+            if time.monotonic() > until:
+                raise
+            if not waits:
+                display.note("Another citebot is indexing this repository. Waiting until it has finished ...")
+            waits = True
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+async def refresh_index(
+    index: RepositoryIndex, display: ProgressDisplay, *, full: bool = False, patience: float = 0
+) -> RefreshReport:
+    """Index HEAD and pass its warnings on; cancelling this stops the work in its thread as well."""
+    with display.indexing(patience=patience) as show:
+        progress = StoppableProgress(show)
+        work = asyncio.ensure_future(index.refresh(full=full, progress=progress))
+        try:
+            report = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # Cancelling would leave the thread at it, holding the lock that the next refresh needs.
+            progress.stop()
+            work.add_done_callback(_end)
+            await asyncio.wait({work}, timeout=STOP_SECONDS)
+            raise
+    for warning in report.warnings:
+        display.note(warning)
+    return report
+
+
+def _end(stopped: asyncio.Future[RefreshReport]) -> None:
+    """Take note of how a stopped refresh ended; nobody waits for it any more."""
+    error = None if stopped.cancelled() else stopped.exception()
+    if error is not None and not isinstance(error, RefreshStopped):
+        log.warning("The refresh that was stopped failed: %s", error)

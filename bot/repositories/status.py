@@ -1,0 +1,85 @@
+"""How each repository is doing: a state and a sentence, for `citebot status`, the probes and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.markdown.formatting import to_one_line
+from indexer.errors import IndexerError
+from indexer.types import IndexStatus
+
+UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
+
+
+class WatchState(Protocol):
+    """What somebody who watches a repository has to say of it; no sentence where all is as it should be."""
+
+    @property
+    def state(self) -> str:
+        """One word, or a few."""
+
+    @property
+    def sentence(self) -> str:
+        """What is the matter, and what to do about it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryState:
+    """One repository: `current`, `behind`, `not indexed`, `failed`, or what its watcher says; `status` where known."""
+
+    name: str
+    state: str
+    sentence: str = ""
+    status: IndexStatus | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is an index that answers can be read from."""
+        return self.status is not None and self.status.commit is not None
+
+    @property
+    def indexed_at(self) -> float | None:
+        """When it was indexed, in seconds since the epoch."""
+        return self.status.indexed_at if self.status else None
+
+    @property
+    def commits_behind(self) -> int | None:
+        """How many commits are missing."""
+        return self.status.commits_behind if self.status else None
+
+    def record(self, now: float) -> dict[str, Any]:
+        """Describe the repository to a probe."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "sentence": self.sentence,
+            "commit": self.status.commit if self.status else None,
+            "commits_behind": self.commits_behind,
+            "age_seconds": round(max(0.0, now - self.indexed_at), 1) if self.indexed_at is not None else None,
+        }
+
+
+async def read_state(
+    name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchState] | None = None
+) -> RepositoryState:
+    """Find out how a repository is doing; that it cannot be told is a state as well."""
+    try:
+        status = await read()
+    except IndexerError as error:
+        return RepositoryState(name=name, state="failed", sentence=to_one_line(str(error)))
+    return describe_state(status, (watched or {}).get(name))
+
+
+def describe_state(status: IndexStatus, watched: WatchState | None = None) -> RepositoryState:
+    """Tell the state of what is indexed; a watcher that has something to say knows better."""
+    if watched is not None and watched.sentence:
+        state, sentence = watched.state, to_one_line(watched.sentence)
+    elif status.commit is None:
+        state, sentence = "not indexed", UNINDEXED
+    elif status.commits_behind:
+        state, sentence = "behind", ""
+    else:
+        state, sentence = "current", ""
+    return RepositoryState(name=status.repository, state=state, sentence=sentence, status=status)

@@ -1,0 +1,232 @@
+"""The HTTP server of a process, and the monitoring that it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from bot.app import TeamApp, make_redactor
+from bot.clock import Clock
+from bot.errors import SettingsError
+from bot.monitoring.health import Health, ProbeHandlers
+from bot.monitoring.metrics import ConversationMetrics, RunMetrics
+from bot.serving.connection_limits import Connections
+from bot.settings import Settings
+
+LOOPBACK = "127.0.0.1"
+MOST_LOCAL = 32  # connections of those who look after the process
+
+log = logging.getLogger(__name__)
+
+Receive = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_CLOSING_SECONDS = 2.0
+_ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
+_UNREAD_SECONDS = 1.0  # for so long the rest of what nobody wants to read may go on coming in
+_MOST_HEADERS, _LONGEST_HEADER = 64, 4_096
+_BUFFER = 16_384  # bytes of a body that are taken in before somebody reads it
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceMonitoring:
+    """What the platforms report to, and the doors that they hear through; an address is empty where nothing listens.
+
+    `metrics_address` is reached from this machine alone.
+    """
+
+    metrics: ConversationMetrics
+    health: Health
+    probes: ProbeHandlers
+    doors: LatePostRoutes
+    address: str
+    metrics_address: str
+
+
+@asynccontextmanager
+async def open_monitoring(
+    settings: Settings, team: TeamApp, clock: Clock, *, platforms: Sequence[str], doors: Sequence[str]
+) -> AsyncIterator[ServiceMonitoring]:
+    """Open everything; `doors` are the paths that platforms hear through, without any the server may be missing.
+
+    Raises `SettingsError` where doors are wanted and nothing can listen.
+    """
+    metrics = ConversationMetrics()
+    watcher = team.stock.watcher
+    health = Health(
+        platforms, team.stock.library, clock, watched=lambda: {each.repository: each for each in watcher.status()}
+    )
+    token = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
+    probes = ProbeHandlers(health=health, metrics=metrics, clock=clock, mask=make_redactor(settings), token=token)
+    entrance = LatePostRoutes()
+    server, local = make_application(), make_application()
+    probes.join(server)
+    probes.join_local(local)
+    for path in doors:
+        server.router.add_post(path, entrance.receive)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(_following(team, RunMetrics(metrics.registry, settings.prices)))
+        connections = Connections(count_closed=metrics.count_closed)
+        listening = run_http_server(server, host=settings.web_host, port=settings.web_port, connections=connections)
+        address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors))
+        listening = run_http_server(
+            local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
+            advice="Set CITEBOT_METRICS_PORT (0 takes any port that is free).",
+        )  # fmt: skip
+        metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
+        yield ServiceMonitoring(
+            metrics=metrics, health=health, probes=probes, doors=entrance,
+            address=address, metrics_address=metrics_address,
+        )  # fmt: skip
+
+
+async def _enter(
+    stack: AsyncExitStack, listening: AbstractAsyncContextManager[str], missing: str, *, needed: bool
+) -> str:
+    """Begin to listen, and return where; nowhere, with a warning, where that fails and is not needed."""
+    try:
+        return await stack.enter_async_context(listening)
+    except SettingsError as error:
+        if needed:
+            raise
+        log.warning("%s Until then %s are missing; questions are answered.", error, missing)
+        return ""
+
+
+@asynccontextmanager
+async def _following(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
+    """Count what the agent does for as long as the context is open."""
+    with team.events.subscribe() as events:
+        task = asyncio.create_task(runs.follow(events))
+        task.add_done_callback(_log_stop)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+def _log_stop(task: asyncio.Task[None]) -> None:
+    """Say it where runs are counted no more; they go on."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("Runs are not counted any more.", exc_info=error)
+
+
+def make_application() -> web.Application:
+    """Return an application without paths. Each connection carries one request.
+
+    So none is held without asking for something, and no proxy sends a request into one that is just being closed.
+    """
+    return web.Application(middlewares=[_close_afterwards])
+
+
+@web.middleware
+async def _close_afterwards(request: web.Request, handler: Receive) -> web.StreamResponse:
+    try:
+        response = await handler(request)
+    except web.HTTPException as refusal:
+        refusal.force_close()
+        raise
+    response.force_close()
+    return response
+
+
+class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
+    """Tells in one line, at a level of its own, of requests that are no HTTP: anybody can send as many as they like."""
+
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **more: Any) -> None:
+        if isinstance(exc_info, HttpProcessingError | web.RequestPayloadError | ConnectionError):
+            self.logger.info("a request could not be read (%s)", type(exc_info).__name__)
+        else:
+            super().exception(msg, *args, exc_info=exc_info, **more)
+
+
+class LatePostRoutes:
+    """Paths that are opened and closed while the server runs: an application takes no new ones once it is served."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Receive] = {}
+        self._closed = False
+
+    def add_post(self, path: str, receive: Receive) -> None:
+        """Let requests be posted to a path."""
+        self._open[path] = receive
+
+    def close(self) -> None:
+        """Take nothing more in; who posts is asked to try again."""
+        self._closed = True
+
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        """Hand a request on; one that comes too early or too late is to be sent again."""
+        receive = self._open.get(request.path)
+        if receive is None or self._closed:
+            raise web.HTTPServiceUnavailable(text="No requests are accepted at the moment. Try again.")
+        return await receive(request)
+
+
+@asynccontextmanager
+async def run_http_server(
+    application: web.Application,
+    *,
+    host: str,
+    port: int,
+    connections: Connections | None = None,
+    advice: str = "Set CITEBOT_WEB_HOST and CITEBOT_WEB_PORT (0 takes any port that is free).",
+) -> AsyncIterator[str]:
+    """Serve the application for as long as the context is open, at the address that is returned.
+
+    Port 0 takes any that is free. Raises `SettingsError`, with the advice, where it cannot be listened at.
+    """
+    bounds = Connections() if connections is None else connections
+    runner = web.AppRunner(
+        application, access_log=None, handle_signals=False, shutdown_timeout=_CLOSING_SECONDS,
+        lingering_time=_UNREAD_SECONDS, keepalive_timeout=0, auto_decompress=False, read_bufsize=_BUFFER,
+        logger=_QuietLogger(log),
+        max_headers=_MOST_HEADERS, max_line_size=_LONGEST_HEADER, max_field_size=_LONGEST_HEADER,
+    )  # fmt: skip
+    await runner.setup()
+    listener: asyncio.Server | None = None
+    try:
+        listener = await _listen(runner, bounds, host, port, advice)
+        taken = listener.sockets[0].getsockname()
+        yield f"http://{f'[{taken[0]}]' if ':' in taken[0] else taken[0]}:{taken[1]}"
+    finally:
+        if listener is not None:
+            await stop_accepting(listener)
+            listener.close()
+        await runner.cleanup()
+        await bounds.close()
+
+
+async def stop_accepting(listener: asyncio.Server) -> None:
+    """Take no more connections in, and let those that were accepted be made.
+
+    To close at once would lose a connection that was accepted in the same moment: until Python 3.13 it then lies about,
+    neither served nor closed, until memory is next cleared up.
+    """
+    loop = asyncio.get_running_loop()
+    for each in listener.sockets:
+        loop.remove_reader(each.fileno())
+    for _ in range(_ACCEPTING_ROUNDS):
+        await asyncio.sleep(0)
+
+
+async def _listen(runner: web.AppRunner, connections: Connections, host: str, port: int, advice: str) -> asyncio.Server:
+    if runner.server is None:
+        raise AssertionError("a runner that is set up has a server")
+    try:
+        return await asyncio.get_running_loop().create_server(connections.wrap(runner.server), host, port)
+    except OSError as error:
+        raise SettingsError(f"Nothing can listen at {host}:{port} ({_reason(error)}). {advice}") from error
+
+
+def _reason(error: OSError) -> str:
+    """What the operating system said; asyncio puts the address before it, which is told already."""
+    return (error.strerror or str(error)).rpartition(": ")[2]

@@ -1,0 +1,123 @@
+"""The platforms that citebot is on: how each is opened as the settings say, and how people are heard there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from bot.access import AccessPolicy
+from bot.adapters.discord.adapter import DiscordAdapter, DiscordOptions
+from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
+from bot.adapters.slack.endpoint import PATH, Server
+from bot.app import make_redactor
+from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
+from bot.errors import SettingsError
+from bot.monitoring.observer import Loss
+from bot.ports import ChatPlatform, Repositories
+from bot.settings import Settings
+
+NO_PLATFORM = (
+    "There is no platform to serve. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, Slack), or DISCORD_TOKEN (README, "
+    "Discord); `citebot doctor` says what is missing. Without a platform, `citebot chat` answers in the terminal."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformContext:
+    """Who is told of what people do, and where requests of platforms come in."""
+
+    conversations: Conversations
+    repositories: Repositories
+    access: AccessPolicy
+    server: Server
+    count_loss: Callable[[str, Loss], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformConnection:
+    """A platform that citebot is on. Once the context of `hear` is open, and for as long as it is, people are heard.
+
+    `unready` says why they cannot be heard at the moment; nothing where all is well. `remark` says what is worth
+    knowing all the same.
+    """
+
+    platform: ChatPlatform
+    where: str
+    unready: Callable[[], Awaitable[str]]
+    remark: Callable[[], str] = str
+    hear: Callable[[PlatformContext], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformFactory:
+    """How a platform is opened, and the paths at which it posts what people do."""
+
+    open: Callable[[Clock], AbstractAsyncContextManager[PlatformConnection]]
+    doors: Sequence[str] = ()
+
+
+def list_platforms(settings: Settings) -> Mapping[str, PlatformFactory]:
+    """How the platforms are opened whose tokens are set, by name; raises `SettingsError` where something is missing."""
+    found: dict[str, PlatformFactory] = {}
+    if settings.slack_bot_token is not None:
+        options = read_slack_options(settings)
+        found["slack"] = PlatformFactory(open=partial(_slack, options), doors=[PATH] if options.mode == "http" else [])
+    if settings.discord_token is not None:
+        found["discord"] = PlatformFactory(open=partial(_discord, read_discord_options(settings)))
+    if not found:
+        raise SettingsError(NO_PLATFORM)
+    return found
+
+
+def read_slack_options(settings: Settings) -> SlackOptions:
+    """Say how Slack is reached."""
+    return SlackOptions(
+        bot_token=settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else "",
+        app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else "",
+        signing_secret=settings.slack_signing_secret.get_secret_value() if settings.slack_signing_secret else "",
+        mode=settings.slack_mode,
+        streaming=settings.slack_streaming,
+        api_url=settings.slack_api_base_url or SlackOptions.api_url,
+    )
+
+
+@asynccontextmanager
+async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+    async with SlackAdapter.open(options, clock) as slack:
+        yield PlatformConnection(
+            platform=slack.platform,
+            where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
+            unready=slack.unready,
+            remark=slack.remark,
+            hear=lambda ear: slack.listening(
+                ear.conversations, ear.repositories, ear.access, ear.server, partial(ear.count_loss, "slack")
+            ),
+        )
+
+
+def read_discord_options(settings: Settings) -> DiscordOptions:
+    """Say how Discord is reached."""
+    return DiscordOptions(
+        token=settings.discord_token.get_secret_value() if settings.discord_token else "",
+        api_url=settings.discord_api_base_url or "",
+        gateway_url=settings.discord_gateway_url or "",
+        message_content=settings.discord_message_content == "on",
+        servers=settings.discord_servers,
+        mask=make_redactor(settings),
+    )
+
+
+@asynccontextmanager
+async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+    async with DiscordAdapter.open(options, clock) as discord:
+        yield PlatformConnection(
+            platform=discord.platform,
+            where=f"Discord as {discord.name}",
+            unready=discord.unready,
+            hear=lambda ear: discord.listening(
+                ear.conversations, ear.repositories, ear.access, partial(ear.count_loss, "discord")
+            ),
+        )

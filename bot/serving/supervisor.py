@@ -1,0 +1,100 @@
+"""Keeps citebot present on its platforms: each is opened, heard and closed by a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import TypeVar
+
+from bot.clock import Clock
+from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
+from bot.monitoring.health import Health
+from bot.serving.platforms import PlatformContext, PlatformFactory
+
+T = TypeVar("T")
+Announce = Callable[[str], None]
+
+LONGEST_PAUSE = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class PlatformSupervisor:
+    """The platforms, each as far as it has come. What happens to one of them holds no other up.
+
+    A platform that is away is tried again without end. One that refuses citebot is not: at its first try that is a
+    mistake in the settings, which ends everything; later it is lost alone, unless no other is left.
+    """
+
+    def __init__(
+        self,
+        openings: Mapping[str, PlatformFactory],
+        ear: PlatformContext,
+        health: Health,
+        clock: Clock,
+        *,
+        say: Announce,
+        greeting: str = "",
+    ) -> None:
+        self._openings = openings
+        self._ear = ear
+        self._health = health
+        self._clock = clock
+        self._say = say
+        self._greeting = greeting  # goes with what is said first
+        self._left = set(openings)  # those that did not refuse
+        self._tried: set[str] = set()  # those whose first try is over
+
+    async def run(self) -> None:
+        """Hear and answer people until this is cancelled; raises errors of platforms in a group."""
+        async with asyncio.TaskGroup() as group:
+            for name, opening in self._openings.items():
+                group.create_task(self._attend(name, opening))
+
+    async def _attend(self, name: str, opening: PlatformFactory) -> None:
+        """Be on one platform for as long as it lets citebot in."""
+        try:
+            async with AsyncExitStack() as stack:
+                await self._enter(name, opening, stack)
+                await asyncio.Event().wait()
+        except (SettingsError, ChatError) as error:
+            self._left.discard(name)
+            if name not in self._tried or not self._left:
+                raise
+            self._lose(name, error)
+
+    async def _enter(self, name: str, opening: PlatformFactory, stack: AsyncExitStack) -> None:
+        """Open a platform, take up what was left there, and hear people."""
+        place = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
+        await stack.enter_async_context(self._ear.conversations.connect_platform(name, place.platform))
+        self._health.set_listening(name, place.unready, place.remark)  # which can tell already what it waits for
+        await self._open_with_retry(name, partial(place.hear, self._ear), stack)
+        self._health.set_listening(name, place.unready, place.remark)
+        self._tried.add(name)
+        self._say(f"In {place.where}.{self._greeting}")
+        self._greeting = ""
+
+    async def _open_with_retry(
+        self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack
+    ) -> T:
+        """Open what needs a platform, as often as that is away, and no sooner than it asks to."""
+        pause = 1.0
+        while True:
+            try:
+                return await stack.enter_async_context(opening())
+            except (RateLimited, PlatformUnreachable) as error:
+                self._tried.add(name)
+                self._health.set_waiting(name, str(error))
+                wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
+                log.warning("%s Trying again in %g seconds.", error, wait)
+            await self._clock.sleep(wait)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _lose(self, name: str, error: Exception) -> None:
+        """Tell that a platform is not served any more."""
+        told = f"{error} Then start citebot again: until then {name} is not served, and the others are."
+        log.error("%s", told)
+        self._health.set_waiting(name, told)

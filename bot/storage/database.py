@@ -1,0 +1,147 @@
+"""The SQLite database of the chat side: one connection, every statement a transaction, errors as sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from bot.errors import InboxError
+
+INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
+
+SCHEMA_VERSION = 1
+_SHRINK_STEP = 500  # pages
+
+
+class Database:
+    """Runs statements. Each is atomic and is carried out even when its caller is cancelled meanwhile."""
+
+    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Change rows and return how many were changed."""
+        try:
+            async with self._connection.execute(sql, values) as cursor:
+                return cursor.rowcount
+        except sqlite3.Error as error:
+            raise explain_error(error, self._path) from error
+
+    async def check(self) -> None:
+        """Raise `InboxError` where the file is gone: SQLite goes on writing, and nobody would ever read that."""
+        if not await asyncio.to_thread(self._path.is_file):
+            raise InboxError(f"The message database {self._path} has been taken away. Put it back and restart citebot.")
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query, or a change that returns rows."""
+        try:
+            return [tuple(row) for row in await self._connection.execute_fetchall(sql, values)]
+        except sqlite3.Error as error:
+            raise explain_error(error, self._path) from error
+
+    async def add_column(self, table: str, column: str, kind: str) -> None:
+        """Add a column to a table that an earlier version made."""
+        if not await self._has_column(table, column):
+            try:
+                await self.write(write_addition(table, column, kind))
+            except InboxError:
+                if not await self._has_column(table, column):  # else another process was faster
+                    raise
+
+    async def _has_column(self, table: str, column: str) -> bool:
+        found = await self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
+        return bool(found)
+
+    async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """Run a query and return its first row."""
+        return next(iter(await self.rows(sql, values)), None)
+
+    async def shrink(self) -> None:
+        """Give free pages back to the disk, some at a time: what else is to be written waits for one step at most."""
+        ((free,),) = await self.rows("PRAGMA freelist_count")
+        try:
+            for _ in range(0, free, _SHRINK_STEP):
+                # As a script, because it gives back one page a step and a plain statement is stepped once.
+                async with self._connection.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP:d})"):
+                    pass
+        except sqlite3.Error as error:
+            raise explain_error(error, self._path) from error
+
+
+@asynccontextmanager
+async def open_database(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[Database]:
+    """Open the database, made when missing, and close it at the end; raises `InboxError`."""
+    await asyncio.to_thread(_try_opening, path)
+    # Without an isolation level every statement is a transaction of its own.
+    connection = aiosqlite.connect(path, timeout=busy_seconds, isolation_level=None)
+    try:
+        await _prepare(connection, path)
+        yield Database(connection, path)
+    finally:
+        await connection.close()
+
+
+def _try_opening(path: Path) -> None:
+    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about.
+
+    A damaged one is refused and left as it is: to write to it would make that worse.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as db:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {verdict}")
+    except OSError as error:
+        raise InboxError(f"The folder of the message database {path} cannot be made: {error.strerror}.") from error
+    except sqlite3.Error as error:
+        raise explain_error(error, path) from error
+
+
+async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
+    try:
+        await connection
+        await connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file; or it never shrinks
+        await connection.execute("PRAGMA journal_mode = WAL")
+        await connection.execute("PRAGMA journal_size_limit = 1048576")
+        # What was acknowledged must outlive a power cut as well.
+        await connection.execute("PRAGMA synchronous = FULL")
+        async with connection.execute("PRAGMA user_version") as cursor:
+            (version,) = await cursor.fetchone() or (0,)
+        await connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}" if version == 0 else "SELECT 1")
+    except sqlite3.Error as error:
+        raise explain_error(error, path) from error
+    if version not in {0, SCHEMA_VERSION}:
+        raise InboxError(
+            f"The message database {path} was written by another version of citebot (form {version}, this one writes "
+            f"{SCHEMA_VERSION}). Use that version, or move the file away to start over."
+        )
+
+
+def write_addition(table: str, column: str, kind: str) -> str:
+    """Write the statement that adds a column to a table."""
+    return f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
+
+
+def explain_error(error: sqlite3.Error, path: Path) -> InboxError:
+    """Turn an error of SQLite into a sentence that says what to do."""
+    said = str(error).lower()
+    if "locked" in said or "busy" in said:
+        return InboxError(f"Another process holds the message database {path}. Stop it, or wait and try again.")
+    if "full" in said:
+        return InboxError(f"The disk of the message database {path} is full. Free some space and try again.")
+    if "readonly" in said or "unable to open" in said:
+        return InboxError(f"The message database {path} cannot be written. Check the permissions of its folder.")
+    if "malformed" in said or "not a database" in said:
+        return InboxError(
+            f"The message database {path} is damaged. Move it away, and citebot begins a new one; or bring back what "
+            "was saved: citebot restore FILE --force."
+        )
+    return InboxError(f"The message database {path} failed: {error}.")

@@ -1,0 +1,79 @@
+"""How much one person asks: counted in the database, so that a restart forgives nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.clock import Clock
+from bot.errors import NotAllowed, SilentlyThrottled
+from bot.messages import IncomingMessage
+from bot.storage.database import Database
+
+TABLE = """CREATE TABLE IF NOT EXISTS usage (
+    person TEXT NOT NULL, period TEXT NOT NULL, ends REAL NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (person, period))"""
+_MINUTE, _DAY = 60, 86_400
+_COMMANDS = 3  # commands for every question that may be asked
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuestionLimits:
+    """The questions that one person may ask in a minute and in a day (UTC)."""
+
+    per_minute: int = 10
+    per_day: int = 300
+
+
+class QuestionCounter:
+    """The table `usage`."""
+
+    def __init__(self, database: Database, clock: Clock, limits: QuestionLimits) -> None:
+        self._database = database
+        self._clock = clock
+        self._limits = limits
+
+    async def open(self) -> None:
+        """Make the table where it is missing, and drop what is over."""
+        await self._database.write(TABLE)
+        await self.forget_old()
+
+    async def forget_old(self) -> None:
+        """Drop the counts of minutes and days that are over."""
+        await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
+
+    async def count(self, message: IncomingMessage) -> None:
+        """Count a question; raises `NotAllowed` for one too many, `SilentlyThrottled` after as many refusals again."""
+        limits = ((_MINUTE, self._limits.per_minute, "minute"), (_DAY, self._limits.per_day, "day"))
+        for seconds, most, name in limits:
+            left = await self._increment_count(message, seconds)
+            if left > most:
+                wait = seconds - self._clock.now() % seconds
+                flooded = left > 2 * most and message.kind != "command"  # what a command is told keeps nobody waiting
+                kind = SilentlyThrottled if flooded else NotAllowed
+                raise kind(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
+
+    async def count_command(self, message: IncomingMessage) -> None:
+        """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
+        most = _COMMANDS * self._limits.per_minute
+        if await self._increment_count(message, _MINUTE, "commands:") > most and message.kind != "command":
+            raise SilentlyThrottled(f"You have given me more than {most} commands this minute.")
+
+    async def _increment_count(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
+        number = int(self._clock.now() // seconds)
+        place = message.place
+        row = await self._database.row(
+            "INSERT INTO usage (person, period, ends, count) VALUES (?, ?, ?, 1) "
+            "ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count",
+            (
+                f"{place.platform}:{place.workspace}:{message.author}",
+                f"{what}{seconds}:{number}",
+                (number + 1) * seconds,
+            ),
+        )
+        return int(row[0]) if row else 0
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{round(seconds / 3_600)} hours"

@@ -1,0 +1,191 @@
+"""What is kept of finished turns: how each answer came about, and what people thought of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.events import AgentEvent
+from agent.ports import Answer
+from bot.clock import Clock
+from bot.storage.database import Database
+
+Opinion = Literal["good", "bad"]
+_MOST_FILES = 50
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS turns (
+    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation, at)",
+    """CREATE TABLE IF NOT EXISTS feedback (
+    run_id TEXT NOT NULL, person TEXT NOT NULL, opinion TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (run_id, person))""",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnRecord:
+    """How an answer came about; `person` asked for it, and tokens are those of all model calls together.
+
+    `why` tells how its repository was found. An answer about several names them in `repositories` as well. `watched`
+    is the guard's verdict, `flagged` the number of passages of the evidence that gave orders.
+    """
+
+    repository: str
+    commit: str
+    route: str
+    model: str | None
+    seconds: float
+    files: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    person: str = ""
+    why: str = ""
+    repositories: tuple[str, ...] = ()
+    watched: bool = False
+    flagged: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedbackEntry:
+    """What a person thought of an answer; `record` is None where the turn has been forgotten."""
+
+    run_id: str
+    person: str
+    opinion: Opinion
+    at: float
+    record: TurnRecord | None
+
+
+class RunStats:
+    """Counts what the events of a run tell of files and tokens."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, None] = {}
+        self._calls = self._input = self._output = self._flagged = 0
+        self._watched = False
+
+    def take(self, event: AgentEvent) -> None:
+        """Bring in what an event tells."""
+        if event.kind == "evidence":
+            self._files |= dict.fromkeys(location.path for location in event.payload["locations"])
+        elif event.kind == "model_end":
+            self._calls += 1
+            self._input += int(event.payload.get("input_tokens") or 0)
+            self._output += int(event.payload.get("output_tokens") or 0)
+        elif event.kind == "flagged":
+            self._flagged += int(event.payload["count"])
+        elif event.kind == "step_end":
+            self._watched = self._watched or event.payload["changes"].get("gateway_verdict") == "watch"
+
+    def record(self, answer: Answer, *, person: str = "") -> TurnRecord:
+        """Return what is to be kept of the turn."""
+        return TurnRecord(
+            repository=answer.repository,
+            commit=answer.commit,
+            route=answer.route,
+            model=answer.model,
+            seconds=answer.seconds,
+            files=tuple(self._files)[:_MOST_FILES],
+            searched=answer.searched,
+            model_calls=self._calls,
+            input_tokens=self._input,
+            output_tokens=self._output,
+            person=person,
+            watched=self._watched,
+            flagged=self._flagged,
+        )
+
+
+def merge_records(records: Sequence[TurnRecord]) -> TurnRecord:
+    """Make one record of those of the runs that answered one turn, of which there is one at least."""
+    if len(records) == 1:
+        return records[0]
+    return TurnRecord(
+        repository=", ".join(each.repository for each in records),
+        commit="",
+        route=", ".join(dict.fromkeys(each.route for each in records)),
+        model=", ".join(dict.fromkeys(each.model for each in records if each.model)) or None,
+        seconds=max(each.seconds for each in records),
+        files=tuple(f"{each.repository}: {path}" for each in records for path in each.files)[:_MOST_FILES],
+        searched=tuple(dict.fromkeys(query for each in records for query in each.searched)),
+        model_calls=sum(each.model_calls for each in records),
+        input_tokens=sum(each.input_tokens for each in records),
+        output_tokens=sum(each.output_tokens for each in records),
+        repositories=tuple(each.repository for each in records),
+        watched=any(each.watched for each in records),
+        flagged=sum(each.flagged for each in records),
+    )
+
+
+class TurnRecordStore:
+    """The tables `turns` and `feedback`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Make the tables where they are missing."""
+        for statement in TABLES:
+            await self._database.write(statement)
+
+    async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
+        """Keep a turn; a run that was taken up again replaces what was kept of it."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?)",
+            (run_id, conversation, json.dumps(dataclasses.asdict(record)), self._clock.now()),
+        )
+
+    async def last(self, conversation: str) -> TurnRecord | None:
+        """Return the newest turn of a conversation."""
+        row = await self._database.row(
+            "SELECT record FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
+        )
+        return _record(row[0]) if row else None
+
+    async def last_run(self, conversation: str) -> str:
+        """Name the run of the newest turn of a conversation; empty where none is kept."""
+        row = await self._database.row(
+            "SELECT run_id FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
+        )
+        return str(row[0]) if row else ""
+
+    async def forget(self, conversation: str) -> None:
+        """Drop the turns of a conversation; opinions stay."""
+        await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))
+
+    async def forget_old(self, before: float) -> int:
+        """Drop the turns and the opinions of before a time; return how many opinions."""
+        await self._database.write("DELETE FROM turns WHERE at < ?", (before,))
+        return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
+
+    async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
+        """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO feedback (run_id, person, opinion, at) VALUES (?, ?, ?, ?)",
+            (run_id, person, opinion, self._clock.now()),
+        )
+
+    async def feedback(self, *, since: float = 0.0) -> Sequence[FeedbackEntry]:
+        """Return the opinions given since a time, oldest first."""
+        rows = await self._database.rows(
+            "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
+            "WHERE f.at >= ? ORDER BY f.at, f.rowid",
+            (since,),
+        )
+        return [
+            FeedbackEntry(
+                run_id=run_id, person=person, opinion=opinion, at=at, record=_record(record) if record else None
+            )
+            for run_id, person, opinion, at, record in rows
+        ]
+
+
+def _record(text: str) -> TurnRecord:
+    fields = json.loads(text)
+    return TurnRecord(**fields | {name: tuple(fields.get(name, ())) for name in ("files", "searched", "repositories")})

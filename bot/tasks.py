@@ -1,0 +1,99 @@
+"""Runs work until it ends or a signal ends it, and runs work in the background of other work."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+from bot.errors import BotError
+
+T = TypeVar("T")
+
+# `kill`, a service manager or a shutdown; a closed terminal window.
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class TerminationSignal(Exception):
+    """The process was asked to end, by the signal of that number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Ended by {signal.Signals(number).name}.")
+        self.number = number
+
+
+async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work; a signal to end cancels it, so that it closes what it opened; raises `TerminationSignal`."""
+    task = asyncio.ensure_future(work)
+    received: list[int] = []
+
+    def end(number: int) -> None:
+        received.append(number)
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for each in _ENDINGS:
+        if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(each, end, each)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if received:
+            raise TerminationSignal(received[0]) from None
+        raise
+    finally:
+        for each in _ENDINGS:
+            loop.remove_signal_handler(each)
+
+
+async def run_until_interrupt(work: Coroutine[None, None, None]) -> bool:
+    """Run the work; Ctrl-C cancels it and nothing else. Tell whether it came to its end."""
+    task = asyncio.ensure_future(work)
+    with call_on_interrupt(task.cancel):
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+    if task.cancelled():
+        return False
+    task.result()
+    return True
+
+
+@contextmanager
+def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` on Ctrl-C for as long as the context is open."""
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+
+
+@asynccontextmanager
+async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Do the work for as long as the context is open; where it fails, the context ends with its error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work)
+            try:
+                yield
+            finally:
+                task.cancel()
+    except BaseExceptionGroup as failed:
+        known, other = failed.split(BotError)
+        if known is not None and other is None:
+            raise _first(known) from failed
+        raise
+
+
+def _first(group: BaseExceptionGroup[BotError]) -> BotError:
+    """One is enough: the others came of it, or say the same."""
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

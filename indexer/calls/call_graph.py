@@ -1,0 +1,155 @@
+"""The call graph: who calls whom, and how central each place is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from threading import Lock
+
+from cachetools import LRUCache
+
+from indexer.calls.generation_view import GenerationView, open_import_resolver
+from indexer.calls.import_resolution import ImportResolver
+from indexer.calls.name_resolution import SUPER, Resolution, resolve_name
+from indexer.calls.type_inference import TypeInference
+from indexer.store.catalog import Catalog
+from indexer.types import CallSite, Definition, Reference
+
+_MOST_NAMES = 256  # whose definitions are remembered
+_MOST_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
+
+
+class CallGraph:
+    """Callers and callees at one generation, resolved when asked for."""
+
+    def __init__(self, catalog: Catalog, generation: int) -> None:
+        self._catalog = catalog
+        self._generation = generation
+        self._definitions: LRUCache[str, Sequence[Definition]] = LRUCache(_MOST_NAMES)
+        self._lock = Lock()
+
+    @cached_property
+    def _modules(self) -> ImportResolver:
+        return open_import_resolver(self._catalog, self._generation)
+
+    def read_remembered(self, name: str) -> Sequence[Definition] | None:
+        """The definitions of a name that was asked for lately; takes no time."""
+        with self._lock:
+            return self._definitions.get(name)
+
+    def definitions(self, name: str) -> Sequence[Definition]:
+        """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
+        if (known := self.read_remembered(name)) is not None:
+            return known
+        found = tuple(self._find_definitions(name))
+        if len(found) <= _MOST_DEFINITIONS:
+            with self._lock:
+                self._definitions[name] = found
+        return found
+
+    def _find_definitions(self, name: str) -> Sequence[Definition]:
+        wanted = name.replace("::", ".").replace("#", ".")
+        qualifier, _, plain = wanted.rpartition(".")
+        found = self._catalog.definitions(self._generation, plain)
+        if qualifier:
+            found = [each for each in found if f".{each.symbol.qualified_name}".endswith(f".{wanted}")] or [
+                each for each in found if _is_in_module(each, qualifier)
+            ]
+        exact = [each for each in found if each.symbol.name == plain]
+        return exact or found
+
+    def callers(self, name: str) -> list[CallSite]:
+        """Every call that may mean one of the definitions of `name`, by path and line."""
+        question = _Question(self._catalog, self._generation, self._modules)
+        wanted = set(self.definitions(name))
+        plain_names = sorted({each.symbol.name for each in wanted})
+        return [site for plain in plain_names for site in question.find_calls_to(plain, wanted)]
+
+    def callees(self, name: str) -> list[CallSite]:
+        """Every call inside the definitions of `name`, by path and line; names from outside have no callee."""
+        question = _Question(self._catalog, self._generation, self._modules)
+        return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
+
+
+def _is_in_module(definition: Definition, module: str) -> bool:
+    wanted = module.rpartition(".")[2]
+    folder, _, file = definition.path.rpartition("/")
+    return wanted in (file.partition(".")[0], folder.rpartition("/")[2])
+
+
+class _Question:
+    """One question to the call graph: what it reads, it reads once."""
+
+    def __init__(self, catalog: Catalog, generation: int, modules: ImportResolver) -> None:
+        self._catalog = catalog
+        self._generation = generation
+        self._view = GenerationView(catalog, generation, modules)
+        self._inference = TypeInference(self._view)
+
+    def find_calls_to(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
+        """The calls of a plain name that may mean one of the wanted definitions.
+
+        What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
+        """
+        overriders = {each: self._inference.find_overridden(each) for each in wanted}
+        for path, use in self._find_uses(name):
+            if use.kind == "call":
+                resolution = self._resolve(path, use)
+                found = [target for target in resolution.targets if target in wanted]
+                for target in found:
+                    yield self._site(path, use, target, is_ambiguous=resolution.is_ambiguous)
+                if not found and use.qualifier not in SUPER:
+                    for target, bases in overriders.items():
+                        if bases.intersection(resolution.targets):
+                            yield self._site(path, use, target, is_ambiguous=True)
+
+    def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
+        """Every use of a name, also where a file imports it under another one."""
+        uses = self._catalog.references_to(self._generation, name)
+        for path, alias in self._catalog.aliases(self._generation, name):
+            renamed = self._catalog.references_in(self._generation, path)
+            uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
+        return sorted(uses, key=lambda each: (each[0], each[1].line))
+
+    def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
+        """The calls that stand in a definition."""
+        for use in self._catalog.references_in(self._generation, caller.path):
+            if use.kind == "call" and _is_inside(use, caller):
+                resolution = self._resolve(caller.path, use)
+                for target in resolution.targets or (None,):
+                    yield CallSite(
+                        path=caller.path,
+                        line=use.line,
+                        name=use.name,
+                        caller=caller,
+                        callee=target,
+                        ambiguous=resolution.is_ambiguous,
+                    )
+
+    def _resolve(self, path: str, use: Reference) -> Resolution:
+        """Resolve by names and imports alone where that suffices: to look for the receiver's class takes longer."""
+        site = self._inference.site(path, use)
+        candidates = self._view.definitions(site.original_name, path)
+        resolution = resolve_name(site, candidates)
+        if not candidates or not resolution.is_guess:
+            return resolution
+        return resolve_name(replace(site, lineages=self._inference.receivers(path, use)), candidates)
+
+    def _site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
+        around = self._view.spanning(path, use.scope, use.line)
+        return CallSite(
+            path=path,
+            line=use.line,
+            name=use.name,
+            caller=Definition(path=path, symbol=around) if around else None,
+            callee=target,
+            ambiguous=is_ambiguous,
+        )
+
+
+def _is_inside(use: Reference, definition: Definition) -> bool:
+    symbol = definition.symbol
+    return symbol.start_line <= use.line <= symbol.end_line and (
+        use.scope == symbol.qualified_name or use.scope.startswith(f"{symbol.qualified_name}.")
+    )

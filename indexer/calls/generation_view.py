@@ -1,0 +1,162 @@
+"""What the catalog holds of one generation, read once a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from indexer.calls.import_resolution import ImportResolver, ImportTarget, is_package_manifest
+from indexer.calls.name_resolution import ImportSource, find_language_family, group_by_language
+from indexer.calls.receivers import TypeHint, find_type_hints
+from indexer.store.catalog import Catalog
+from indexer.types import Definition, Import, Reference, Symbol
+
+BLANK = 999  # the indent of a line without text: it ends no block
+_MOST_HANDED_ON = 4  # modules that a name is followed through
+_SUBMODULE = {"py": ".", "pyi": ".", "rs": "::"}
+_SEPARATOR = re.compile(r"\.|::|->|\\")
+
+
+def open_import_resolver(catalog: Catalog, generation: int) -> ImportResolver:
+    """The modules of a generation, with the packages that its manifests name."""
+    rows = catalog.files(generation)
+    manifests = {row.entry.path: catalog.text(row.blob) for row in rows if is_package_manifest(row.entry.path)}
+    return ImportResolver([row.entry.path for row in rows], manifests)
+
+
+class GenerationView:
+    """Definitions, uses, imports and text of one generation; nothing is read twice."""
+
+    def __init__(self, catalog: Catalog, generation: int, modules: ImportResolver) -> None:
+        self._catalog = catalog
+        self._generation = generation
+        self.modules = modules
+        self._definitions: dict[str, dict[str, list[Definition]]] = {}
+        self._symbols: dict[str, list[Symbol]] = {}
+        self._by_scope: dict[str, dict[str, list[Symbol]]] = {}
+        self._imports: dict[str, dict[str, list[Import]]] = {}
+        self._bases: dict[str, dict[str, list[Reference]]] = {}
+        self._texts: dict[str, str] = {}
+        self._indents: dict[str, list[int]] = {}
+        self._clues: dict[tuple[str, str], list[TypeHint]] = {}
+        self._sources: dict[tuple[str, str], tuple[ImportSource, ...] | None] = {}
+
+    def definitions(self, name: str, path: str) -> Sequence[Definition]:
+        """What a file may mean by a name, in this very case."""
+        if name not in self._definitions:
+            found = self._catalog.definitions(self._generation, name)
+            self._definitions[name] = group_by_language([each for each in found if each.symbol.name == name])
+        return self._definitions[name].get(find_language_family(path), ())
+
+    def symbols(self, path: str) -> list[Symbol]:
+        """The definitions of a file, in its order."""
+        if path not in self._symbols:
+            self._symbols[path] = self._catalog.symbols(self._generation, path)
+        return self._symbols[path]
+
+    def spanning(self, path: str, scope: str, line: int) -> Symbol | None:
+        """The definition of a qualified name that a line lies in, the innermost of several."""
+        if path not in self._by_scope:
+            by_scope: dict[str, list[Symbol]] = {}
+            for each in self.symbols(path):
+                by_scope.setdefault(each.qualified_name, []).append(each)
+            self._by_scope[path] = by_scope
+        found = [each for each in self._by_scope[path].get(scope, ()) if each.start_line <= line <= each.end_line]
+        return found[-1] if found else None
+
+    def bases(self, definition: Definition) -> list[Reference]:
+        """What a class inherits from, as its file has it."""
+        if definition.path not in self._bases:
+            by_scope: dict[str, list[Reference]] = {}
+            for use in self._catalog.references_in(self._generation, definition.path):
+                if use.kind == "inherit":
+                    by_scope.setdefault(use.scope, []).append(use)
+            self._bases[definition.path] = by_scope
+        return self._bases[definition.path].get(definition.symbol.qualified_name, [])
+
+    def text(self, path: str) -> str:
+        """The text of a file."""
+        if path not in self._texts:
+            row = self._catalog.file(self._generation, path)
+            self._texts[path] = self._catalog.text(row.blob) if row else ""
+        return self._texts[path]
+
+    def measure_indents(self, path: str) -> list[int]:
+        """How far each line of a file is indented."""
+        if path not in self._indents:
+            lines = self.text(path).split("\n")
+            self._indents[path] = [len(each) - len(each.lstrip()) if each.strip() else BLANK for each in lines]
+        return self._indents[path]
+
+    def clues(self, path: str, name: str) -> list[TypeHint]:
+        """What a file says of a variable or a field."""
+        key = (path, name)
+        if key not in self._clues:
+            self._clues[key] = list(find_type_hints(name, self.text(path), path.rpartition(".")[2]))
+        return self._clues[key]
+
+    def find_sources(self, path: str, name: str) -> tuple[ImportSource, ...] | None:
+        """Where a file imports a name from; None if it does not."""
+        key = (path, name)
+        if key not in self._sources:
+            by_alias = self._read_imports(path)
+            found = by_alias.get(name) or by_alias.get("*")
+            self._sources[key] = tuple(self._source(path, name, each) for each in found) if found else None
+        return self._sources[key]
+
+    def find_qualifier_sources(self, path: str, qualifier: str) -> tuple[ImportSource, ...] | None:
+        """Where a file imports a qualifier from, by its longest part that is an imported name; None if none is."""
+        by_alias = self._read_imports(path)
+        parts = _SEPARATOR.split(qualifier)
+        for count in range(len(parts), 0, -1):
+            for joint in (".", "::"):
+                alias = joint.join(parts[:count])
+                if alias in by_alias:
+                    return self._behind(path, by_alias[alias], parts[count:])
+        module = self.modules.find(qualifier, path) if "::" in qualifier else ImportTarget()
+        return None if module.is_outside else (_whole(module),)
+
+    def _behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
+        """What the rest of a qualifier leads to: a module within what is imported, where there is one."""
+        sources = [self._source(path, each.alias, each) for each in imports]
+        joint = _SUBMODULE.get(path.rpartition(".")[2])
+        if not rest or joint is None:
+            return tuple(sources)
+        deeper = [self.modules.find(joint.join(filter(None, (e.module, e.name, *rest))), path) for e in imports]
+        return tuple(_whole(each) for each in deeper if not each.is_outside) or tuple(sources)
+
+    def _read_imports(self, path: str) -> dict[str, list[Import]]:
+        if path not in self._imports:
+            by_alias: dict[str, list[Import]] = {}
+            for each in self._catalog.list_imports(self._generation, path):
+                by_alias.setdefault(each.alias, []).append(each)
+            self._imports[path] = by_alias
+        return self._imports[path]
+
+    def _source(self, path: str, name: str, imported: Import) -> ImportSource:
+        """What an import stands for: a module, or a name in one, followed through the modules that hand it on."""
+        module = self.modules.find(imported.module, path)
+        if not imported.name:
+            return _whole(module)
+        joint = _SUBMODULE.get(path.rpartition(".")[2])
+        if joint:
+            around = imported.module if imported.module.endswith(joint) else imported.module + joint
+            submodule = self.modules.find(around + imported.name, path)
+            if submodule.files - module.files:
+                return _whole(submodule)
+        real = name if imported.name in {"*", "default"} else imported.name
+        return ImportSource(name=real, files=self._follow_reexports(module.files, real), below=module.folders)
+
+    def _follow_reexports(self, files: frozenset[str], name: str) -> frozenset[str]:
+        """The files and those that they import the name from themselves."""
+        seen = fresh = files
+        for _ in range(_MOST_HANDED_ON):
+            imports = [(file, each) for file in fresh for each in self._read_imports(file).get(name, ())]
+            found = (self.modules.find(each.module, file).files for file, each in imports)
+            fresh = frozenset().union(*found) - seen
+            seen |= fresh
+        return seen
+
+
+def _whole(module: ImportTarget) -> ImportSource:
+    return ImportSource(name="", files=module.files, below=module.folders)

@@ -1,0 +1,334 @@
+"""Which definition a use of a name means, as far as the syntax tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from indexer.types import Definition, Reference
+
+TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
+SELF = frozenset({"self", "cls", "this", "Self", "@", "$this", "static"})
+SUPER = frozenset({"super", "super()", "parent", "base"})
+_MOST_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
+
+_FAMILIES = {
+    suffix: family
+    for family, suffixes in {
+        "python": "py pyi pyw",
+        "script": "js jsx mjs cjs ts tsx mts cts vue svelte",
+        "jvm": "java kt kts scala sc groovy",
+        "c": "c h cc cpp cxx hh hpp hxx ipp inl",
+        "go": "go",
+        "rust": "rs",
+        "csharp": "cs",
+        "ruby": "rb rake gemspec ru",
+        "swift": "swift",
+    }.items()
+    for suffix in suffixes.split()
+}
+# Where a bare name in a class may mean its member, and where a type's members may stand in several files.
+_IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
+_SPREAD = frozenset({"go", "rust", "c", "csharp", "ruby", "swift"})
+# Where a bare name must be defined in the file or imported.
+_STRICT = frozenset({"python", "script", "rust"})
+
+# Members that objects of the standard libraries have: a definition of such a name is seldom the one that is meant.
+_EVERYDAY = frozenset(
+    """addAll addEventListener appendChild as_bytes as_mut as_ref as_slice as_str charAt charCodeAt compareTo
+    containsKey containsValue copy_from_slice createElement each_with_index emplace_back ends_with endsWith entrySet
+    flat_map flatMap forEach from_bytes from_iter get_mut getBytes getClass getMessage getName getOrDefault
+    hasNext hasOwnProperty hashCode indexOf into_iter is_empty is_err is_none is_ok is_some isEmpty isinstance
+    isPresent iter_mut keySet lastIndexOf map_err ok_or orElse parseInt pop_back popitem printStackTrace push_back
+    push_str putAll querySelector read_line read_text readLine removeAll removeprefix removesuffix setdefault
+    splitlines starts_with startsWith startswith stringValue toArray toList toLowerCase toString
+    toUpperCase to_owned to_s to_string to_vec trimEnd trimStart unwrap_or unwrap_or_else write_all write_text
+    writeln""".split()
+)
+_WORDS_JOINED = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9]")
+
+Lineage = tuple[Definition, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportSource:
+    """Where an imported name comes from.
+
+    `name` is what it is called there, empty for a whole module; `files` are those that it may be defined in, none for
+    a name from outside of the repository; `below` are folders that the module may hand it on from.
+    """
+
+    name: str
+    files: frozenset[str]
+    below: tuple[str, ...] = ()
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether nothing in the repository can be meant."""
+        return not self.files and not self.below
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UseSite:
+    """One use of a name, and what is known of its parts.
+
+    `named` says where the file imports the name from, `qualified` the same of its qualifier; None if it does not.
+    `lineages` are the classes that the receiver can be of, each with its base classes behind it in the order of
+    lookup: none where the class comes from outside, None where it is not known. A bare name's receiver is the object
+    around it in languages that leave that out.
+    """
+
+    path: str
+    use: Reference
+    named: tuple[ImportSource, ...] | None = None
+    qualified: tuple[ImportSource, ...] | None = None
+    lineages: tuple[Lineage, ...] | None = None
+
+    @property
+    def qualifier(self) -> str:
+        """What the name is looked up in, without the brackets of a call."""
+        return self.use.qualifier.removesuffix("()").removesuffix("?")
+
+    @property
+    def original_name(self) -> str:
+        """What the name is called where it is defined."""
+        names = {source.name for source in self.named or () if source.name}
+        return names.pop() if len(names) == 1 else self.use.name
+
+    @property
+    def owner(self) -> str:
+        """The last name of the qualifier."""
+        return re.split(r"\.|::|->|\\", self.qualifier)[-1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resolution:
+    """The definitions that a use may mean, none for a name from outside.
+
+    It is ambiguous where the syntax leaves more than one, or does not tell whether it is this one or one from outside,
+    and a guess where the class of the receiver would say more.
+    """
+
+    targets: tuple[Definition, ...]
+    is_ambiguous: bool = False
+    is_guess: bool = False
+
+
+_NOTHING = Resolution(targets=())
+_NO_GUESS = Resolution(targets=(), is_guess=True)
+
+
+def find_language_family(path: str) -> str:
+    """The languages that a file can share definitions with, by one name."""
+    suffix = path.rpartition(".")[2].lower()
+    return _FAMILIES.get(suffix, suffix)
+
+
+def has_implicit_self(path: str) -> bool:
+    """Whether a bare name in a class of this file may mean a member."""
+    return find_language_family(path) in _IMPLICIT_SELF
+
+
+def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
+    """Definitions of one name by the languages that share them; a class stands for its constructors."""
+    found = [each for each in definitions if each.symbol.kind != "module"]
+    types = {(each.path, each.symbol.qualified_name) for each in found if each.symbol.kind in TYPE_KINDS}
+    grouped: dict[str, list[Definition]] = {}
+    for each in found:
+        if (each.path, each.symbol.parent) not in types:
+            grouped.setdefault(find_language_family(each.path), []).append(each)
+    return grouped
+
+
+def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
+    """Choose among the definitions of a name, in the languages of the file, those that a use of it can mean.
+
+    A qualified name is a member of the class that its receiver is known to have, of the class or module that the
+    qualifier names, or of any class. A bare name is what its file defines around or beside it, what the file imports,
+    a member of the class around it, or the only definition there is.
+    """
+    for choose in _QUALIFIED if site.use.qualifier else _BARE:
+        resolution = choose(site, candidates) if candidates else None
+        if resolution is not None:
+            return resolution
+    return _NOTHING
+
+
+def _make_resolution(
+    targets: Iterable[Definition], *, is_ambiguous: bool = False, is_guess: bool = False
+) -> Resolution:
+    """What was chosen; of overloads, stubs and conditional definitions of one name the longest stands for all."""
+    longest: dict[tuple[str, str], Definition] = {}
+    for each in targets:
+        key = (each.path, each.symbol.qualified_name)
+        if key not in longest or _lines(each) > _lines(longest[key]):
+            longest[key] = each
+    is_ambiguous = is_ambiguous or len(longest) > 1
+    return Resolution(targets=tuple(longest.values()), is_ambiguous=is_ambiguous, is_guess=is_guess or is_ambiguous)
+
+
+def _lines(definition: Definition) -> int:
+    return definition.symbol.end_line - definition.symbol.start_line
+
+
+def _of_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """A member of the class that the receiver is known to have, or of the nearest base class that has it."""
+    if site.lineages is None:
+        return None
+    found = [member for lineage in site.lineages for member in find_inherited(lineage, candidates)]
+    if found:
+        return _make_resolution(found)
+    if site.use.qualifier in SELF or any(each.symbol.kind == "type" for line in site.lineages for each in line):
+        return None  # a subclass may have it, or what the other name of a type stands for
+    return _NOTHING
+
+
+def find_inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[Definition]:
+    """Those of the candidates that lookup along a line of classes ends at."""
+    for ancestor in lineage:
+        members = _members(ancestor, candidates)
+        if members:
+            return members
+    return []
+
+
+def _members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[Definition]:
+    own = [each for each in candidates if each.symbol.parent == owner.symbol.qualified_name]
+    here = [each for each in own if each.path == owner.path]
+    if here or find_language_family(owner.path) not in _SPREAD:
+        return here
+    return _beside(owner.path, own) or own
+
+
+def _beside(path: str, candidates: Sequence[Definition]) -> Sequence[Definition]:
+    folder = PurePosixPath(path).parent
+    return [each for each in candidates if PurePosixPath(each.path).parent == folder]
+
+
+def _of_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """`self.save()` means the member of what is around it, which need not be a class in every language."""
+    if site.use.qualifier in SUPER:
+        return _NO_GUESS
+    if site.use.qualifier not in SELF:
+        return None
+    scopes = _enclosing(site.use.scope) - {""}
+    own = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
+    return _make_resolution(own[:1]) if own else _of_any_class(site, candidates)
+
+
+def _of_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
+    owner = site.owner
+    named = [each for each in candidates if each.symbol.parent.rpartition(".")[2] == owner]
+    if not named:
+        return None
+    files = {file for source in site.qualified or () for file in source.files}
+    here = [each for each in named if each.path == site.path]
+    return _make_resolution(
+        here or [each for each in named if each.path in files] or _beside(site.path, named) or named
+    )
+
+
+def _of_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """`sessions.send()` means what the module of that name defines, or hands on; nothing if it is from outside."""
+    if site.qualified is None:
+        return None
+    free = [each for each in candidates if each.symbol.kind != "method"]
+    found = _from_sources(site.qualified, free)
+    if found:
+        return _make_resolution(found)
+    is_known_object = any(source.name and not source.is_outside for source in site.qualified)
+    return None if is_known_object else _NOTHING
+
+
+def _from_sources(sources: Sequence[ImportSource], candidates: Sequence[Definition]) -> Sequence[Definition]:
+    files = {file for source in sources for file in source.files}
+    found = [each for each in candidates if each.path in files]
+    below = tuple(folder for source in sources for folder in source.below)
+    return found or [each for each in candidates if each.path.startswith(below)]
+
+
+def _of_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
+    """An object of unknown class: a member of any class will do, a free function will not.
+
+    It is taken for certain where the object is named after the class, or where the only member of that name has one
+    that says more than `add` or `toString`.
+    """
+    members = [each for each in candidates if each.symbol.kind == "method" or _is_extension(each)]
+    owner = _fold_symbol(site.owner)
+    namesakes = [each for each in members if owner and _fold_symbol(each.symbol.parent.rpartition(".")[2]) == owner]
+    if len({(each.path, each.symbol.parent) for each in namesakes}) == 1:
+        return _make_resolution(namesakes, is_guess=True)
+    if len(members) > _MOST_NAMESAKES:
+        return _NO_GUESS
+    return _make_resolution(members, is_ambiguous=not _is_distinctive(site.use.name) or site.use.qualifier in SELF)
+
+
+def _is_extension(definition: Definition) -> bool:
+    """Whether a function is called on what its signature names before it, as Kotlin and Swift have it."""
+    return f".{definition.symbol.name}(" in definition.symbol.signature and definition.symbol.kind == "function"
+
+
+def _fold_symbol(name: str) -> str:
+    return name.replace("_", "").lstrip("@$").lower()
+
+
+def _is_distinctive(name: str) -> bool:
+    return name not in _EVERYDAY and _WORDS_JOINED.search(name) is not None
+
+
+def _in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """The innermost definition of the file that can be seen from the use; an import goes before a mere constant."""
+    scopes = _enclosing(site.use.scope)
+    here = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
+    if not has_implicit_self(site.path):
+        here = [each for each in here if each.symbol.kind != "method"]
+    if site.named is not None:
+        here = [each for each in here if each.symbol.kind != "constant"]
+    depth = max((len(each.symbol.parent) for each in here), default=0)
+    return _make_resolution(each for each in here if len(each.symbol.parent) == depth) if here else None
+
+
+def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """What the file imports under the name; nothing if that comes from outside."""
+    if site.named is None:
+        return None
+    found = _from_sources(site.named, [each for each in candidates if each.symbol.kind != "method"])
+    if found or all(source.is_outside for source in site.named):
+        return _make_resolution(found)
+    return None
+
+
+def _of_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+    """A member that the class around the use inherits, where the language leaves `this` out."""
+    if not has_implicit_self(site.path):
+        return None
+    found = [member for lineage in site.lineages or () for member in find_inherited(lineage, candidates)]
+    return _make_resolution(found) if found else None
+
+
+def _only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
+    """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
+    own = find_language_family(site.path)
+    free = [each for each in candidates if each.symbol.kind != "method"]
+    if own in _STRICT and site.named is None:
+        free = [each for each in free if each.symbol.kind == "macro"]
+    if own in {"python", "script", "go"}:
+        free = [each for each in free if not each.symbol.parent]  # others are local to a function
+    near = _beside(site.path, free)
+    chosen = near if near or own == "go" else free
+    if len(chosen) > _MOST_NAMESAKES:
+        return _NO_GUESS
+    return _make_resolution(chosen, is_guess=own in _IMPLICIT_SELF)
+
+
+def _enclosing(scope: str) -> frozenset[str]:
+    """A scope and all scopes around it, the module's (empty) included."""
+    parts = scope.split(".") if scope else []
+    return frozenset(".".join(parts[:count]) for count in range(len(parts) + 1))
+
+
+_QUALIFIED = (_of_lineage, _of_self, _of_class, _of_module, _of_any_class)
+_BARE = (_in_file, _resolve_imported, _of_object_around, _only_one)

@@ -1,0 +1,336 @@
+"""Which classes the object can be of that a name is called on, as far as text and signatures tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indexer.calls.generation_view import BLANK, GenerationView
+from indexer.calls.name_resolution import (
+    SELF,
+    SUPER,
+    TYPE_KINDS,
+    ImportSource,
+    Lineage,
+    UseSite,
+    find_inherited,
+    has_implicit_self,
+    resolve_name,
+)
+from indexer.calls.receivers import (
+    ChainStep,
+    TypeHint,
+    is_any_type,
+    is_literal,
+    parse_result_type,
+    parse_type_names,
+    split_chain,
+)
+from indexer.types import Definition, Reference
+
+_DEEPEST = 6  # variables, fields and functions that lead from one to the next
+_MOST_ANCESTORS = 24
+_LONGEST_PATH = 4  # names of a chain that may be modules or classes
+_SAYS_NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr"})
+_PLAIN_TYPES = frozenset(
+    "str int float bool bytes dict list set tuple frozenset complex string byte rune error number boolean char long "
+    "double short usize isize u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 chan map type".split()
+)
+
+Lineages = tuple[Lineage, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScopedLine:
+    """A line of a file and the definition around it."""
+
+    path: str
+    line: int
+    scope: str
+
+
+class TypeInference:
+    """Classes of receivers: their own class first, then its bases in the order of lookup."""
+
+    def __init__(self, view: GenerationView) -> None:
+        self._view = view
+        self._lineages: dict[tuple[str, str], Lineage] = {}
+        self._surroundings: dict[tuple[str, str], Lineages] = {}
+        self._fields: dict[tuple[str, str, str], Lineages] = {}
+        self._followed: dict[tuple[str, TypeHint], Lineages] = {}
+
+    def receivers(self, path: str, use: Reference) -> Lineages:
+        """The classes that a use's receiver can be of: none if from outside, None if it is not known."""
+        place = ScopedLine(path=path, line=use.line, scope=use.scope)
+        if not use.qualifier:
+            return self._around(place) if has_implicit_self(path) else None
+        if use.qualifier in SUPER:
+            return self._bases_around(place)
+        return self._value(use.qualifier, place, _DEEPEST)
+
+    def find_overridden(self, method: Definition) -> frozenset[Definition]:
+        """What the base classes of a method's class define under its name."""
+        place = ScopedLine(path=method.path, line=method.symbol.start_line, scope=method.symbol.parent)
+        namesakes = self._view.definitions(method.symbol.name, method.path)
+        bases = self._bases_around(place) if method.symbol.kind == "method" else None
+        return frozenset(
+            one for lineage in bases or () for base in lineage for one in find_inherited((base,), namesakes)
+        )
+
+    def site(self, path: str, use: Reference) -> UseSite:
+        """What the imports of a file say of a use."""
+        return UseSite(
+            path=path,
+            use=use,
+            named=None if use.qualifier else self._view.find_sources(path, use.name),
+            qualified=self._view.find_qualifier_sources(path, use.qualifier) if use.qualifier else None,
+        )
+
+    def _around(self, place: ScopedLine) -> Lineages:
+        """The class around a place."""
+        key = (place.path, place.scope)
+        if key not in self._surroundings:
+            self._surroundings[key] = self._class_around(place)
+        return self._surroundings[key]
+
+    def _bases_around(self, place: ScopedLine) -> Lineages:
+        """What the class around a place inherits from; none if that comes from outside."""
+        around = self._around(place)
+        return None if around is None else tuple(each[1:] for each in around if each[1:])
+
+    def _class_around(self, place: ScopedLine) -> Lineages:
+        parts = place.scope.split(".")
+        for count in range(len(parts), 0, -1):
+            scope = ".".join(parts[:count])
+            for symbol in self._view.symbols(place.path):
+                if symbol.qualified_name == scope and symbol.kind in TYPE_KINDS:
+                    return (self._lineage(Definition(path=place.path, symbol=symbol)),)
+        if len(parts) > 1:
+            classes = self._classes(parts[-2], place)
+            return tuple(self._lineage(each) for each in classes) or None
+        return None
+
+    def _lineage(self, definition: Definition) -> Lineage:
+        """A class and its bases, nearest first."""
+        key = (definition.path, definition.symbol.qualified_name)
+        if key not in self._lineages:
+            found = [definition]
+            for each in found:
+                if len(found) > _MOST_ANCESTORS:
+                    break
+                place = ScopedLine(path=each.path, line=each.symbol.start_line, scope=each.symbol.parent)
+                for base in self._view.bases(each):
+                    name = f"{base.qualifier}.{base.name}" if base.qualifier else base.name
+                    found += [new for new in self._classes(name, place) if new not in found]
+            self._lineages[key] = tuple(found)
+        return self._lineages[key]
+
+    def _classes(self, name: str, place: ScopedLine) -> Sequence[Definition]:
+        """The classes that a type's name means at a place."""
+        qualifier, _, plain = re.sub(r"::|\\", ".", name).rpartition(".")
+        types = [each for each in self._view.definitions(plain, place.path) if each.symbol.kind in TYPE_KINDS]
+        if not types:
+            return ()
+        use = Reference(name=plain, qualifier=qualifier, kind="inherit", line=place.line, scope=place.scope)
+        return resolve_name(self.site(place.path, use), types).targets
+
+    def _resolve_type(self, text: str, place: ScopedLine) -> Lineages:
+        """The classes that a type expression allows."""
+        names = parse_type_names(text)
+        found: list[Lineage] = []
+        for name in names:
+            classes = self._classes(name, place)
+            found += [self._lineage(each) for each in classes]
+            if not classes and not self._is_outside(name, place):
+                return None
+        return tuple(found) if names else None
+
+    def _is_outside(self, name: str, place: ScopedLine) -> bool:
+        plain = re.split(r"\.|::|\\", name)[-1]
+        if is_any_type(plain) or self._view.definitions(plain, place.path):
+            return False
+        known = plain[:1].isupper() or plain in _PLAIN_TYPES or plain.endswith("[]")
+        return known or self._view.find_qualifier_sources(place.path, name) is not None
+
+    def _value(self, text: str, place: ScopedLine, depth: int) -> Lineages:
+        """The classes that the value of an expression can be of."""
+        if is_literal(text):
+            return ()
+        chain = split_chain(text)
+        if not chain or depth <= 0:
+            return None
+        lineages, rest = self._beginning(chain, place, depth)
+        for step in rest:
+            if not lineages:
+                return lineages
+            lineages = self._member(lineages, step, depth)
+        return lineages
+
+    def _beginning(
+        self, chain: Sequence[ChainStep], place: ScopedLine, depth: int
+    ) -> tuple[Lineages, Sequence[ChainStep]]:
+        """What a chain begins with (an object, a class, or something of a module), and the steps behind it."""
+        first, rest = chain[0], chain[1:]
+        if first.name in SELF:
+            return self._around(place), rest
+        if first.name in SUPER:
+            return self._bases_around(place), rest
+        for count in range(min(len(chain), _LONGEST_PATH), 0, -1):
+            if not any(step.is_called for step in chain[: count - 1]):
+                known = self._static(chain[:count], place)
+                if known is not None:
+                    return known, chain[count:]
+        return self._object(first, place, depth), rest
+
+    def _static(self, path: Sequence[ChainStep], place: ScopedLine) -> Lineages:
+        """What a path of names means that is a class, or a call of a function."""
+        qualifier, last = ".".join(step.name for step in path[:-1]), path[-1]
+        classes = self._classes(f"{qualifier}.{last.name}".removeprefix("."), place)
+        if classes:
+            return tuple(self._lineage(each) for each in classes)
+        if not last.is_called:
+            return None
+        use = Reference(name=last.name, qualifier=qualifier, kind="call", line=place.line, scope=place.scope)
+        functions = [each for each in self._view.definitions(last.name, place.path) if each.symbol.kind == "function"]
+        return _union(
+            [
+                self._infer_return_type(each, None)
+                for each in resolve_name(self.site(place.path, use), functions).targets
+            ]
+        )
+
+    def _object(self, step: ChainStep, place: ScopedLine, depth: int) -> Lineages:
+        """What a name means that is a variable, an imported object, or a field of the class around."""
+        if step.is_called or step.name in _SAYS_NOTHING:
+            return None
+        known = self._variable(step.name, place, depth)
+        if known is not None:
+            return known
+        sources = self._view.find_qualifier_sources(place.path, step.name)
+        if sources is not None:
+            return () if all(each.is_outside for each in sources) else self._infer_imported_variable(sources, depth)
+        if step.name[:1].isupper() and self._is_outside(step.name, place):
+            return ()
+        return self._field_around(step.name, place, depth)
+
+    def _field_around(self, name: str, place: ScopedLine, depth: int) -> Lineages:
+        """A field of the class around a place, where a bare name can mean one."""
+        lineages = self._around(place) if has_implicit_self(place.path) or name.startswith("@") else None
+        return self._member(lineages, ChainStep(name=name, is_called=False), depth) if lineages else None
+
+    def _infer_imported_variable(self, sources: Sequence[ImportSource], depth: int) -> Lineages:
+        """What the modules that a variable is imported from say of it."""
+        for source in sources:
+            for file in sorted(source.files):
+                for clue in self._view.clues(file, source.name) if source.name else ():
+                    if self._view.measure_indents(file)[clue.line - 1] == 0:
+                        return self._clue(clue, ScopedLine(path=file, line=clue.line, scope=""), depth - 1)
+        return None
+
+    def _infer_return_type(self, function: Definition, owner: Lineage | None) -> Lineages:
+        text = parse_result_type(function.symbol.name, function.symbol.signature, function.path.rpartition(".")[2])
+        if owner and text.strip(" &*\"'").removeprefix("mut ") in {"Self", "self", "this", "static"}:
+            return (owner,)
+        place = ScopedLine(path=function.path, line=function.symbol.start_line, scope=function.symbol.parent)
+        return self._resolve_type(text, place) if text else None
+
+    def _member(self, lineages: tuple[Lineage, ...], step: ChainStep, depth: int) -> Lineages:
+        """The classes of a field, or of what a method returns."""
+        results: list[Lineages] = []
+        for lineage in lineages:
+            members = find_inherited(lineage, self._view.definitions(step.name, lineage[0].path))
+            if members:
+                results.append(_union([self._infer_return_type(each, lineage) for each in members]))
+            elif step.name == "new":
+                results.append((lineage,))
+            else:
+                results.append(None if step.is_called else self._field(lineage, step.name, depth - 1))
+        return _union(results)
+
+    def _field(self, lineage: Lineage, name: str, depth: int) -> Lineages:
+        """What the text of a class, or of its bases, says of a field."""
+        key = (lineage[0].path, lineage[0].symbol.qualified_name, name)
+        if key not in self._fields:
+            self._fields[key] = None  # what a field is said to be by way of itself, it is not
+            self._fields[key] = self._field_of(lineage, name, depth)
+        return self._fields[key]
+
+    def _field_of(self, lineage: Lineage, name: str, depth: int) -> Lineages:
+        for owner in lineage:
+            known = []
+            for clue in self._field_clues(owner, name):
+                scope = self._scope_at(owner.path, clue.line) or owner.symbol.qualified_name
+                known.append(self._clue(clue, ScopedLine(path=owner.path, line=clue.line, scope=scope), depth))
+            told = [each for each in known if each is not None]
+            if told:
+                return _union(told)
+        return None
+
+    def _field_clues(self, owner: Definition, name: str) -> Iterator[TypeHint]:
+        first, last = owner.symbol.start_line, owner.symbol.end_line
+        for spelling in (f"self.{name}", f"this.{name}", f"@{name}", name):
+            if spelling.startswith("@") and not owner.path.endswith(".rb"):
+                continue
+            for clue in self._view.clues(owner.path, spelling.replace("@@", "@")):
+                if first <= clue.line <= last and (spelling != name or self._has_field(owner, clue)):
+                    yield clue
+
+    def _has_field(self, owner: Definition, clue: TypeHint) -> bool:
+        """Whether a clue to a bare name stands among the fields of a class."""
+        scope, own = self._scope_at(owner.path, clue.line), owner.symbol.qualified_name
+        return scope == own or (clue.is_promoted and scope in {f"{own}.constructor", f"{own}.__construct"})
+
+    def _scope_at(self, path: str, line: int) -> str:
+        around = [
+            each
+            for each in self._view.symbols(path)
+            if each.start_line <= line <= each.end_line and each.kind != "constant"
+        ]
+        return around[-1].qualified_name if around else ""
+
+    def _clue(self, clue: TypeHint, place: ScopedLine, depth: int) -> Lineages:
+        key = (place.path, clue)
+        if key not in self._followed:
+            self._followed[key] = None
+            self._followed[key] = self._follow(clue, place, depth)
+        return self._followed[key]
+
+    def _follow(self, clue: TypeHint, place: ScopedLine, depth: int) -> Lineages:
+        if clue.kind == "loop" or depth <= 0:
+            return None
+        if clue.kind == "type":
+            return self._resolve_type(clue.text, place)
+        return self._value(clue.text, place, depth - 1)
+
+    def _variable(self, name: str, place: ScopedLine, depth: int) -> Lineages:
+        """What the clue nearest to a place, among those that can be seen from it, says of a variable."""
+        for clue in self._in_sight(name, place):
+            return self._clue(clue, ScopedLine(path=place.path, line=clue.line, scope=place.scope), depth - 1)
+        return None
+
+    def _in_sight(self, name: str, place: ScopedLine) -> Iterator[TypeHint]:
+        """Clues by nearness: those in a block around the place, then those elsewhere in its function, then globals."""
+        clues = self._view.clues(place.path, name)
+        indents = self._view.measure_indents(place.path) if clues else []
+        before = [each for each in clues if each.line <= place.line]
+        function = self._view.spanning(place.path, place.scope, place.line)
+        start = function.start_line if function else place.line
+        hidden = []
+        inner, seen = BLANK, place.line
+        for clue in reversed(before):
+            inner, seen = min(inner, *indents[clue.line : seen], BLANK), clue.line
+            own = indents[clue.line - 1]
+            if inner > own or (inner == own and not clue.is_parameter):
+                yield clue
+            elif clue.line >= start:
+                hidden.append(clue)
+        yield from hidden
+        yield from (each for each in clues if each.line > place.line and indents[each.line - 1] == 0)
+
+
+def _union(results: Sequence[Lineages]) -> Lineages:
+    """All classes of several results; not known if one of them is not."""
+    if not results or any(each is None for each in results):
+        return None
+    return tuple(dict.fromkeys(lineage for each in results for lineage in each or ()))

@@ -1,0 +1,50 @@
+"""Turns text into vectors: the port that the index sees, and the choice of an embedder by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+
+STATIC = "static"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddingInput:
+    """What is known of one chunk: `header` is where it stands (path, scope, names it defines), `body` its text."""
+
+    header: str
+    body: str
+
+
+class Embedder(Protocol):
+    """Maps chunks and questions into one space, where the dot product of unit vectors is their likeness.
+
+    Its methods block, and may be called from several threads at once.
+    """
+
+    @property
+    def name(self) -> str:
+        """Identifies model and recipe: vectors of embedders with different names must not be compared."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector; `EmbedderError` if the model has to be asked and does not answer."""
+
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+        """Return one unit row for each input, zeros where nothing is known; `EmbedderError` if there is no answer."""
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector of a question, zeros where nothing is known; `EmbedderError` as above."""
+
+
+def normalize_rows(matrix: FloatArray) -> FloatArray:
+    """Scale every row to length 1; rows of zeros stay as they are."""
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled: FloatArray = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    return scaled

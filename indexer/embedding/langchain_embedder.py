@@ -1,0 +1,213 @@
+"""Any LangChain embedder as ours: batches side by side, with the time limits and retries that LangChain lacks."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from indexer.embedding.embedder import EmbeddingInput, FloatArray, normalize_rows
+from indexer.embedding.langchain_providers import build_embeddings, find_provider
+from indexer.errors import EmbedderError
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from pydantic import SecretStr
+
+T = TypeVar("T")
+
+_BATCH = 100  # texts a call; Gemini takes no more
+_PERMANENT = frozenset({400, 401, 403, 404, 422})  # statuses that another try does not change
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbedderRetryPolicy:
+    """How many seconds to wait for a call, how often to try it, and how many to have under way.
+
+    Between tries it waits `backoff` seconds, twice as long each time. A person waits for a question's vector, so that
+    is tried twice at most.
+    """
+
+    batch_seconds: float = 60.0
+    query_seconds: float = 10.0
+    attempts: int = 4
+    backoff: float = 1.0
+    concurrency: int = 4
+
+
+class LangChainEmbedder:
+    """Embeds through a LangChain `Embeddings`; `dimensions` is asked from the model when it is not given."""
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        *,
+        name: str,
+        dimensions: int | None = None,
+        key_variable: str = "",
+        patience: EmbedderRetryPolicy | None = None,
+    ) -> None:
+        self._embeddings = embeddings
+        self._name = name
+        self._dimensions = dimensions
+        self._key_variable = key_variable
+        self._patience = patience or EmbedderRetryPolicy()
+
+    @classmethod
+    def from_spec(
+        cls,
+        spec: str,
+        *,
+        api_key: SecretStr | None = None,
+        base_url: str | None = None,
+        patience: EmbedderRetryPolicy | None = None,
+    ) -> LangChainEmbedder:
+        """Build the embedder that `provider:model` names; `EmbedderError` says what is missing."""
+        provider, model = find_provider(spec)
+        size = provider.size(model)
+        return cls(
+            build_embeddings(provider, model, api_key=api_key, base_url=base_url),
+            name=f"{spec}:{size}" if size else spec,
+            dimensions=size,
+            key_variable=provider.key_variable,
+            patience=patience,
+        )
+
+    @property
+    def name(self) -> str:
+        """Provider, model and, where it was chosen, the length of a vector."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector; the first call may ask the model."""
+        if self._dimensions is None:
+            self._dimensions = len(self._ask_query("dimensions"))
+        return self._dimensions
+
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+        """Return one unit row for each input, zeros for blank ones; a batch that fails for good fails the call."""
+        texts = [f"{item.header}\n{item.body}".strip() for item in inputs]
+        filled = [row for row, text in enumerate(texts) if text]
+        batches = [[texts[row] for row in filled[start : start + _BATCH]] for start in range(0, len(filled), _BATCH)]
+        vectors = [vector for batch in self._side_by_side(batches) for vector in batch]
+        matrix = np.zeros((len(texts), self.dimensions), np.float32)
+        matrix[filled] = self._check_vectors(vectors, len(filled))
+        return normalize_rows(matrix)
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return the unit vector of a question, zeros when it is blank."""
+        vectors = [self._ask_query(text)] if text.strip() else [[0.0] * self.dimensions]
+        row: FloatArray = normalize_rows(self._check_vectors(vectors, 1))[0]
+        return row
+
+    def _side_by_side(self, batches: Sequence[list[str]]) -> Iterator[list[list[float]]]:
+        pool = ThreadPoolExecutor(self._patience.concurrency, thread_name_prefix="embed")
+        try:
+            yield from pool.map(self._ask_documents, batches)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _ask_documents(self, texts: list[str]) -> list[list[float]]:
+        limits = self._patience
+        return self._persist(lambda: self._embeddings.embed_documents(texts), limits.batch_seconds, limits.attempts)
+
+    def _ask_query(self, text: str) -> list[float]:
+        limits = self._patience
+        return self._persist(lambda: self._embeddings.embed_query(text), limits.query_seconds, min(2, limits.attempts))
+
+    def _persist(self, call: Callable[[], T], seconds: float, attempts: int) -> T:
+        """Make the call until it is answered; `EmbedderError` when it never is, or never can be."""
+        attempt = 1
+        while True:
+            outcome = _start(call)
+            error = _error_of(outcome, seconds)
+            if error is None:
+                return outcome.result()
+            if attempt >= attempts or _status(error) in _PERMANENT:
+                # Some services repeat the key in their refusal, so that one is not chained.
+                raise EmbedderError(self._sentence(error, attempt)) from (None if _is_key_refused(error) else error)
+            time.sleep(self._patience.backoff * 2 ** (attempt - 1) * random.uniform(1.0, 1.25))  # noqa: S311
+            attempt += 1
+
+    def _sentence(self, error: BaseException, attempts: int) -> str:
+        if _is_key_refused(error):
+            variable = f"the environment variable {self._key_variable}" if self._key_variable else "it"
+            return f"The embedder {self._name} refused the API key; set {variable} to a valid one."
+        status = _status(error)
+        if isinstance(error, TimeoutError):
+            reason = "did not answer in time"
+        elif status == 404:
+            reason = "does not exist (status 404), check the model's name"
+        elif status is not None:
+            reason = f"answered with an error (status {status})"
+        else:
+            reason = f"did not answer ({type(_origin(error)).__name__})"
+        return f"The embedder {self._name} {reason}; tried {attempts} time{'s' if attempts > 1 else ''}."
+
+    def _check_vectors(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
+        """Return the answer as a matrix, once it has the shape that was asked for."""
+        if len(vectors) != rows or any(len(vector) != self.dimensions for vector in vectors):
+            lengths = sorted({len(vector) for vector in vectors})
+            message = (
+                f"The embedder {self._name} answered {rows} texts with {len(vectors)} vectors of {lengths} numbers, "
+                f"where {self.dimensions} numbers were expected."
+            )
+            raise EmbedderError(message)
+        return np.array(vectors, dtype=np.float32).reshape(rows, self.dimensions)
+
+
+def _start(call: Callable[[], T]) -> Future[T]:
+    """Make the call in a thread of its own, which may hang for ever without keeping the process from ending."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:  # noqa: BLE001  (handed to whoever waits for the outcome)
+            outcome.set_exception(error)
+
+    Thread(target=run, name="embed-call", daemon=True).start()
+    return outcome
+
+
+def _error_of(outcome: Future[T], seconds: float) -> BaseException | None:
+    try:
+        return outcome.exception(timeout=seconds)
+    except TimeoutError as late:
+        return late
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _origin(error: BaseException) -> BaseException:
+    return list(_chain(error))[-1]
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status under an error; each client keeps it under one of two names."""
+    for each in _chain(error):
+        for attribute in ("status_code", "code"):
+            if isinstance(status := getattr(each, attribute, None), int):
+                return status
+    return None
+
+
+def _is_key_refused(error: BaseException) -> bool:
+    """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
+    status = _status(error)
+    if status == 400:
+        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _chain(error))
+    return status in {401, 403}

@@ -1,0 +1,1 @@
+"""One generation, the index of one commit: built by the pipeline, held and read by the reader."""

@@ -1,0 +1,129 @@
+"""The files of one generation as they are read again and again: the list of them, and the ones used last."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from threading import Lock
+
+from cachetools import LRUCache
+
+from indexer.calls.call_graph import CallGraph
+from indexer.store.catalog import Catalog, FileRow
+from indexer.types import FileEntry, Symbol
+
+MAX_CHARACTERS = 4_000_000  # of texts
+MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
+_DEEPEST = 100  # folders within folders; nobody looks further down, and each would be written out as a whole
+
+
+def count_folders(paths: Iterable[str]) -> Mapping[str, int]:
+    """Count the paths in each folder and below it, the top left out."""
+    counts: Counter[str] = Counter()
+    for inside, files in Counter(path.rpartition("/")[0] for path in paths).items():
+        steps = accumulate(inside.split("/", _DEEPEST)[:_DEEPEST], "{}/{}".format) if inside else ()
+        counts.update(dict.fromkeys(steps, files))
+    return counts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedFile:
+    """A file with its stored text, secrets masked; `starts` says where each line begins, and one more would."""
+
+    entry: FileEntry
+    text: str
+    starts: Sequence[int]
+
+    def between(self, start_line: int, end_line: int) -> str:
+        """The text of some lines, the last one included."""
+        last = min(end_line, len(self.starts) - 1)
+        return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
+
+
+def _file(entry: FileEntry, text: str) -> CachedFile:
+    ends = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+    return CachedFile(entry=entry, text=text, starts=array("L", ends))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileListing:
+    """All files by path, as they are stored and as others see them, and how many lie in each folder and below it."""
+
+    rows: tuple[FileRow, ...]
+    entries: tuple[FileEntry, ...]
+    folders: Mapping[str, int]
+
+
+class GenerationCache:
+    """What the readers of a generation share; it does not change, so nothing of it is ever read twice for nothing.
+
+    What is `known` of it takes no time to get.
+    """
+
+    def __init__(self, catalog: Catalog, generation: int) -> None:
+        self._generation = generation
+        self.graph = CallGraph(catalog, generation)
+        self._catalog = catalog
+        # What is larger than all that is kept counts as all of it: it is kept alone.
+        self._files: LRUCache[str, CachedFile] = LRUCache(
+            MAX_CHARACTERS, lambda file: min(len(file.text), MAX_CHARACTERS)
+        )
+        self._outlines: LRUCache[str, tuple[Symbol, ...]] = LRUCache(
+            MAX_SYMBOLS, lambda outline: min(len(outline) + 1, MAX_SYMBOLS)
+        )
+        self._lock = Lock()
+
+    def is_of(self, catalog: Catalog, generation: int) -> bool:
+        """Whether these are the contents of a generation of a catalog."""
+        return self._catalog is catalog and self._generation == generation
+
+    @cached_property
+    def listing(self) -> FileListing:
+        """All files."""
+        rows = tuple(self._catalog.files(self._generation))
+        entries = tuple(row.entry for row in rows)
+        return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
+
+    @property
+    def listing_if_cached(self) -> FileListing | None:
+        """All files, if they were listed before."""
+        return vars(self).get("listing")
+
+    def row(self, path: str) -> FileRow | None:
+        """One file."""
+        return self._catalog.file(self._generation, path)
+
+    def get_cached_file(self, path: str) -> CachedFile | None:
+        """One file, if it was read lately."""
+        with self._lock:
+            return self._files.get(path)
+
+    def file(self, path: str) -> CachedFile | None:
+        """One file; None if the generation has none of that path."""
+        if (known := self.get_cached_file(path)) is not None:
+            return known
+        row = self.row(path)
+        if row is None:
+            return None
+        read = _file(row.entry, self._catalog.text(row.blob))
+        with self._lock:
+            self._files[path] = read
+        return read
+
+    def get_cached_outline(self, path: str) -> tuple[Symbol, ...] | None:
+        """The definitions of one file, if they were read lately."""
+        with self._lock:
+            return self._outlines.get(path)
+
+    def outline(self, path: str) -> tuple[Symbol, ...]:
+        """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
+        if (known := self.get_cached_outline(path)) is not None:
+            return known
+        read = tuple(self._catalog.symbols(self._generation, path))
+        with self._lock:
+            self._outlines[path] = read
+        return read

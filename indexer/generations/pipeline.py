@@ -1,0 +1,259 @@
+"""From a commit to a new generation: what changed is parsed, embedded and stored, then switched to at once."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexer.embedding.embedder import Embedder, EmbeddingInput
+from indexer.git.objects import Omission, TreeEntry
+from indexer.git.repository import Repository
+from indexer.parsers.frames import ParsedContents, SkippedFile
+from indexer.parsers.parse_sources import FileSource, Parsers
+from indexer.search.centrality import score_centrality
+from indexer.search.compaction import compact_if_needed, replace_centrality
+from indexer.search.path_traits import read_path_traits
+from indexer.search.segment import Floats
+from indexer.search.snapshot import Snapshot
+from indexer.search.snapshot_builder import SnapshotBuilder
+from indexer.store.catalog import Catalog, Generation
+from indexer.store.catalog_writer import CatalogWriter
+from indexer.store.data_folder import DataFolder
+from indexer.store.vectors import VectorStore
+from indexer.types import Chunk, Commit, FileEntry, Progress, RefreshReport
+
+_BATCH = 2_000  # chunks embedded at a time
+_STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
+
+ProgressSink = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefreshParts:
+    """What a refresh works with; `provenance` names everything but the commit that a generation depends on."""
+
+    repository: Repository
+    folder: DataFolder
+    catalog: Catalog
+    store: VectorStore
+    embedder: Embedder
+    parsers: Parsers
+    provenance: str
+
+
+def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
+    """Give a vector store that has lost vectors those of the current generation again, without embedding anew."""
+    generation, snapshot = current
+    keys = parts.catalog.chunk_keys(generation.id)
+    if parts.store.count() >= len(set(keys.values())):
+        return
+    ordinals = {keys[int(chunk)]: place for place, chunk in enumerate(snapshot.chunks.ids)}
+    lost = sorted(parts.store.missing(list(ordinals)))
+    parts.store.add(lost, snapshot.vectors(np.array([ordinals[key] for key in lost], dtype=np.int64)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefreshPlan:
+    """What a refresh has to do: catalog files that end, tree entries to read, and what the rules leave out.
+
+    The three are about the `touched` paths, or about all of them where that is None.
+    """
+
+    removed: frozenset[int]
+    entries: tuple[TreeEntry, ...]
+    omissions: tuple[Omission, ...]
+    touched: frozenset[str] | None
+    previous: Snapshot | None
+
+
+def build_generation(
+    parts: RefreshParts,
+    commit: Commit,
+    *,
+    current: tuple[Generation, Snapshot] | None,
+    full: bool,
+    ready: Callable[[int, Snapshot], None],
+    progress: ProgressSink,
+) -> RefreshReport:
+    """Make a generation of a commit beside the current one and switch to it in one transaction.
+
+    `ready` is given the generation just before anybody can see it.
+    Killed anywhere, it leaves the current generation as it was; vectors that were stored already are found again.
+    """
+    started = time.monotonic()
+    progress(Progress(stage="listing", done=0, total=0))
+    plan = plan_refresh(parts, commit, None if full else current)
+    with parts.catalog.writing() as writer:
+        generation = writer.begin_generation(commit, provenance=parts.provenance)
+        writer.remove_files(generation, plan.removed)
+        build = _Build(parts, plan, writer, generation, progress)
+        snapshot = build.run()
+        writer.leave_out(generation, [*plan.omissions, *build.unfit], instead_of=plan.touched)
+        progress(Progress(stage="writing", done=0, total=0))
+        _save(parts.folder, generation, snapshot, beside=current[0].id if current else None)
+        snapshot.warm()
+        ready(generation, snapshot)
+    progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
+    return RefreshReport(
+        commit=commit.sha,
+        previous=current[0].commit.sha if current else None,
+        changed=len(plan.entries),
+        removed=max(len(plan.removed) - len(plan.entries), 0),
+        files=len(snapshot.files.paths),
+        chunks=len(snapshot.chunks.ids),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _save(folder: DataFolder, generation: int, snapshot: Snapshot, *, beside: int | None) -> None:
+    """Write a generation `beside` the one before; a folder left by a refresh that was killed gives way."""
+    target = folder.snapshot(generation)
+    shutil.rmtree(target, ignore_errors=True)
+    snapshot.save(target, None if beside is None else folder.snapshot(beside))
+
+
+def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
+    """Find out what to read: the difference to the current generation where git can tell, else everything."""
+    if current is None or current[0].provenance != parts.provenance:
+        listing = parts.repository.files(commit.sha)
+        alive = parts.catalog.current()
+        removed = frozenset(row.id for row in parts.catalog.files(alive.id)) if alive else frozenset()
+        return RefreshPlan(
+            removed=removed, entries=listing.entries, omissions=listing.omissions, touched=None, previous=None
+        )
+    generation, snapshot = current
+    changes = parts.repository.compare_commits(generation.commit.sha, commit.sha)
+    if changes is None:
+        return _plan_from_listing(parts, commit, generation, snapshot)
+    rows = (parts.catalog.file(generation.id, path) for path in changes.touched)
+    removed = frozenset(row.id for row in rows if row is not None)
+    return RefreshPlan(
+        removed=removed,
+        entries=changes.entries,
+        omissions=changes.omissions,
+        touched=changes.touched,
+        previous=snapshot,
+    )
+
+
+def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
+    """Compare the whole tree with the catalog, as after a force-push or a change of attributes."""
+    listing = parts.repository.files(commit.sha)
+    wanted = {entry.path: entry.blob for entry in listing.entries}
+    rows = parts.catalog.files(generation.id)
+    removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
+    kept = {row.entry.path for row in rows if row.id not in removed}
+    entries = tuple(entry for entry in listing.entries if entry.path not in kept)
+    return RefreshPlan(removed=removed, entries=entries, omissions=listing.omissions, touched=None, previous=snapshot)
+
+
+class _Build:
+    """One generation in the making; `unfit` are the files whose contents are not indexed."""
+
+    def __init__(
+        self, parts: RefreshParts, plan: RefreshPlan, writer: CatalogWriter, generation: int, progress: ProgressSink
+    ) -> None:
+        self._parts = parts
+        self._plan = plan
+        self._writer = writer
+        self._generation = generation
+        self.unfit: list[Omission] = []
+        self._progress = progress
+        self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
+        is_fresh = plan.previous is None and parts.store.count() == 0
+        self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
+
+    def run(self) -> Snapshot:
+        total = len(self._plan.entries)
+        for done, (entry, contents) in enumerate(self._parts.parsers.parse(self._sources()), start=1):
+            if isinstance(contents, SkippedFile):
+                self.unfit.append(Omission(path=entry.path, reason=contents.reason))
+            else:
+                self._add(entry, contents)
+            if done % 50 == 0 or done == total:
+                self._progress(Progress(stage="parsing", done=done, total=total))
+        vectors = self._vectors.finish()
+        snapshot = self._assembly.build(self._plan.removed, vectors)
+        if self._has_stale_ranks(snapshot):
+            return replace_centrality(snapshot, score_centrality(snapshot, self._writer.references(self._generation)))
+        return compact_if_needed(snapshot)
+
+    def _sources(self) -> Iterator[FileSource]:
+        """The entries with their bytes, read many at a time."""
+        blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
+        for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
+            yield entry, data
+
+    def _add(self, entry: TreeEntry, contents: ParsedContents) -> None:
+        parsed = contents.parsed
+        keys = [make_content_key(entry.path, chunk) for chunk in parsed.chunks]
+        file_entry = FileEntry(
+            path=entry.path,
+            language=parsed.language,
+            source_type=read_path_traits(entry.path).source_type,
+            lines=contents.lines,
+        )
+        file_id = self._writer.add_file(self._generation, file_entry, entry.blob, contents.packed)
+        chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
+        self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
+        self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
+
+    def _has_stale_ranks(self, snapshot: Snapshot) -> bool:
+        """A small change moves the ranks little; ranking the whole graph again would take longer than the change."""
+        changed = self._assembly.chunks_added
+        return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.selection.chunks)
+
+
+class _VectorFeed:
+    """Embeds chunks in batches, leaving out those that the store has already, and stores the rest."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore, *, is_fresh: bool) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._is_fresh = is_fresh
+        self._keys: list[str] = []
+        self._inputs: list[EmbeddingInput] = []
+        self._done: list[Floats] = []
+
+    def add(self, keys: Sequence[str], inputs: Iterable[EmbeddingInput]) -> None:
+        """Take the chunks of a file."""
+        self._keys.extend(keys)
+        self._inputs.extend(inputs)
+        while len(self._keys) >= _BATCH:
+            self._flush(_BATCH)
+
+    def finish(self) -> Floats:
+        """The vectors of everything added, in order."""
+        if self._keys:
+            self._flush(len(self._keys))
+        return np.concatenate(self._done) if self._done else np.empty((0, self._embedder.dimensions), dtype=np.float32)
+
+    def _flush(self, count: int) -> None:
+        keys, inputs = self._keys[:count], self._inputs[:count]
+        del self._keys[:count], self._inputs[:count]
+        missing = set(keys) if self._is_fresh else self._store.missing(keys)
+        absent = [place for place, key in enumerate(keys) if key in missing]
+        present = [place for place, key in enumerate(keys) if key not in missing]
+        vectors = np.empty((len(keys), self._embedder.dimensions), dtype=np.float32)
+        if absent:
+            vectors[absent] = self._embedder.embed_documents([inputs[place] for place in absent])
+            self._store.add([keys[place] for place in absent], vectors[absent])
+        if present:
+            vectors[present] = self._store.get([keys[place] for place in present])
+        self._done.append(vectors)
+
+
+def make_content_key(path: str, chunk: Chunk) -> str:
+    """Name a chunk by everything that its vector depends on."""
+    content = "\0".join((path, chunk.scope, *chunk.names, "", chunk.text))
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def make_embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
+    """What an embedder reads of a chunk."""
+    return EmbeddingInput(header=" ".join((path, chunk.scope, *chunk.names[:20])), body=chunk.text)

@@ -1,0 +1,302 @@
+"""One generation to read from: it does not change while it is held, whatever is indexed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from indexer.embedding.embedder import Embedder
+from indexer.errors import UnknownPath
+from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
+from indexer.generations.grep import grep_texts
+from indexer.git.permalinks import make_permalink
+from indexer.search.path_traits import list_packed_traits, read_source_type
+from indexer.search.ranking import Mask, RankingWeights, Scores, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.snapshot import Snapshot
+from indexer.store.catalog import Catalog, FileRow, Generation
+from indexer.types import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    FileHistory,
+    Filters,
+    Hit,
+    Location,
+    Matches,
+    Passage,
+    Revision,
+    SearchMode,
+    Symbol,
+)
+
+if TYPE_CHECKING:
+    from indexer.store.vectors import VectorStore
+
+EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
+_NEAREST = 1_000
+
+
+class PastCommits(Protocol):
+    """What came before the commit that is held."""
+
+    def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
+        """The newest commits up to `sha` that touched a file, and whether these are all."""
+
+    def blame(self, sha: str, path: str, line: int) -> Revision | None:
+        """The commit that last wrote a line of it."""
+
+
+class IndexReader:
+    """Search, text and call graph of one repository at one commit; blocking work runs in threads."""
+
+    def __init__(
+        self,
+        repository: str,
+        web_url: str | None,
+        *,
+        generation: Generation,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        contents: GenerationCache,
+        embedder: Embedder,
+        open_store: Callable[[], VectorStore],
+        recipe: RankingWeights,
+        past: PastCommits | None = None,
+    ) -> None:
+        self._repository = repository
+        self._web_url = web_url
+        self._generation = generation
+        self._snapshot = snapshot
+        self._catalog = catalog
+        self._contents = contents
+        self._embedder = embedder
+        self._open_store = open_store
+        self._recipe = recipe
+        self._past = past
+
+    @property
+    def repository(self) -> str:
+        """The name that people call the repository by."""
+        return self._repository
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that everything is read at."""
+        return self._generation.commit
+
+    @property
+    def generation(self) -> Generation:
+        """The generation that is held."""
+        return self._generation
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The arrays that searches run on."""
+        return self._snapshot
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        """Rank chunks for the query, best first; `filters` apply before ranking, and may raise `BadPattern`."""
+        return await asyncio.to_thread(self.search_now, query, limit=limit, filters=filters, mode=mode)
+
+    def search_now(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        recipe: RankingWeights | None = None,
+    ) -> list[Hit]:
+        """Search in this thread, with another recipe if one is given; `search` is the same in another thread."""
+        if not self._snapshot.chunks.ids.size:
+            return []
+        mask = self._mask(filters) if filters is not None else None
+        cosines = None if mode == "lexical" else self._cosines(query)
+        ranked = rank_chunks(
+            self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe
+        )
+        return [self._hit(ordinal, score) for ordinal, score in ranked]
+
+    def _cosines(self, query: str) -> Scores:
+        vector = self._embedder.embed_query(query)
+        if len(self._snapshot.chunks.ids) <= EXACT_UP_TO:
+            return score_cosine(self._snapshot, vector)
+        return self._nearest(self._open_store().nearest(vector, _NEAREST))
+
+    def _nearest(self, found: Sequence[tuple[str, float]]) -> Scores:
+        """Cosines of the nearest chunks; all others share the last one's, which ranks them as nothing."""
+        scores = np.full(len(self._snapshot.chunks.ids), found[-1][1] if found else 0.0)
+        ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in found])
+        cosines = {chunk: cosine for key, cosine in found for chunk in ids.get(key, ())}
+        known = self._snapshot.chunks.ids
+        places = np.flatnonzero(np.isin(known, np.fromiter(cosines, dtype=np.int64)))
+        scores[places] = [cosines[chunk] for chunk in known[places].tolist()]
+        return scores
+
+    def _mask(self, filters: Filters) -> Mask | None:
+        """The chunks that the filters let pass; None where they let all pass."""
+        if filters == Filters():
+            return None
+        table = self._snapshot.files
+        allowed = np.ones(len(table.paths), dtype=bool)
+        if filters.languages:
+            allowed &= [language in filters.languages for language in table.languages]
+        if filters.source_types:
+            allowed &= np.isin(table.traits, list_packed_traits(filters.source_types))
+        if filters.folders:
+            folders = _prefixes(filters.folders)
+            allowed &= [f"{path}/".startswith(folders) for path in table.paths]
+        if filters.patterns:
+            allowed &= self._match_paths(filters.patterns)
+        return make_chunk_mask(self._snapshot, allowed)
+
+    def _match_paths(self, patterns: Sequence[str]) -> list[bool]:
+        from indexer.text.globs import compile_globs  # pathspec takes its time to import
+
+        spec = compile_globs(patterns)
+        return [spec.match_file(path) for path in self._snapshot.files.paths]
+
+    def _hit(self, ordinal: int, score: float) -> Hit:
+        files, chunks = self._snapshot.files, self._snapshot.chunks
+        file = int(chunks.file[ordinal])
+        start, end = int(chunks.start[ordinal]), int(chunks.end[ordinal])
+        location = Location(path=files.paths[file], start_line=start, end_line=end)
+        symbols = [
+            each for each in self._contents.outline(location.path) if each.start_line <= end and start <= each.end_line
+        ]
+        around = [each for each in symbols if each.start_line < start]
+        return Hit(
+            location=location,
+            text=self._file(location.path).between(start, end),
+            score=score,
+            language=files.languages[file],
+            source_type=read_source_type(int(files.traits[file])),
+            scope=around[-1].qualified_name if around else "",
+            symbols=tuple(each for each in symbols if each.start_line >= start),
+        )
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
+        if (file := self._contents.get_cached_file(path)) is not None:
+            return self._passage(file, start_line, end_line)
+        return await asyncio.to_thread(lambda: self._passage(self._file(path), start_line, end_line))
+
+    def _passage(self, file: CachedFile, start_line: int, end_line: int | None) -> Passage:
+        entry = file.entry
+        last = entry.lines if end_line is None else min(end_line, entry.lines)
+        location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
+        if location.start_line > max(last, 1):
+            raise UnknownPath(
+                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
+            )
+        text = file.between(location.start_line, last)
+        return Passage(location=location, text=text, language=entry.language)
+
+    def _file(self, path: str) -> CachedFile:
+        file = self._contents.file(path)
+        if file is None:
+            raise self._make_unknown_path(path)
+        return file
+
+    def _row(self, path: str) -> FileRow:
+        row = self._contents.row(path)
+        if row is None:
+            raise self._make_unknown_path(path)
+        return row
+
+    def _make_unknown_path(self, path: str) -> UnknownPath:
+        return UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
+        known = self._contents.graph.read_remembered(name)
+        return known if known is not None else await asyncio.to_thread(self._contents.graph.definitions, name)
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        """The definitions around a location, outermost first."""
+        return [
+            Definition(path=location.path, symbol=each)
+            for each in await self._outline(location.path)
+            if each.start_line <= location.start_line and location.end_line <= each.end_line
+        ]
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        """The definitions that share the definition's parent in its file, in file order."""
+        return [
+            Definition(path=definition.path, symbol=each)
+            for each in await self._outline(definition.path)
+            if each.parent == definition.symbol.parent and each != definition.symbol
+        ]
+
+    async def _outline(self, path: str) -> Sequence[Symbol]:
+        known = self._contents.get_cached_outline(path)
+        return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
+
+    async def callers(self, name: str) -> Sequence[CallSite]:
+        """Where a function or class is called from."""
+        return await asyncio.to_thread(self._contents.graph.callers, name)
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        """What a function calls."""
+        return await asyncio.to_thread(self._contents.graph.callees, name)
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Every indexed file, by path."""
+        return (await self._listing()).entries
+
+    async def folders(self) -> Mapping[str, int]:
+        """How many indexed files lie in each folder and below it; the top is not among them."""
+        return (await self._listing()).folders
+
+    async def _listing(self) -> FileListing:
+        known = self._contents.listing_if_cached
+        return known if known is not None else await asyncio.to_thread(lambda: self._contents.listing)
+
+    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""
+        return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
+
+    def _grep(self, pattern: str, path: str, limit: int) -> Matches:
+        below = _prefixes([path])
+        rows = [row for row in self._contents.listing.rows if f"{row.entry.path}/".startswith(below)]
+        if path and not rows:
+            raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
+        # All texts once: they would only drive those out that are read again.
+        return grep_texts(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
+        return await asyncio.to_thread(self._history, path, line, limit)
+
+    def _history(self, path: str, line: int, limit: int) -> FileHistory:
+        row = self._row(path)
+        if line > row.entry.lines:
+            raise UnknownPath(f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; there is no line {line}.")
+        if self._past is None:
+            return FileHistory(path=path, revisions=(), complete=False, line=line)
+        revisions, complete = self._past.log(self.commit.sha, path, limit=limit)
+        written = self._past.blame(self.commit.sha, path, line) if line > 0 else None
+        return FileHistory(
+            path=path,
+            revisions=tuple(revisions),
+            complete=complete,
+            line=line,
+            last_changed=written,
+        )
+
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+        return make_permalink(self._web_url, commit or self.commit.sha, location)
+
+
+def _prefixes(folders: Sequence[str]) -> tuple[str, ...]:
+    """What the path of a file or folder begins with, and a slash behind it, if it is one of these or lies below."""
+    names = (PurePosixPath(folder.strip("/")).as_posix() for folder in folders)
+    return tuple("" if name == "." else f"{name}/" for name in names)

@@ -1,0 +1,1 @@
+"""Reads one git repository: commits, trees, blobs, history, attributes, and which files are worth indexing."""

@@ -1,0 +1,117 @@
+"""What git's log and blame say of a file, as values: who changed it, when and why, never an address or a secret."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from indexer.git.git_errors import decode_output
+from indexer.git.objects import GitRunner
+from indexer.secrets import redact_secrets
+from indexer.types import Revision
+
+# A commit as `git log` prints it: four fields, each of which ends with a NUL, which no text in a commit can hold.
+LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x00"
+_FIELDS = 4
+NOBODY = "someone"
+_UNCOMMITTED = "0" * 40
+_DIGITS = 18  # of a time; a commit may claim any, and Python reads no number of thousands of digits
+_LATEST = 253_402_000_000  # seconds, some days before there are no more dates
+_LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
+_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
+
+
+class GitHistory:
+    """What the commits of a repository say of its files.
+
+    Of a commit whose parents were not fetched nothing is claimed: it looks as if it had written everything.
+    """
+
+    def __init__(self, git: GitRunner, git_dir: Path) -> None:
+        self._git = git
+        self._git_dir = git_dir
+
+    def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
+        """The newest commits up to `sha` that touched a file, under its former names too, and whether these are all.
+
+        There are none if git cannot tell.
+        """
+        how = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        output = self._git.try_run("log", *how, sha, "--", path, seconds=_SECONDS)
+        severed = self._read_shallow_commits()
+        revisions = [each for each in read_log(output or b"") if each.sha not in severed]
+        return revisions[:limit], output is not None and len(revisions) <= limit and not severed
+
+    def blame(self, sha: str, path: str, line: int) -> Revision | None:
+        """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
+        how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
+        output = self._git.try_run("blame", *how, sha, "--", path, seconds=_SECONDS)
+        found = self._last_change(sha, path, line) if output is None else read_blame(output)
+        return found if found is not None and found.sha not in self._read_shallow_commits() else None
+
+    def _last_change(self, sha: str, path: str, line: int) -> Revision | None:
+        """Do without `git blame`, which reads lists of commits to ignore from the configuration, and fails over them.
+
+        The log of a line takes several times as long.
+        """
+        how = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
+        output = self._git.try_run("log", *how, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
+        return next(iter(read_log(output or b"")), None)
+
+    def _read_shallow_commits(self) -> frozenset[str]:
+        """The commits of a shallow clone at which its history ends."""
+        return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
+
+    @cached_property
+    def _shallow(self) -> Path:
+        """Where git notes them; worktrees share one place."""
+        return self._git_dir / decode_output(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
+
+
+def read_log(output: bytes) -> list[Revision]:
+    """Read what `git log` printed in the format above, newest first."""
+    fields = output.split(b"\0")
+    starts = range(0, len(fields) - _FIELDS, _FIELDS)
+    return [_read_revision(*fields[start : start + _FIELDS]) for start in starts]
+
+
+def read_blame(output: bytes) -> Revision | None:
+    """Read what `git blame --porcelain` printed for one line."""
+    first, _, rest = output.partition(b"\n")
+    sha = first.split(b" ")[0].decode("ascii", "replace")
+    if len(sha) < len(_UNCOMMITTED) or sha == _UNCOMMITTED:
+        return None
+    header = rest.partition(b"\n\t")[0]
+    facts = dict(line.partition(b" ")[::2] for line in header.split(b"\n"))
+    return Revision(
+        sha=sha,
+        author=format_person(decode_output(facts.get(b"author", b""))),
+        committed_at=read_time(facts.get(b"committer-time", b"0")),
+        subject=read_subject(facts.get(b"summary", b"")),
+    )
+
+
+def format_person(name: str) -> str:
+    """Keep a name as it is, secrets masked; of an address only what stands before it or before the @."""
+    bare = name.partition("<")[0].strip()
+    name = " ".join(word.partition("@")[0] for word in redact_secrets(bare).split() if not word.startswith("@"))
+    return name[:_LONGEST] or NOBODY
+
+
+def read_subject(subject: bytes) -> str:
+    """Read the first line of a commit message, secrets masked, as far as anybody looks at it."""
+    return redact_secrets(decode_output(subject))[:_LONGEST]
+
+
+def _read_revision(sha: bytes, author: bytes, committed_at: bytes, subject: bytes) -> Revision:
+    return Revision(
+        sha=sha.strip(b"\n").decode("ascii", "replace"),
+        author=format_person(decode_output(author)),
+        committed_at=read_time(committed_at),
+        subject=read_subject(subject),
+    )
+
+
+def read_time(digits: bytes) -> int:
+    """Read a time in seconds since the epoch; a commit may claim any, and dates end with the year 9999."""
+    return min(int(digits[:_DIGITS]), _LATEST) if digits.isdigit() else 0

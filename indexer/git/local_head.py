@@ -1,0 +1,84 @@
+"""What a local repository has checked out, noticed from the dates of a few small files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from indexer.errors import RepositoryError
+from indexer.git.repository import Repository
+from indexer.types import BranchHead
+
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class LocalHead:
+    """The tip of a local repository's branch, or of whatever is checked out where no branch is given.
+
+    Git is asked only when HEAD, the branch's file, the packed refs or the list of ref tables have changed, so looking
+    every second costs next to nothing.
+    """
+
+    def __init__(self, name: str, path: Path, *, branch: str | None = None) -> None:
+        self.name = name
+        self._path = path
+        self._ref = "HEAD" if branch is None else f"refs/heads/{branch}"
+        self._known: tuple[_Stamp, BranchHead | RepositoryError] = ((), RepositoryError("Nobody has looked yet."))
+        self._folders: tuple[Path, Path] | None = None
+
+    async def newest(self) -> BranchHead:
+        """Tell the commit that is there now; `RepositoryError` if there is none, or no repository."""
+        return await asyncio.to_thread(self._newest)
+
+    def _newest(self) -> BranchHead:
+        # What changes between this and asking git is noticed the next time.
+        stamp = self._stamp()
+        if not any(stamp) or stamp != self._known[0]:
+            self._known = (stamp, self._read_head())
+        found = self._known[1]
+        if isinstance(found, RepositoryError):
+            raise found
+        return found
+
+    def _read_head(self) -> BranchHead | RepositoryError:
+        try:
+            with Repository.open(self._path) as repository:
+                self._folders = (repository.git_dir, _common(repository.git_dir))
+                commit = repository.commit(self._ref)
+        except RepositoryError as error:
+            return error
+        return BranchHead(commit=commit.sha, branch=commit.branch)
+
+    def _stamp(self) -> _Stamp:
+        if self._folders is None:
+            return ()
+        own, common = self._folders
+        branch = self._ref if self._ref != "HEAD" else _target(own / "HEAD")
+        files = [own / "HEAD", common / "packed-refs", common / "reftable/tables.list", own / "reftable/tables.list"]
+        return tuple(_read_stamp(each) for each in [*files, *([common / branch] if branch else [])])
+
+
+def _common(git_dir: Path) -> Path:
+    """Where a worktree keeps what it shares with the others."""
+    try:
+        shared = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return git_dir
+    return git_dir / shared
+
+
+def _target(head: Path) -> str | None:
+    """The branch that HEAD names; None if it names a commit."""
+    try:
+        content = head.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    return content.removeprefix("ref: ").strip() if content.startswith("ref: ") else None
+
+
+def _read_stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

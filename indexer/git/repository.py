@@ -1,0 +1,301 @@
+"""One git repository, read through GitPython: its commits, the files worth indexing, what changed, and contents.
+
+Everything comes from git objects. The working tree is never read, nothing is fetched, and nothing that a repository's
+own configuration names is run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from indexer.errors import EmptyRepository, NotARepository, RepositoryError, RepositoryTooLarge
+from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_path
+from indexer.git.git_errors import (
+    decode_output,
+    format_path,
+    make_command_error,
+    make_missing_file_error,
+    make_missing_object_error,
+    make_open_error,
+    too_much,
+)
+from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
+from indexer.git.history import GitHistory, read_subject, read_time
+from indexer.git.objects import BlobReader, Omission, TreeChanges, TreeEntry, TreeItem, TreeListing, read_tree
+from indexer.git.permalinks import find_web_base
+from indexer.git.safe_paths import is_safe_path
+from indexer.processes import read_output, start_git
+from indexer.secrets import redact_secrets
+from indexer.text.decoding import decode_file
+from indexer.types import Commit
+
+__all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
+
+SHALLOW = (
+    "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
+    "`depth` out of citebot.toml."
+)
+_SUBMODULE, _SYMLINK = "160000", "120000"
+_MOST_PATHS = 500  # named to git one by one
+_MOST_NAMED = 100_000  # bytes of such names, with those of attributes; more of them would outgrow a command line
+_LONGEST = 300.0  # seconds that git may take where an end is expected; a tree can be made that has none
+_COMPARING = 5.0  # seconds; git keeps in memory what differs, and the whole tree is listed where that is too much
+_MOST_OUTPUT = 100_000_000  # bytes, which list a million files
+_MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`, whose contents may be the same many times
+_WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
+
+
+class Repository:
+    """A git repository, bare or not; close it, or use it in a `with` statement. Threads may share it."""
+
+    def __init__(self, git: _GitCommand, *, root: Path, selection: FileSelection) -> None:
+        self._git = git
+        self._selection = selection
+        self._blobs = BlobReader(git, git.git_dir)
+        self.history = GitHistory(git, git.git_dir)
+        self.root = root
+        self.git_dir = git.git_dir
+        self.web_url = self._find_web_url()
+        self.name = _name(root, self.web_url)
+        self.warnings = self._find_warnings()
+
+    @classmethod
+    def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
+        """Find the repository that a path lies in: a working tree, a bare repository, a worktree or a submodule.
+
+        The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
+        """
+        start = _folder(path)
+        git, root = _GitCommand.discover(start)
+        return cls(git, root=root, selection=FileSelection(include, exclude))
+
+    def __enter__(self) -> Repository:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that reads contents; reading again starts another one."""
+        self._blobs.close()
+
+    def commit(self, ref: str = "HEAD") -> Commit:
+        """Resolve a branch, tag, sha or `HEAD`; `EmptyRepository` if there is no commit yet."""
+        output = None
+        if ref and not ref.startswith("-"):
+            output = self._git.try_run(
+                "rev-list", "-1", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s", f"{ref}^{{commit}}", "--"
+            )
+        if not output:
+            raise self._no_commit(ref)
+        sha, committed_at, subject = output.partition(b"\n")[2].removesuffix(b"\n").split(b"\0", 2)
+        name = self._git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
+        full_name = decode_output(name.removesuffix(b"\n"))
+        return Commit(
+            sha=sha.decode(),
+            branch=redact_secrets(full_name.removeprefix("refs/heads/"))
+            if full_name.startswith("refs/heads/")
+            else None,
+            committed_at=read_time(committed_at),
+            subject=read_subject(subject),
+        )
+
+    def commits_between(self, old: str, new: str) -> int | None:
+        """Count the commits of `new` that `old` does not have; None if one of them is not there."""
+        output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
+        return None if output is None else int(output)
+
+    def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
+        """Name those of the paths that differ in two commits; None if one of them is not there."""
+        if not paths:
+            return ()
+        how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        output = self._git.try_run("diff-tree", "-r", *how, old, new, "--", *paths)
+        return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
+
+    def files(self, sha: str) -> TreeListing:
+        """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
+        tree = read_tree(self._git, sha)
+        return self._select_files(tree, self._attributes(tree))
+
+    def _select_files(self, tree: list[TreeItem], attributes: GitAttributes) -> TreeListing:
+        entries: dict[str, TreeEntry] = {}
+        omissions: list[Omission] = []
+        for item in tree:
+            marks = attributes.of(item.path)
+            # Two names that differ in undecodable bytes only may be shown alike; the first one stays.
+            reason = "undecodable name" if item.path in entries else self._reason(item, marks)
+            if reason is not None:
+                omissions.append(Omission(path=item.path, reason=reason))
+            elif item.size is None:
+                raise make_missing_file_error(item.path, self.root)
+            else:
+                entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
+        return TreeListing(entries=tuple(entries.values()), omissions=tuple(omissions))
+
+    def compare_commits(self, old: str, new: str) -> TreeChanges | None:
+        """Tell what differs between two commits, under the same rules.
+
+        None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules, or a name may be
+        shown like another one, and only the whole tree tells which of them stays, or git cannot be asked about a name.
+        """
+        how = ("-r", "-z", "--no-renames", "--name-only")
+        output = self._git.try_run("diff-tree", *how, old, new, seconds=_COMPARING)
+        if output is None:
+            return None
+        names = [name for name in output.split(b"\0") if name]
+        touched = frozenset(map(decode_output, names))
+        if any(is_attributes_file(path) or "\\" in path or not is_safe_path(path) for path in touched):
+            return None
+        listing = self._at(new, names) if len(names) <= _MOST_PATHS else self.files(new)
+        return TreeChanges(
+            touched=touched,
+            entries=tuple(entry for entry in listing.entries if entry.path in touched),
+            omissions=tuple(omission for omission in listing.omissions if omission.path in touched),
+        )
+
+    def _at(self, sha: str, names: list[bytes]) -> TreeListing:
+        """What is at a few paths, looked up with the attributes of their own folders alone."""
+        if not names:
+            return TreeListing(entries=(), omissions=())
+        asked = [*names, *sorted(list_attribute_files(names))]
+        if sum(map(len, asked)) > _MOST_NAMED:
+            return self.files(sha)
+        items = read_tree(self._git, sha, *asked)
+        files = [item for item in items if not is_attributes_file(item.path)]
+        return self._select_files(files, self._attributes(items))
+
+    def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
+        waiting = iter(shas)
+        while window := list(islice(waiting, _WINDOW)):
+            yield from zip(window, self._blobs.read(window), strict=True)
+
+    def _attributes(self, tree: list[TreeItem]) -> GitAttributes:
+        files = [item for item in tree if is_attributes_file(item.path) and _is_readable(item)]
+        files.sort(key=lambda item: item.path.count("/"))  # those near the top count where there are too many
+        sizes = accumulate(item.size or 0 for item in files)
+        files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
+        texts = (decode_file(data) or "" for _, data in self.blobs(item.sha for item in files))
+        return GitAttributes({item.path: content for item, content in zip(files, texts, strict=True)})
+
+    def _reason(self, item: TreeItem, marks: FileAttributes) -> str | None:
+        if not is_safe_path(item.path):
+            return "unsafe path"
+        if item.mode in {_SUBMODULE, _SYMLINK}:
+            return "submodule" if item.mode == _SUBMODULE else "symlink"
+        if not self._selection.is_selected(item.path):
+            return "excluded"
+        return judge_path(item.path, item.size or 0, marks)
+
+    def _find_web_url(self) -> str | None:
+        output = self._git.try_run("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+        remotes = [decode_output(item).partition("\n") for item in output.split(b"\0") if item]
+        remotes.sort(key=lambda remote: remote[0] != "remote.origin.url")
+        return next((base for _, _, url in remotes if (base := find_web_base(url))), None)
+
+    def _find_warnings(self) -> tuple[str, ...]:
+        if self._git.run("rev-parse", "--is-shallow-repository").strip() != b"true":
+            return ()
+        return (SHALLOW,)
+
+    def _no_commit(self, ref: str) -> RepositoryError:
+        """Find out why a name does not resolve to a commit."""
+        if not self.git_dir.exists():
+            return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
+        head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
+        if head is None and not self._git.try_run("for-each-ref", "--count=1"):
+            return EmptyRepository(f"{format_path(self.root)} has no commit yet. Commit something, then try again.")
+        if head is None and ref == "HEAD":
+            return RepositoryError(
+                f"The branch checked out in {format_path(self.root)} has no commit. Check out another one."
+            )
+        is_name = not ref.startswith("-") and self._git.try_run("rev-parse", "--symbolic-full-name", ref)
+        if is_name and self._git.try_run("cat-file", "-e", ref) is None:
+            return make_missing_object_error(f"the commit of {ref}", self.root)
+        return RepositoryError(f"{format_path(self.root)} has no branch, tag or commit {ref!r}. Check the name.")
+
+
+class _GitCommand:
+    """Runs git in one git directory, shielded from the environment and from the repository's configuration."""
+
+    def __init__(self, git_dir: Path, *options: str) -> None:
+        self.git_dir = git_dir
+        self._options = ("-C", str(git_dir), *options)
+
+    @classmethod
+    def discover(cls, start: Path) -> tuple[_GitCommand, Path]:
+        """Find the git directory and the root around a folder, as git does: what others own it refuses."""
+        search = cls(start)
+        status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
+        if status:
+            raise make_open_error(start, complaint)
+        git_dir = _path(output)
+        top = search.try_run("rev-parse", "--show-toplevel")
+        return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
+
+    def run(self, *arguments: str) -> bytes:
+        """Run a command and return its output; a failure raises `RepositoryError`."""
+        status, output, complaint = self._execute(*arguments)
+        if status:
+            raise make_command_error(self.git_dir, complaint)
+        return output
+
+    def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
+        """Run a command whose failure, taking longer than that or having no end is an answer: None."""
+        try:
+            status, output, _ = self._execute(*arguments, seconds=seconds)
+        except RepositoryTooLarge:
+            return None
+        return None if status else output
+
+    def start(self, *arguments: str) -> Any:
+        """Start a command that is spoken with through pipes."""
+        try:
+            return start_git([*self._options, *arguments])
+        except OSError as error:
+            raise RepositoryError(
+                f"git cannot be started in {format_path(self.git_dir)}: {error}. Install git, and try again."
+            ) from error
+
+    def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
+        command = self.start(*arguments)  # ends its process when it is let go of
+        process = command.proc
+        try:
+            output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MOST_OUTPUT)
+        except TimeoutError:
+            if seconds is None:
+                raise too_much(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
+            return process.returncode, b"", ""
+        except OverflowError:
+            raise too_much(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
+        return process.returncode, output, decode_output(complaint).removesuffix("\n")
+
+
+def _folder(path: Path) -> Path:
+    try:
+        if path.exists():
+            return path.resolve() if path.is_dir() else path.resolve().parent
+    except OSError as error:
+        raise RepositoryError(
+            f"{format_path(path)} cannot be read: {error.strerror}. Check its permissions."
+        ) from error
+    raise NotARepository(f"There is no {format_path(path)}. Check the path of the repository.")
+
+
+def _name(root: Path, web_url: str | None) -> str:
+    """What people call a repository: its name on the web, else that of its folder."""
+    name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
+    return decode_output(os.fsencode(name)) or "repository"
+
+
+def _path(output: bytes) -> Path:
+    return Path(os.fsdecode(output.removesuffix(b"\n")))
+
+
+def _is_readable(item: TreeItem) -> bool:
+    return item.mode not in {_SUBMODULE, _SYMLINK} and item.size is not None and item.size <= MAX_BYTES

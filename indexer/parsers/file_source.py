@@ -1,0 +1,36 @@
+"""From the bytes of a file to masked text and what is in it; parsers alone do this."""
+
+from __future__ import annotations
+
+from indexer.git.file_selection import judge_content
+from indexer.parsers.frames import ParsedContents, Request, SkippedFile
+from indexer.parsing.file_parser import parse_file
+from indexer.parsing.grammars import GRAMMARS, version
+from indexer.search.token_bags import build_bags
+from indexer.secrets import redact_secrets
+from indexer.text.decoding import decode_file, pack
+from indexer.text.languages import detect_language
+
+
+def parse_source(request: Request, *, seconds: float) -> ParsedContents | SkippedFile:
+    """Decide on, decode, mask and parse one file, as a text of no language where that is known to fail."""
+    reason = judge_content(request.path, request.data, request.marks)
+    text = decode_file(request.data) if reason is None else None
+    if text is None:
+        return SkippedFile(reason=reason or "binary")
+    text = redact_secrets(text)
+    grammar = _find_grammar(request, text)
+    parsed = parse_file(request.path, text, plain=request.plain or request.known.get(grammar), seconds=seconds)
+    return ParsedContents(
+        packed=pack(text),
+        lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
+        parsed=parsed,
+        bags=build_bags(request.path, parsed),
+        grammar=grammar or (version(GRAMMARS[parsed.language]) if parsed.plain else ""),
+    )
+
+
+def _find_grammar(request: Request, text: str) -> str:
+    """Name the grammar of a file that one has failed over; to find out its version would take too long for all."""
+    grammar = GRAMMARS.get(detect_language(request.path, text)) if request.known else None
+    return "" if grammar is None else version(grammar)

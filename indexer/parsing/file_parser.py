@@ -1,0 +1,133 @@
+"""From the text of a file to everything the index knows of it: chunks, symbols, references and imports.
+
+Code is cut along its syntax tree: a node that fits into a chunk stays whole, a larger one is cut between its children,
+and neighbours are put together while they fit. Whatever happens, the chunks of a file are in order, do not overlap and
+hold every line that is not blank.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from indexer.parsing import grammars
+from indexer.parsing.chunking import (
+    Rows,
+    SizedLines,
+    find_markdown_headings,
+    find_rst_headings,
+    split_lines,
+    split_sections,
+    split_tree,
+)
+from indexer.parsing.docstrings import DocumentationFinder
+from indexer.parsing.grammars import GRAMMARS, Findings, Grammar
+from indexer.parsing.outline import ScopeMap, find_entries, make_symbols, read_node_rows
+from indexer.parsing.references import find_imports, find_references
+from indexer.text.languages import detect_language
+from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
+
+TREE_SECONDS = 3.0
+CHUNK_LIMIT = 1500
+MERGE_BELOW = 300
+SECTION_ENOUGH = 600
+LONG_LINE_CUT = 4000
+
+# Generated and minified code: the average line is longer than people write, and some line is enormous.
+_MINIFIED_AVERAGE = 250
+_MINIFIED_LINE = 5000
+
+
+def parse_file(path: str, text: str, *, plain: PlainReason | None = None, seconds: float = TREE_SECONDS) -> ParsedFile:
+    r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
+
+    A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
+    cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
+    in a language without a grammar, minified files and trees that are mostly errors are cut by size. So is a file
+    whose tree takes more than so many seconds of CPU time, and one that is to be read as plain text for a reason; the
+    result then tells why.
+    """
+    language = detect_language(path, text)
+    lines = SizedLines(text)
+    grammar = GRAMMARS.get(language)
+    if grammar is None or _is_minified(lines, text):
+        plain = None  # it is not for that reason
+    elif plain is None:
+        try:
+            return _read_code(language, grammar, text, lines, seconds)
+        except grammars.TooSlow:
+            plain = "time"
+    return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None), plain=plain)
+
+
+def _is_minified(lines: SizedLines, text: str) -> bool:
+    if len(text) < _MINIFIED_LINE or len(text) < _MINIFIED_AVERAGE * len(lines.texts):
+        return False
+    return max(map(len, lines.texts)) > _MINIFIED_LINE
+
+
+def _pieces_of_text(language: str, lines: SizedLines) -> Iterator[Rows]:
+    if language == "markdown":
+        return split_sections(lines, find_markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+    if language == "rst":
+        return split_sections(lines, find_rst_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
+    return split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+
+
+def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+    source = text.encode("utf-8", "replace")
+    root = grammars.parse_tree(grammar, source, seconds)
+    findings = grammars.run_query(grammar, root)
+    entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
+    documentation = DocumentationFinder(
+        lines.texts, _own_rows(findings, "prefix", source), _own_rows(findings, "doc", source)
+    )
+    symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
+    scopes = ScopeMap(entries)
+    if 2 * grammars.count_error_bytes(grammar, root) > len(source):
+        pieces: Iterable[Rows] = split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+    else:
+        pieces = split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW)
+    return ParsedFile(
+        language=language,
+        chunks=_chunks(lines, pieces, symbols, scopes),
+        symbols=symbols,
+        references=find_references(findings, scopes, source),
+        imports=find_imports(findings, grammar, source),
+    )
+
+
+def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
+    """Return the rows of what was captured, where nothing follows it on its last row."""
+    nodes = (node for captures in findings.get(capture, ()) for node in captures[capture])
+    return [read_node_rows(node) for node in nodes if _is_line_end(source, node.end_byte)]
+
+
+def _is_line_end(source: bytes, end: int) -> bool:
+    line_end = source.find(b"\n", end)
+    return not source[end : line_end if line_end >= 0 else len(source)].strip()
+
+
+def _chunks(
+    lines: SizedLines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
+) -> tuple[Chunk, ...]:
+    """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""
+    ranges = list(pieces)
+    around = scopes.before([first for first, _ in ranges]) if scopes else [""] * len(ranges)
+    by_line = sorted(symbols, key=lambda symbol: symbol.start_line)
+    starts = [symbol.start_line for symbol in by_line]
+    return tuple(
+        Chunk(
+            start_line=first + 1,
+            end_line=last + 1,
+            text=_chunk_text(lines, first, last),
+            scope=scope,
+            names=tuple(s.name for s in by_line[bisect_left(starts, first + 1) : bisect_left(starts, last + 2)]),
+        )
+        for (first, last), scope in zip(ranges, around, strict=True)
+    )
+
+
+def _chunk_text(lines: SizedLines, first: int, last: int) -> str:
+    text = lines.text(first, last)
+    return text[:LONG_LINE_CUT] if first == last else text

@@ -1,0 +1,190 @@
+"""The tree-sitter grammars of the languages that are parsed: where each comes from and what its query looks for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import re
+import time
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from indexer.parsing.queries import functional, managed, scripts, systems, web
+
+Captures = dict[str, list[Node]]
+Findings = dict[str, list[Captures]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grammar:
+    """How one language is parsed and read.
+
+    `package` is the wheel that carries the parser, `entry` its function. `leading` are node types that belong to the
+    definition below them, as comments do. `separator` joins the parts of an imported path; where `names_imports` is
+    off, a path names a module as a whole. `joins_clauses` makes one symbol of neighbours that share a name, and
+    `has_docstrings` reads documentation from the start of a body. `is_narrow` says that the parser looks characters up
+    in a table of Latin letters and ends the process over some that are beyond it: it is shown ASCII in their place.
+    """
+
+    package: str
+    query: str
+    entry: str = "language"
+    leading: frozenset[str] = frozenset()
+    separator: str = "."
+    names_imports: bool = True
+    joins_clauses: bool = False
+    has_docstrings: bool = False
+    is_narrow: bool = False
+
+
+_CAPTURE = re.compile(r"@([a-z]\w*)")
+_PARTS = frozenset({"name", "body", "owner", "declarator", "keyword", "on", "import", "alias"})
+_DEEPEST = 500
+_MOST_STATEMENTS = 30_000
+_DECORATOR = frozenset({"decorator"})
+_READ_AT_ONCE = 2_048  # bytes; predicates copy all that they are given for every node that they look at
+_ASCII = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
+
+GRAMMARS: dict[str, Grammar] = {
+    "python": Grammar(package="tree_sitter_python", query=scripts.PYTHON, has_docstrings=True),
+    "javascript": Grammar(package="tree_sitter_javascript", query=web.JAVASCRIPT, leading=_DECORATOR),
+    "typescript": Grammar(
+        package="tree_sitter_typescript", entry="language_typescript", query=web.TYPESCRIPT, leading=_DECORATOR
+    ),
+    "tsx": Grammar(package="tree_sitter_typescript", entry="language_tsx", query=web.TSX, leading=_DECORATOR),
+    "go": Grammar(package="tree_sitter_go", query=systems.GO, separator="/"),
+    "rust": Grammar(
+        package="tree_sitter_rust", query=systems.RUST, separator="::", leading=frozenset({"attribute_item"})
+    ),
+    "java": Grammar(package="tree_sitter_java", query=managed.JAVA),
+    "kotlin": Grammar(package="tree_sitter_kotlin", query=managed.KOTLIN),
+    "c": Grammar(package="tree_sitter_c", query=systems.C),
+    "cpp": Grammar(package="tree_sitter_cpp", query=systems.CPP),
+    "csharp": Grammar(package="tree_sitter_c_sharp", query=managed.C_SHARP, names_imports=False),
+    "ruby": Grammar(package="tree_sitter_ruby", query=scripts.RUBY),
+    "php": Grammar(package="tree_sitter_php", entry="language_php", query=scripts.PHP, separator="\\"),
+    "swift": Grammar(package="tree_sitter_swift", query=managed.SWIFT, names_imports=False),
+    "scala": Grammar(package="tree_sitter_scala", query=managed.SCALA),
+    "lua": Grammar(package="tree_sitter_lua", query=scripts.LUA),
+    "bash": Grammar(package="tree_sitter_bash", query=scripts.BASH, is_narrow=True),
+    "elixir": Grammar(
+        package="tree_sitter_elixir",
+        query=functional.ELIXIR,
+        names_imports=False,
+        joins_clauses=True,
+        leading=frozenset({"unary_operator"}),
+    ),
+    "haskell": Grammar(
+        package="tree_sitter_haskell",
+        query=functional.HASKELL,
+        joins_clauses=True,
+        leading=frozenset({"signature", "haddock"}),
+    ),
+    "zig": Grammar(package="tree_sitter_zig", query=systems.ZIG),
+}
+
+
+class _Reading:
+    """A text as the parser reads it. What was read last is kept: tree-sitter looks at it after having let go of it."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._last = b""
+
+    def __call__(self, offset: int, _point: object) -> bytes:
+        """Read on from an offset."""
+        self._last = self._text[offset : offset + _READ_AT_ONCE]
+        return self._last
+
+
+@cache
+def _language(grammar: Grammar) -> Language:
+    """Import the wheel of a grammar; only files of that language pay for it."""
+    module = importlib.import_module(grammar.package)
+    return Language(getattr(module, grammar.entry)())
+
+
+@cache
+def _query(grammar: Grammar, source: str) -> Query:
+    return Query(_language(grammar), source)
+
+
+def version(grammar: Grammar) -> str:
+    """Name everything that decides how a grammar does with a text."""
+    packages = (grammar.package.replace("_", "-"), "tree-sitter")
+    parts = [f"{package} {importlib.metadata.version(package)}" for package in packages]
+    return ", ".join([*parts, f"query {zlib.crc32(grammar.query.encode()):08x}"])
+
+
+class TooSlow(Exception):
+    """A text takes more time than it may."""
+
+
+def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
+    """Return the root of the syntax tree of UTF-8 text, with error nodes where it does not parse.
+
+    `TooSlow` when so much CPU time did not do: some grammars need quadratic time to recover from garbage.
+    """
+    deadline = time.thread_time() + seconds
+    # A parser is cheap and keeps state while it runs, so threads must not share one; language and query are constant.
+    parser = Parser(_language(grammar))
+    try:
+        tree = parser.parse(
+            _Reading(source.translate(_ASCII) if grammar.is_narrow else source),
+            progress_callback=lambda _offset, _has_error: time.thread_time() > deadline,
+        )
+    except ValueError as error:  # what a cancelled parse raises
+        raise TooSlow from error
+    return tree.root_node
+
+
+def run_query(grammar: Grammar, root: Node) -> Findings:
+    """Return what the grammar's query captures, one dictionary a match, grouped by the roles the pattern names.
+
+    Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
+    Over an error of 100,000 words it takes minutes, and cannot be stopped: the `progress_callback` of tree-sitter's
+    queries crashes as soon as they find something. Whoever starts this process ends it then.
+    """
+    findings: Findings = defaultdict(list)
+    if root.child_count > _MOST_STATEMENTS:
+        return findings  # generated data, on which some queries need quadratic time
+    roles = _roles(grammar)
+    cursor = QueryCursor(_query(grammar, grammar.query))
+    # Matching a node costs as much as it is deep; a chain of 20,000 calls would take a minute.
+    cursor.set_max_start_depth(_DEEPEST)
+    for pattern, captures in cursor.matches(root):
+        for role in roles[pattern]:
+            findings[role].append(captures)
+    return findings
+
+
+@cache
+def _roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
+    """Return for every pattern of the query the roles that it captures."""
+    query = _query(grammar, grammar.query)
+    starts = [query.start_byte_for_pattern(index) for index in range(query.pattern_count)]
+    texts = [grammar.query[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
+    return tuple(tuple({name for name in _CAPTURE.findall(text) if name not in _PARTS}) for text in texts)
+
+
+def count_error_bytes(grammar: Grammar, root: Node) -> int:
+    """Count the bytes that the parser could make nothing of."""
+    if not root.has_error:
+        return 0
+    covered = end = 0
+    for start, stop in sorted((node.start_byte, node.end_byte) for node in _find_errors(grammar, root)):
+        covered += max(0, stop - max(end, start))
+        end = max(end, stop)
+    return covered
+
+
+def _find_errors(grammar: Grammar, root: Node) -> list[Node]:
+    if root.child_count > _MOST_STATEMENTS:  # of so many, those at the top will do: a query takes quadratic time
+        return [node for node in root.children if node.is_error]
+    cursor = QueryCursor(_query(grammar, "(ERROR) @error"))
+    cursor.set_max_start_depth(_DEEPEST)
+    return cursor.captures(root).get("error", [])

@@ -1,0 +1,113 @@
+"""Makes one segment of several, so that neither their number nor what is dead in them grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from indexer.search.columns import Ints, Rows, RowSelection, invert_rows, select_rows
+from indexer.search.postings import Vocabulary, merge_postings, select_term_lists
+from indexer.search.segment import POSTINGS, Floats, Segment
+from indexer.search.snapshot import Snapshot, gather_rows
+
+_GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
+_MOST_DEAD = 0.125  # of all chunks; beyond this everything is made anew
+_MOST_WORDS = 2  # for each of the first segment, which had none that was not used
+
+
+def compact_if_needed(snapshot: Snapshot) -> Snapshot:
+    """The same snapshot with fewer segments where that is due.
+
+    What is copied grows with what has changed: a large segment waits until much has come after it, or has died in it.
+    """
+    sizes = [segment.size for segment in snapshot.segments]
+    first = len(sizes) - 1
+    while first > 0 and sizes[first - 1] < _GROWTH * sum(sizes[first:]):
+        first -= 1
+    if _is_wasteful(snapshot) or (first == 0 and len(sizes) > 1):
+        return compact(snapshot)
+    return _merge_from(snapshot, first) if first < len(sizes) - 1 else snapshot
+
+
+def _is_wasteful(snapshot: Snapshot) -> bool:
+    rows = sum(segment.size for segment in snapshot.segments)
+    first = snapshot.segments[0]
+    return (
+        rows - len(snapshot.selection.chunks) > _MOST_DEAD * rows
+        or len(snapshot.terms) > _MOST_WORDS * len(first.new_terms)
+        or len(snapshot.names) > _MOST_WORDS * len(first.new_names)
+    )
+
+
+def compact(snapshot: Snapshot) -> Snapshot:
+    """The same snapshot in one segment, in its own order and without the words that nothing uses any more."""
+    segment = _merge_segments(snapshot.segments, snapshot.order)
+    terms = np.unique(np.concatenate([getattr(segment, name).terms for name in POSTINGS]))
+    names = np.unique(segment.tables.definitions.names)
+    words, all_names = snapshot.terms.words(), snapshot.names.words()
+    segment = _renumber_words(segment, invert_rows(terms, len(words)), invert_rows(names, len(all_names)))
+    segment = replace(
+        segment,
+        new_terms=tuple(words[term] for term in terms.tolist()),
+        new_names=tuple(all_names[name] for name in names.tolist()),
+    )
+    return Snapshot(
+        segments=(segment,),
+        order=np.arange(len(snapshot.order), dtype=np.int64),
+        frequencies=snapshot.frequencies[terms],
+        terms=Vocabulary(segment.new_terms),
+        names=Vocabulary(segment.new_names),
+    )
+
+
+def replace_centrality(snapshot: Snapshot, rank: Floats) -> Snapshot:
+    """The same snapshot in one segment, with another rank of each chunk."""
+    whole = snapshot if len(snapshot.segments) == 1 else compact(snapshot)
+    (segment,) = whole.segments
+    column = np.ones(segment.size, dtype=np.float32)
+    column[whole.selection.chunks] = rank
+    chunks = replace(segment.tables.chunks, rank=column)
+    return replace(whole, segments=(segment.replace_tables(tables=replace(segment.tables, chunks=chunks)),))
+
+
+def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
+    """The same snapshot with one segment in place of all from the first-th on."""
+    before = sum(len(each.tables.files.ids) for each in snapshot.segments[:first])
+    recent = np.flatnonzero(snapshot.order >= before)
+    segment = _merge_segments(snapshot.segments[first:], snapshot.order[recent] - before)
+    order = snapshot.order.copy()
+    order[recent] = before + np.arange(len(recent))
+    return replace(snapshot, segments=(*snapshot.segments[:first], segment), order=order)
+
+
+def _merge_segments(segments: Sequence[Segment], files: Rows) -> Segment:
+    """One segment with some files of several, in that order, and all words of the several."""
+    tables = [each.tables for each in segments]
+    selection = RowSelection.of(tables, files)
+    rows = (selection.chunks, selection.definitions, selection.files, selection.files)
+    parts: dict[str, Any] = {
+        name: merge_postings([getattr(each, name) for each in segments], selected)
+        for name, selected in zip(POSTINGS, rows, strict=True)
+    }
+    return Segment(
+        tables=select_rows(tables, selection),
+        new_terms=tuple(term for each in segments for term in each.new_terms),
+        new_names=tuple(name for each in segments for name in each.new_names),
+        terms_by_chunk=select_term_lists([each.terms_by_chunk for each in segments], selection.chunks),
+        **parts,
+        vectors=gather_rows([each.vectors for each in segments], selection.chunks),
+    )
+
+
+def _renumber_words(segment: Segment, terms: Ints, names: Ints) -> Segment:
+    """The same segment with other numbers for words; they keep their order."""
+    definitions = segment.tables.definitions
+    return replace(
+        segment,
+        tables=replace(segment.tables, definitions=replace(definitions, names=names[definitions.names])),
+        terms_by_chunk=replace(segment.terms_by_chunk, terms=terms[segment.terms_by_chunk.terms]),
+        **{name: replace(getattr(segment, name), terms=terms[getattr(segment, name).terms]) for name in POSTINGS},
+    )

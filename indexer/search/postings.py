@@ -1,0 +1,226 @@
+"""Sparse term counts, stored by term: which documents a term is in, and how often."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.search.columns import Rows, compute_offsets, compute_starts, expand_spans, invert_rows
+from indexer.search.token_bags import Bag
+
+_MOST_COUNTED = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Postings:
+    """Counts of terms in documents, by term: the t-th of `terms` owns `docs[starts[t]:starts[t + 1]]`.
+
+    Shapes: terms int32 [terms], rising, those that some document has; starts int64 [terms + 1]; docs int32 [entries];
+    counts uint16 [entries] (larger counts are capped).
+    """
+
+    documents: int
+    terms: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    docs: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, documents: int, terms: NDArray[Any], docs: NDArray[Any], counts: NDArray[Any]) -> Postings:
+        """Put entries in order: a term, a document and a count each."""
+        order = np.argsort(terms, kind="stable")
+        in_order = terms[order].astype(np.int32, copy=False)
+        is_first = np.ones(len(order), dtype=bool)
+        is_first[1:] = in_order[1:] != in_order[:-1]
+        heads = np.flatnonzero(is_first)
+        return cls(
+            documents=documents,
+            terms=in_order[heads],
+            starts=np.append(heads, len(order)),
+            docs=docs[order].astype(np.int32, copy=False),
+            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16, copy=False),
+        )
+
+    def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """The documents that a term is in, and its counts there."""
+        place = int(np.searchsorted(self.terms, np.int32(term)))  # of another type, all terms would be converted
+        if place == len(self.terms) or self.terms[place] != term:
+            return self.docs[:0], self.counts[:0]
+        span = slice(int(self.starts[place]), int(self.starts[place + 1]))
+        return self.docs[span], self.counts[span]
+
+    def term_of_entries(self) -> NDArray[np.int32]:
+        """The term of each entry."""
+        return np.repeat(self.terms, np.diff(self.starts))
+
+    def lengths(self) -> NDArray[np.int64]:
+        """The sum of counts of each document."""
+        return sum_by_key(self.docs, self.counts, self.documents).astype(np.int64)
+
+    def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of the weights of each document's terms, repeats not counted."""
+        return sum_by_key(self.docs, np.repeat(weights[self.terms], np.diff(self.starts)), self.documents)
+
+
+def merge_postings(parts: Sequence[Postings], documents: Rows) -> Postings:
+    """The postings of some documents, in the order given, counted from the first one of the first part."""
+    numbers = invert_rows(documents, sum(part.documents for part in parts))
+    shifts = compute_offsets([part.documents for part in parts])
+    docs = np.concatenate([numbers[part.docs + shift] for part, shift in zip(parts, shifts, strict=True)])
+    kept = docs >= 0
+    terms = np.concatenate([part.term_of_entries() for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    return Postings.of(len(documents), terms[kept], docs[kept], counts[kept])
+
+
+class PostingsStack:
+    """The postings of several segments as if they were one: documents are counted on from one to the next.
+
+    `live` are those documents that still count, in the order in which others want to see them.
+    """
+
+    def __init__(self, parts: Sequence[Postings], live: Rows) -> None:
+        self._parts = tuple(zip(parts, compute_offsets([part.documents for part in parts]), strict=True))
+        self.documents = sum(part.documents for part in parts)
+        self.live = live
+
+    def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """The documents that a term is in, dead ones too, and its counts there."""
+        found = list(self._find_parts(term))
+        if len(found) == 1:
+            return found[0]
+        docs, counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
+        return np.concatenate(docs), np.concatenate(counts)
+
+    def _find_parts(self, term: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint16]]]:
+        for part, offset in self._parts:
+            docs, counts = part.find_documents(term)
+            if len(docs):
+                yield docs + offset if offset else docs, counts
+
+    def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of the weights of each live document's terms, repeats not counted."""
+        sums: NDArray[np.float64] = np.concatenate([part.weight_sums(weights) for part, _ in self._parts])[self.live]
+        return sums
+
+    def bags(self) -> list[dict[int, int]]:
+        """The terms of each live document with their counts; slow."""
+        numbers = invert_rows(self.live, self.documents)
+        bags: list[dict[int, int]] = [{} for _ in self.live]
+        for part, offset in self._parts:
+            entries = zip(part.term_of_entries(), numbers[part.docs + offset], part.counts, strict=True)
+            for term, document, count in entries:
+                if document >= 0:
+                    bags[document][int(term)] = int(count)
+        return bags
+
+
+_NO_DOCUMENTS = np.empty(0, dtype=np.int32)
+_NO_COUNTS = np.empty(0, dtype=np.uint16)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TermLists:
+    """The distinct terms of each document: document d owns `terms[starts[d]:starts[d + 1]]`."""
+
+    starts: NDArray[np.int64]
+    terms: NDArray[np.int32]
+
+    @classmethod
+    def of_counts(cls, terms: NDArray[Any], counts: NDArray[Any]) -> TermLists:
+        """Cut the terms of all documents into lists of so many each."""
+        starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
+        return cls(starts=starts, terms=terms.astype(np.int32))
+
+    def of(self, documents: Rows) -> NDArray[np.int32]:
+        """The terms of some documents, one document behind the other."""
+        return self.terms[expand_spans(self.starts[documents], np.diff(self.starts)[documents])]
+
+
+def select_term_lists(parts: Sequence[TermLists], documents: Rows) -> TermLists:
+    """The lists of some documents, in the order given, counted from the first one of the first part."""
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    terms = np.concatenate([part.terms for part in parts])
+    return TermLists.of_counts(
+        terms[expand_spans(compute_starts(counts)[documents], counts[documents])], counts[documents]
+    )
+
+
+class PostingsBuilder:
+    """Collects documents as bags of tokens; numbers new terms in the given vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._terms = array("i")
+        self._counts = array("i")
+        self._sizes = array("i")
+
+    def add(self, tokens: Iterable[str] | Bag) -> None:
+        """Add the tokens of the next document, counted or not."""
+        bag = Counter(tokens)
+        self._terms.extend(self._vocabulary.add(bag))
+        self._counts.extend(bag.values())
+        self._sizes.append(len(bag))
+
+    def build(self) -> Postings:
+        """The postings of everything added."""
+        docs = np.repeat(np.arange(len(self._sizes)), _ints(self._sizes))
+        return Postings.of(len(self._sizes), _ints(self._terms), docs, _ints(self._counts))
+
+    def build_term_lists(self) -> TermLists:
+        """The terms of everything added, by document."""
+        return TermLists.of_counts(_ints(self._terms), _ints(self._sizes))
+
+
+def _ints(values: array[int]) -> NDArray[Any]:
+    return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, dtype=np.int32)
+
+
+def sum_by_key(keys: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
+    """Add up `values` by key; keys run from 0 to `size` - 1."""
+    sums: NDArray[Any] = np.bincount(keys, weights=values, minlength=size)
+    return sums.astype(np.float64)
+
+
+class Vocabulary:
+    """Words and their numbers. It only grows, and a word keeps its number, so that generations can share one.
+
+    A generation may meet words that came after it; they have numbers beyond its own.
+    """
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._numbers = _Numbers((word, number) for number, word in enumerate(words))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, word: str) -> int | None:
+        """The number of a word, None if it has never been seen."""
+        return self._numbers.get(word)
+
+    def add(self, words: Iterable[str]) -> Iterable[int]:
+        """The numbers of words, given now to those that had none."""
+        return map(self._numbers.__getitem__, words)
+
+    def words(self) -> Sequence[str]:
+        """All words, by number."""
+        return list(self._numbers)  # a dictionary keeps the order in which numbers were given
+
+    def since(self, number: int) -> tuple[str, ...]:
+        """The words from a number on, without a look at those before."""
+        return tuple(islice(reversed(self._numbers), len(self) - number))[::-1]
+
+
+class _Numbers(dict[str, int]):
+    """Numbers by word that counts on for a word it does not know; millions are looked up, so it must not call back."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number

@@ -1,0 +1,135 @@
+"""The files that one refresh added, with everything that ranking needs of them: it never changes once it is made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.checksums import append_checksum, open_checked
+from indexer.search.columns import ChunkTable, DefinitionTable, FileTable, Tables, make_string_column
+from indexer.search.postings import Postings, TermLists
+
+Floats = NDArray[np.float32]
+Part = TypeVar("Part")
+
+POSTINGS = ("terms", "definition_terms", "topic_terms", "folder_terms")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment:
+    """Rows of files, chunks and definitions, in the order in which they came.
+
+    Documents of `terms` are chunks, of `definition_terms` definitions, of `topic_terms` and `folder_terms` files.
+    `new_terms` and `new_names` are the words numbered since the segment before, so that all segments of a snapshot
+    together have its vocabularies. `terms_by_chunk` has what `terms` has, by chunk. Shapes: vectors float32 [chunks,
+    dimensions], of numbers that half precision has, in which they are stored.
+    """
+
+    tables: Tables
+    new_terms: tuple[str, ...]
+    new_names: tuple[str, ...]
+    terms: Postings
+    terms_by_chunk: TermLists
+    definition_terms: Postings
+    topic_terms: Postings
+    folder_terms: Postings
+    vectors: Floats
+    name: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def size(self) -> int:
+        """How many chunks there are."""
+        return len(self.tables.chunks.ids)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(len(self.tables.files.ids) or self.new_terms or self.new_names)
+
+    def replace_tables(self, *, tables: Tables) -> Segment:
+        """Another segment, with other tables."""
+        return replace(self, tables=tables, name=uuid4().hex)
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return _file(self.name)
+
+    def save(self, folder: Path) -> None:
+        """Write everything into one file of a folder."""
+        texts = {
+            "paths": self.tables.files.paths.tolist(),
+            "languages": self.tables.files.languages.tolist(),
+            "terms": self.new_terms,
+            "names": self.new_names,
+        }
+        with (folder / self.file).open("wb") as file:
+            np.save(file, _pack_texts(texts))
+            for part in (self.tables.files, self.tables.chunks, self.tables.definitions, self.terms_by_chunk):
+                _write(file, part)
+            for name in POSTINGS:
+                _write(file, getattr(self, name))
+            np.save(file, self.vectors.astype(np.float16))
+        append_checksum(folder / self.file)
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> Segment:
+        """Read a segment back; OSError, ValueError, KeyError, TypeError or EOFError where its file is damaged."""
+        with open_checked(folder / _file(name)) as file:
+            texts = _unpack_texts(_array(file))
+            columns = {"paths": make_string_column(texts["paths"]), "languages": make_string_column(texts["languages"])}
+            files = _read(file, FileTable, **columns)
+            tables = Tables(files=files, chunks=_read(file, ChunkTable), definitions=_read(file, DefinitionTable))
+            by_chunk = _read(file, TermLists)
+            documents = (len(tables.chunks.ids), len(tables.definitions.names), len(files.ids), len(files.ids))
+            postings = [_read(file, Postings, documents=count) for count in documents]
+            return cls(
+                tables=tables,
+                new_terms=tuple(texts["terms"]),
+                new_names=tuple(texts["names"]),
+                terms_by_chunk=by_chunk,
+                **dict(zip(POSTINGS, postings, strict=True)),
+                vectors=_array(file).astype(np.float32),
+                name=name,
+            )
+
+
+def _file(name: str) -> str:
+    if not name.isalnum():  # it may come from a folder that somebody restored, and must not lead out of that
+        raise ValueError(name)
+    return f"{name}.npy"
+
+
+def _pack_texts(texts: dict[str, Sequence[str]]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
+
+
+def _unpack_texts(data: NDArray[Any]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = json.loads(data.tobytes())
+    return texts
+
+
+def _write(file: BinaryIO, part: object) -> None:
+    """Write the arrays of a part, one behind the other; texts are kept apart."""
+    for each in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, each.name)
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            np.save(file, value)
+
+
+def _read(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
+    """Read a part back, but for what is known."""
+    values = {each.name: _array(file) for each in fields(kind) if each.name not in known}  # type: ignore[arg-type]
+    return kind(**values, **known)
+
+
+def _array(file: BinaryIO) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(file, allow_pickle=False)
+    return array

@@ -1,0 +1,199 @@
+"""What a search runs on: one generation's files, chunks, definitions, postings and vectors, by ordinal."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.checksums import append_checksum, open_checked
+from indexer.search.bm25 import Bm25Index
+from indexer.search.columns import (
+    ChunkTable,
+    DefinitionTable,
+    FileTable,
+    Ints,
+    Longs,
+    Rows,
+    RowSelection,
+    Tables,
+    compute_offsets,
+    select_rows,
+)
+from indexer.search.path_traits import FLAGS
+from indexer.search.postings import PostingsStack, Vocabulary
+from indexer.search.segment import Floats, Segment
+
+_FILE = "snapshot.npy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One generation in memory. Nothing in it changes; a refresh makes another one that shares most segments.
+
+    `order` has the rows of the files that are there, among those of all segments, by path. Everything else is lined
+    up by it: ordinals count files by path, and chunks and definitions by path and line, whatever segment has them.
+    `frequencies` says in how many of the chunks each term is.
+    """
+
+    segments: tuple[Segment, ...]
+    order: Rows
+    frequencies: Longs
+    terms: Vocabulary
+    names: Vocabulary
+
+    def warm(self) -> None:
+        """Work out what the first search would have to, so that nobody waits for it."""
+        for name in _DERIVED:
+            getattr(self, name)
+
+    @cached_property
+    def selection(self) -> RowSelection:
+        """The rows of everything that is there, by ordinal."""
+        return RowSelection.of([each.tables for each in self.segments], self.order)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The columns of everything that is there, by ordinal."""
+        return select_rows([each.tables for each in self.segments], self.selection)
+
+    @property
+    def files(self) -> FileTable:
+        """The files, by ordinal."""
+        return self.tables.files
+
+    @property
+    def chunks(self) -> ChunkTable:
+        """The chunks, by ordinal."""
+        return self.tables.chunks
+
+    @property
+    def definitions(self) -> DefinitionTable:
+        """The definitions, by ordinal."""
+        return self.tables.definitions
+
+    @cached_property
+    def lexical(self) -> Bm25Index:
+        """BM25 over the chunks."""
+        stack = PostingsStack([each.terms for each in self.segments], self.selection.chunks)
+        lengths = np.concatenate([each.tables.chunks.tokens for each in self.segments])
+        return Bm25Index(self.terms, stack, lengths, self.frequencies)
+
+    @cached_property
+    def file_of_rows(self) -> Ints:
+        """The file ordinal of each chunk row of the segments, -1 for one that is no longer there."""
+        files = np.full(sum(each.size for each in self.segments), -1, dtype=np.int32)
+        files[self.selection.chunks] = self.chunks.file
+        return files
+
+    @cached_property
+    def definition_terms(self) -> PostingsStack:
+        """The parts of each definition's name."""
+        return PostingsStack([each.definition_terms for each in self.segments], self.selection.definitions)
+
+    @cached_property
+    def topic_terms(self) -> PostingsStack:
+        """The words that say what each file is about."""
+        return PostingsStack([each.topic_terms for each in self.segments], self.selection.files)
+
+    @cached_property
+    def folder_terms(self) -> PostingsStack:
+        """The words of each file's folders."""
+        return PostingsStack([each.folder_terms for each in self.segments], self.selection.files)
+
+    @cached_property
+    def definition_weights(self) -> NDArray[np.float64]:
+        """The summed weight of each definition's name, never zero."""
+        return _positive(self.definition_terms.weight_sums(self.lexical.term_weights))
+
+    @cached_property
+    def topic_weights(self) -> NDArray[np.float64]:
+        """The summed weight of each file's topic, never zero."""
+        return _positive(self.topic_terms.weight_sums(self.lexical.term_weights))
+
+    @cached_property
+    def log_rank(self) -> Floats:
+        """The logarithm of one more than each chunk's rank."""
+        return np.log1p(self.chunks.rank)
+
+    @cached_property
+    def flags(self) -> dict[str, NDArray[np.bool_]]:
+        """The traits as one array a kind."""
+        return {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}
+
+    def find_definitions(self, name: str) -> Rows:
+        """The ordinals of the definitions that have a folded name."""
+        number = self.names.number(name)
+        if number is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(self.definitions.names == number)
+
+    def cosines(self, query: Floats) -> NDArray[np.float64]:
+        """The cosine of each chunk's vector with a query's."""
+        # A matrix product rounds a row by where it lies, and equal vectors would no longer tie; this does not.
+        cosines = np.concatenate([np.einsum("ij,j->i", each.vectors, query) for each in self.segments])
+        return cosines[self.selection.chunks].astype(np.float64)
+
+    def vectors(self, ordinals: Rows) -> Floats:
+        """The vectors of some chunks."""
+        return gather_rows([each.vectors for each in self.segments], self.selection.chunks[ordinals])
+
+    def save(self, folder: Path, beside: Path | None = None) -> None:
+        """Write everything into a folder that does not exist yet.
+
+        Segments that `beside`, the folder of an earlier generation, has already are linked to, and written where that
+        cannot be done.
+        """
+        folder.mkdir(parents=True)
+        for segment in self.segments:
+            if beside is None or not _link_file(beside / segment.file, folder / segment.file):
+                segment.save(folder)
+        names = json.dumps([each.name for each in self.segments]).encode()
+        with (folder / _FILE).open("wb") as file:
+            for array in (np.frombuffer(names, dtype=np.uint8), self.order, self.frequencies):
+                np.save(file, array)
+        append_checksum(folder / _FILE)
+
+    @classmethod
+    def load(cls, folder: Path) -> Snapshot:
+        """Read a saved snapshot; OSError, ValueError, KeyError, TypeError or EOFError where it is damaged."""
+        with open_checked(folder / _FILE) as file:
+            names, order, frequencies = (np.load(file, allow_pickle=False) for _ in range(3))
+        segments = tuple(Segment.load(folder, name) for name in json.loads(names.tobytes()))
+        return cls(
+            segments=segments,
+            order=order,
+            frequencies=frequencies,
+            terms=Vocabulary(term for segment in segments for term in segment.new_terms),
+            names=Vocabulary(name for segment in segments for name in segment.new_names),
+        )
+
+
+_DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(part, cached_property))
+
+
+def _link_file(source: Path, target: Path) -> bool:
+    """Give a file a second name, which outlives the first; False where it is not there or the disk has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def gather_rows(blocks: list[Floats], rows: Rows) -> Floats:
+    """Copy rows out of several blocks, which are counted on from one to the next."""
+    found = np.empty((len(rows), blocks[0].shape[1]), dtype=np.float32)
+    for block, offset in zip(blocks, compute_offsets([len(block) for block in blocks]), strict=True):
+        inside = (rows >= offset) & (rows < offset + len(block))
+        found[inside] = block[rows[inside] - offset]
+    return found
+
+
+def _positive(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(sums > 0, sums, 1.0)

@@ -1,0 +1,219 @@
+"""Puts a snapshot together: what stays of the one before, and a segment of what was parsed since."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.search.columns import (
+    ChunkTable,
+    DefinitionTable,
+    FileTable,
+    Longs,
+    Rows,
+    Strings,
+    Tables,
+    compute_offsets,
+    make_string_column,
+)
+from indexer.search.path_traits import read_folder, read_path_traits, read_topic
+from indexer.search.postings import PostingsBuilder, Vocabulary
+from indexer.search.segment import Floats, Segment
+from indexer.search.snapshot import Snapshot
+from indexer.search.token_bags import Bag
+from indexer.text.tokens import tokenize, tokenize_identifier
+from indexer.types import FileEntry, ParsedFile, Symbol
+
+_TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass
+class _Columns:
+    """The numbers of the files, chunks and definitions that were added, as `indexer.search.columns` has them."""
+
+    paths: list[str] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    file_ids: array[int] = field(default_factory=lambda: array("q"))
+    file_traits: array[int] = field(default_factory=lambda: array("B"))
+    file_chunks: array[int] = field(default_factory=lambda: array("i"))
+    file_definitions: array[int] = field(default_factory=lambda: array("i"))
+    chunk_ids: array[int] = field(default_factory=lambda: array("q"))
+    chunk_start: array[int] = field(default_factory=lambda: array("i"))
+    chunk_end: array[int] = field(default_factory=lambda: array("i"))
+    definition_names: array[int] = field(default_factory=lambda: array("i"))
+    definition_chunk: array[int] = field(default_factory=lambda: array("i"))
+    definition_is_type: array[int] = field(default_factory=lambda: array("b"))
+    definition_lines: array[int] = field(default_factory=lambda: array("i"))
+
+    def tables(self, tokens: Longs) -> Tables:
+        """The columns as arrays; `tokens` has the length of each chunk."""
+        chunks = _array(self.file_chunks, np.int32)
+        file = np.repeat(np.arange(len(chunks), dtype=np.int32), chunks)
+        return Tables(
+            files=FileTable(
+                ids=_array(self.file_ids, np.int64),
+                paths=make_string_column(self.paths),
+                languages=make_string_column(self.languages),
+                traits=_array(self.file_traits, np.uint8),
+                tokens=np.bincount(file, weights=tokens, minlength=len(chunks)).astype(np.int64),
+                chunks=chunks,
+                definitions=_array(self.file_definitions, np.int32),
+            ),
+            chunks=ChunkTable(
+                ids=_array(self.chunk_ids, np.int64),
+                file=file,
+                start=_array(self.chunk_start, np.int32),
+                end=_array(self.chunk_end, np.int32),
+                tokens=tokens,
+                rank=np.ones(len(tokens), dtype=np.float32),
+            ),
+            definitions=DefinitionTable(
+                names=_array(self.definition_names, np.int32),
+                chunk=_array(self.definition_chunk, np.int32),
+                is_type=_array(self.definition_is_type, np.bool_),
+                lines=_array(self.definition_lines, np.int32),
+            ),
+        )
+
+
+class SnapshotBuilder:
+    """Collects parsed files, then builds the snapshot of all that is kept and added."""
+
+    def __init__(self, previous: Snapshot | None, *, dimensions: int) -> None:
+        self._previous = previous or make_empty_snapshot(dimensions)
+        self._new = _Columns()
+        self._names = self._previous.names
+        self._terms = PostingsBuilder(self._previous.terms)
+        self._definition_terms = PostingsBuilder(self._previous.terms)
+        self._topic_terms = PostingsBuilder(self._previous.terms)
+        self._folder_terms = PostingsBuilder(self._previous.terms)
+
+    @property
+    def chunks_added(self) -> int:
+        """How many chunks have been added."""
+        return len(self._new.chunk_ids)
+
+    def add(
+        self, file_id: int, entry: FileEntry, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]
+    ) -> None:
+        """Add one file with its catalog id, and the bags of tokens and the catalog ids of its chunks."""
+        new = self._new
+        new.file_ids.append(file_id)
+        new.paths.append(entry.path)
+        new.languages.append(entry.language)
+        new.file_traits.append(read_path_traits(entry.path).pack_flags())
+        new.file_chunks.append(len(parsed.chunks))
+        new.file_definitions.append(len(parsed.symbols))
+        self._add_path(entry.path)
+        first = len(new.chunk_ids)
+        self._add_chunks(parsed, bags, chunk_ids)
+        starts = [chunk.start_line for chunk in parsed.chunks]
+        chunks = [first + max(bisect_right(starts, symbol.start_line) - 1, 0) for symbol in parsed.symbols]
+        for place in sorted(range(len(chunks)), key=chunks.__getitem__):
+            self._add_definition(parsed.symbols[place], chunks[place])
+
+    def _add_path(self, path: str) -> None:
+        topic_tokens = set(tokenize(read_topic(path)))
+        self._topic_terms.add(topic_tokens)
+        self._folder_terms.add(set(tokenize(read_folder(path))) - topic_tokens)
+
+    def _add_chunks(self, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]) -> None:
+        for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
+            self._new.chunk_ids.append(chunk_id)
+            self._new.chunk_start.append(chunk.start_line)
+            self._new.chunk_end.append(chunk.end_line)
+            self._terms.add(bag)
+
+    def _add_definition(self, symbol: Symbol, chunk: int) -> None:
+        self._new.definition_names.extend(self._names.add((symbol.name.lower(),)))
+        self._new.definition_chunk.append(chunk)
+        self._new.definition_is_type.append(symbol.kind in _TYPE_KINDS)
+        self._new.definition_lines.append(symbol.end_line - symbol.start_line + 1)
+        self._definition_terms.add(_name_parts(symbol.name))
+
+    def build(self, removed: frozenset[int], vectors: Floats) -> Snapshot:
+        """Build the snapshot without the `removed` catalog file ids; `vectors` has a row for each chunk added.
+
+        The rank of chunks that stay is kept; new ones begin at the average, which is 1.
+        """
+        old, new = self._previous, self._segment(vectors)
+        gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
+        segments = [each for each in (*old.segments, new) if each.is_needed]
+        return Snapshot(
+            segments=tuple(segments) or (new,),
+            order=_order_files(old, ~gone, new.tables.files.paths),
+            frequencies=_frequencies(old, gone, new, len(old.terms)),
+            terms=old.terms,
+            names=old.names,
+        )
+
+    def _segment(self, vectors: Floats) -> Segment:
+        old = self._previous
+        terms = self._terms.build()
+        return Segment(
+            tables=self._new.tables(terms.lengths()),
+            new_terms=old.terms.since(sum(len(each.new_terms) for each in old.segments)),
+            new_names=old.names.since(sum(len(each.new_names) for each in old.segments)),
+            terms=terms,
+            terms_by_chunk=self._terms.build_term_lists(),
+            definition_terms=self._definition_terms.build(),
+            topic_terms=self._topic_terms.build(),
+            folder_terms=self._folder_terms.build(),
+            vectors=vectors.astype(np.float16).astype(np.float32),
+        )
+
+
+def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows:
+    """The file rows of a snapshot where some files stay and those at `paths`, whose rows come next, are new."""
+    by_path = np.argsort(paths, kind="stable")
+    places = np.searchsorted(old.files.paths[kept], paths[by_path])
+    return np.insert(old.order[kept], places, by_path + sum(len(each.tables.files.ids) for each in old.segments))
+
+
+def _frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
+    """In how many chunks each term is, found by a look at those that come and go."""
+    frequencies = np.bincount(new.terms_by_chunk.terms, minlength=terms)
+    known = len(old.frequencies)
+    frequencies[:known] += old.frequencies
+    rows = old.selection.chunks[gone[old.chunks.file]]
+    for segment, offset in zip(old.segments, compute_offsets([each.size for each in old.segments]), strict=True):
+        inside = rows[(rows >= offset) & (rows < offset + segment.size)] - offset
+        frequencies[:known] -= np.bincount(segment.terms_by_chunk.of(inside), minlength=known)
+    return frequencies
+
+
+def make_empty_snapshot(dimensions: int) -> Snapshot:
+    """A snapshot of nothing."""
+    terms = PostingsBuilder(Vocabulary())
+    nothing = terms.build()
+    segment = Segment(
+        tables=_Columns().tables(nothing.lengths()),
+        new_terms=(),
+        new_names=(),
+        terms=nothing,
+        terms_by_chunk=terms.build_term_lists(),
+        definition_terms=nothing,
+        topic_terms=nothing,
+        folder_terms=nothing,
+        vectors=np.empty((0, dimensions), dtype=np.float32),
+    )
+    none = np.empty(0, dtype=np.int64)
+    return Snapshot(segments=(segment,), order=none, frequencies=none, terms=Vocabulary(), names=Vocabulary())
+
+
+def _name_parts(name: str) -> set[str]:
+    """The stemmed parts of a name without the name as a whole, which would count everything twice."""
+    tokens = set(tokenize_identifier(name))
+    return (tokens - {name.lower().strip("_$")}) or tokens
+
+
+def _array(values: array[int], kind: type[Scalar]) -> NDArray[Scalar]:
+    return np.array(values, dtype=np.dtype(values.typecode)).astype(kind)

@@ -1,0 +1,301 @@
+"""The SQLite catalog of one repository: files, text, chunks, symbols, references, imports and generations.
+
+Rows carry the generation they came with (`added`) and the one they went with (`removed`), so that a generation is
+the rows with `added <= g < removed`: a refresh writes only what changed, in one transaction, and a reader goes on
+seeing its own generation until that is swept.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from indexer.checksums import Checksums
+from indexer.errors import DamagedCatalog
+from indexer.store.catalog_schema import ALIVE, TABLES, has_content, prepare_schema
+from indexer.store.catalog_writer import CatalogWriter
+from indexer.store.data_folder import make_damaged_catalog_error, map_storage_errors
+from indexer.text.decoding import unpack
+from indexer.types import Commit, Definition, FileEntry, Import, Reference, SourceType, Symbol
+
+_SHRINK_STEP = 500  # pages
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Generation:
+    """The index of one repository at one commit. `provenance` names what it was made with."""
+
+    id: int
+    commit: Commit
+    indexed_at: float
+    provenance: str
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileRow:
+    """A file of the catalog."""
+
+    id: int
+    entry: FileEntry
+    blob: str
+
+
+class Catalog:
+    """Reads from one connection shared by threads, writes through one transaction at a time on another."""
+
+    def __init__(self, path: Path) -> None:
+        self.is_damaged = False
+        self._path = path
+        self._lock = threading.RLock()
+        self._checksums = Checksums(path.with_suffix(".json"), lambda: [path])
+        with self._map_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._check_file()
+            prepare_schema(path)
+            self._file_identity = _identify_file(path)
+            self._db = self._connect()
+            try:
+                self._check_tables()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _check_file(self) -> None:
+        """Compare the file with its digest; where there is none, look at least for what SQLite could stumble over."""
+        if not has_content(self._path):
+            self._checksums.drop()
+            return
+        is_sound = self._checksums.match()
+        if is_sound is None:
+            with closing(self._connect()) as db:
+                is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        if not is_sound:
+            raise make_damaged_catalog_error(self._path, "it is not as it was left")
+
+    def _check_tables(self) -> None:
+        found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if missing := [name for name in TABLES if name not in found]:
+            raise make_damaged_catalog_error(self._path, f"the table {missing[0]} is missing")
+
+    @contextmanager
+    def _map_errors(self) -> Iterator[None]:
+        """Make sentences of errors, and remember damage: what reads on would only meet it again."""
+        try:
+            with map_storage_errors(self._path):
+                yield
+        except DamagedCatalog:
+            self.is_damaged = True
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10)
+        db.row_factory = sqlite3.Row
+        return db
+
+    def close(self) -> None:
+        """Close the reading connection."""
+        with self._lock:
+            self._db.close()
+
+    def is_gone(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened, and so nobody else sees this one."""
+        try:
+            return _identify_file(self._path) != self._file_identity
+        except FileNotFoundError:
+            return True
+
+    def note(self) -> None:
+        """Note the digest of the file where there is none, for whoever opens it next; not while somebody reads."""
+        if self._checksums.is_noted() or self.is_damaged or self.is_gone():
+            return
+        with self._map_errors(), closing(self._connect()) as db:
+            db.execute("PRAGMA busy_timeout=0")
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                self._checksums.note()
+
+    def _rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[sqlite3.Row]:
+        with self._lock, self._map_errors():
+            return self._db.execute(sql, parameters or {}).fetchall()
+
+    # Generations
+
+    def current(self) -> Generation | None:
+        """The newest finished generation."""
+        rows = self._rows("SELECT * FROM generations WHERE retired_at IS NULL ORDER BY id DESC LIMIT 1")
+        return _generation(rows[0]) if rows else None
+
+    def list_retired(self) -> list[tuple[int, float]]:
+        """Older generations that are still on disk, with the time each was replaced."""
+        rows = self._rows("SELECT id, retired_at FROM generations WHERE retired_at IS NOT NULL ORDER BY id")
+        return [(row["id"], row["retired_at"]) for row in rows]
+
+    @contextmanager
+    def writing(self) -> Iterator[CatalogWriter]:
+        """One transaction: everything that is written in it is seen at once, or never."""
+        with self._map_errors(), closing(self._connect()) as db:
+            self._checksums.drop()
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield CatalogWriter(db)
+            except BaseException:
+                if db.in_transaction:  # a full disk has rolled back already
+                    db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    def shrink(self) -> None:
+        """Give free pages back to the disk, some at a time: whoever writes in between waits for one step at most."""
+        with self._map_errors(), closing(self._connect()) as db:
+            self._checksums.drop()
+            free = _free_pages(db)
+            while free:
+                db.executescript(f"PRAGMA incremental_vacuum({_SHRINK_STEP})")
+                before, free = free, _free_pages(db)
+                if free >= before:  # laid out by an earlier version, which could not give pages back
+                    return
+            db.execute("PRAGMA busy_timeout=0")  # where somebody reads just now, the next checkpoint truncates
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # What a generation holds
+
+    def files(self, generation: int) -> list[FileRow]:
+        """All files of a generation, by path."""
+        sql = f"SELECT * FROM files WHERE {ALIVE} ORDER BY path"
+        return [_file(row) for row in self._rows(sql, {"generation": generation})]
+
+    def file(self, generation: int, path: str) -> FileRow | None:
+        """One file of a generation."""
+        rows = self._rows(
+            f"SELECT * FROM files WHERE path = :path AND {ALIVE}", {"path": path, "generation": generation}
+        )
+        return _file(rows[0]) if rows else None
+
+    def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
+        """The files of a generation that have one of the contents: their paths, in order, and which."""
+        sql = f"""SELECT path, blob FROM files WHERE blob IN (SELECT value FROM json_each(:blobs)) AND {ALIVE}
+            ORDER BY path"""
+        rows = self._rows(sql, {"blobs": json.dumps(list(blobs)), "generation": generation})
+        return [(row["path"], row["blob"]) for row in rows]
+
+    def text(self, blob: str) -> str:
+        """The stored text of a blob, secrets masked."""
+        rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
+        try:
+            return unpack(rows[0]["text"]) if rows else ""
+        except ValueError as error:
+            self.is_damaged = True
+            raise make_damaged_catalog_error(self._path, f"a text cannot be read: {error}") from error
+
+    def chunk_keys(self, generation: int) -> dict[int, str]:
+        """The content key of each chunk id of a generation."""
+        sql = f"SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}"
+        return {row["id"]: row["key"] for row in self._rows(sql, {"generation": generation})}
+
+    def chunks_of_keys(self, generation: int, keys: Sequence[str]) -> dict[str, list[int]]:
+        """The chunk ids of a generation that have one of the content keys."""
+        sql = f"""SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file
+            WHERE chunks.key IN (SELECT value FROM json_each(:keys)) AND {ALIVE}"""
+        found: dict[str, list[int]] = {}
+        for row in self._rows(sql, {"keys": json.dumps(list(keys)), "generation": generation}):
+            found.setdefault(row["key"], []).append(row["id"])
+        return found
+
+    def definitions(self, generation: int, name: str) -> list[Definition]:
+        """Definitions of a plain name in any case, by path and line."""
+        sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
+            WHERE symbols.folded = :name AND {ALIVE} ORDER BY files.path, symbols.start_line"""
+        rows = self._rows(sql, {"name": name.lower(), "generation": generation})
+        return [Definition(path=row["path"], symbol=_symbol(row)) for row in rows]
+
+    def symbols(self, generation: int, path: str) -> list[Symbol]:
+        """The definitions of one file, in its order."""
+        sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
+            WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
+        return [_symbol(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+
+    def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
+        """Every use of a name, with the path it stands in."""
+        sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
+            WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
+        return [(row["path"], _reference(row)) for row in self._rows(sql, {"name": name, "generation": generation})]
+
+    def references_in(self, generation: int, path: str) -> list[Reference]:
+        """Every use of a name in one file."""
+        sql = f"""SELECT refs.* FROM refs JOIN files ON files.id = refs.file
+            WHERE files.path = :path AND {ALIVE} ORDER BY refs.line"""
+        return [_reference(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+
+    def list_imports(self, generation: int, path: str) -> list[Import]:
+        """What one file imports."""
+        sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
+            WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
+        rows = self._rows(sql, {"path": path, "generation": generation})
+        return [Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"]) for row in rows]
+
+    def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
+        """The files that import a name under another one, with that one."""
+        sql = f"""SELECT DISTINCT files.path, imports.alias FROM imports JOIN files ON files.id = imports.file
+            WHERE imports.name = :name AND imports.alias <> :name AND {ALIVE} ORDER BY files.path, imports.alias"""
+        return [(row["path"], row["alias"]) for row in self._rows(sql, {"name": name, "generation": generation})]
+
+    def count_rows(self, generation: int) -> dict[str, int]:
+        """How many files, chunks and symbols a generation has."""
+        sql = f"""SELECT count(*) AS files,
+            (SELECT count(*) FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}) AS chunks,
+            (SELECT count(*) FROM symbols JOIN files ON files.id = symbols.file WHERE {ALIVE}) AS symbols
+            FROM files WHERE {ALIVE}"""
+        return dict(self._rows(sql, {"generation": generation})[0])
+
+
+def _identify_file(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _free_pages(db: sqlite3.Connection) -> int:
+    (free,) = db.execute("PRAGMA freelist_count").fetchone()
+    return int(free)
+
+
+def _generation(row: sqlite3.Row) -> Generation:
+    commit = Commit(sha=row["sha"], branch=row["branch"], committed_at=row["committed_at"], subject=row["subject"])
+    return Generation(
+        id=row["id"],
+        commit=commit,
+        indexed_at=row["indexed_at"],
+        provenance=row["provenance"],
+        skipped=json.loads(row["skipped"]),
+    )
+
+
+def _file(row: sqlite3.Row) -> FileRow:
+    source_type: SourceType = row["source_type"]
+    entry = FileEntry(path=row["path"], language=row["language"], source_type=source_type, lines=row["lines"])
+    return FileRow(id=row["id"], entry=entry, blob=row["blob"])
+
+
+def _symbol(row: sqlite3.Row) -> Symbol:
+    return Symbol(
+        name=row["name"],
+        qualified_name=row["qualified_name"],
+        kind=row["kind"],
+        signature=row["signature"],
+        doc=row["doc"],
+        start_line=row["start_line"],
+        end_line=row["end_line"],
+    )
+
+
+def _reference(row: sqlite3.Row) -> Reference:
+    return Reference(
+        name=row["name"], qualifier=row["qualifier"], kind=row["kind"], line=row["line"], scope=row["scope"]
+    )

@@ -1,0 +1,119 @@
+"""How the catalog is laid out in SQLite, and brought from an earlier layout to this one."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from indexer.errors import StorageVersion
+from indexer.store.data_folder import lock_schema
+
+VERSION = 2
+TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports")
+FOREVER = 2**62
+
+_SINCE_2 = """
+CREATE INDEX files_by_blob ON files (blob);
+CREATE TABLE omissions (path TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+CREATE INDEX omissions_by_path ON omissions (path);
+"""
+_SCHEMA = f"""
+CREATE TABLE generations (
+    id INTEGER PRIMARY KEY, sha TEXT NOT NULL, branch TEXT, committed_at INTEGER NOT NULL, subject TEXT NOT NULL,
+    indexed_at REAL NOT NULL, provenance TEXT NOT NULL, skipped TEXT NOT NULL, retired_at REAL
+) STRICT;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL, blob TEXT NOT NULL, language TEXT NOT NULL, source_type TEXT NOT NULL,
+    lines INTEGER NOT NULL, added INTEGER NOT NULL, removed INTEGER NOT NULL DEFAULT {FOREVER}
+) STRICT;
+CREATE INDEX files_by_path ON files (path);
+CREATE INDEX files_by_end ON files (removed);
+{_SINCE_2}
+CREATE TABLE texts (blob TEXT PRIMARY KEY, text BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, key TEXT NOT NULL, start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL, scope TEXT NOT NULL
+) STRICT;
+CREATE INDEX chunks_by_file ON chunks (file);
+CREATE INDEX chunks_by_key ON chunks (key);
+CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL,
+    qualified_name TEXT NOT NULL, kind TEXT NOT NULL, signature TEXT NOT NULL, doc TEXT NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL
+) STRICT;
+CREATE INDEX symbols_by_name ON symbols (folded);
+CREATE INDEX symbols_by_file ON symbols (file);
+CREATE TABLE refs (
+    file INTEGER NOT NULL, name TEXT NOT NULL, qualifier TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL,
+    scope TEXT NOT NULL
+) STRICT;
+CREATE INDEX refs_by_name ON refs (name);
+CREATE INDEX refs_by_file ON refs (file);
+CREATE TABLE imports (
+    file INTEGER NOT NULL, module TEXT NOT NULL, name TEXT NOT NULL, alias TEXT NOT NULL, line INTEGER NOT NULL
+) STRICT;
+CREATE INDEX imports_by_file ON imports (file);
+CREATE INDEX imports_by_name ON imports (name);
+"""
+
+ALIVE = "files.added <= :generation AND files.removed > :generation"
+
+
+def prepare_schema(path: Path) -> None:
+    """Lay out a catalog where there is none, and bring one of an earlier layout to this one.
+
+    `StorageVersion` for a layout that this version does not know.
+    """
+    if not has_content(path):
+        _lay_out(path)
+    if _version(path) != VERSION:
+        with lock_schema(path):
+            _upgrade(path)
+
+
+def lay_out(db: sqlite3.Connection) -> None:
+    """Make all tables of a catalog."""
+    db.executescript(_SCHEMA)
+
+
+def _version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _upgrade(path: Path) -> None:
+    version = _version(path)
+    if version == 1:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={VERSION}; COMMIT;")
+    elif version != VERSION:  # unless another process was faster
+        raise StorageVersion(
+            f"{path} was written by another version of citebot (format {version}, this one reads "
+            f"{VERSION}). Delete the folder {path.parent} and index again, or use that version."
+        )
+
+
+def _lay_out(path: Path) -> None:
+    """Make an empty catalog beside the path and move it there: nobody ever sees one half made."""
+    with lock_schema(path):
+        if has_content(path):  # another process was faster
+            return
+        draft = path.with_suffix(".draft")
+        for each in (draft, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+            each.unlink(missing_ok=True)  # the log of another file would be taken for this one's
+        db = sqlite3.connect(draft, isolation_level=None)
+        try:
+            db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # or the file never shrinks
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
+        finally:
+            db.close()
+        draft.replace(path)
+
+
+def has_content(path: Path) -> bool:
+    """Whether there is a catalog, whatever is in it."""
+    return path.exists() and path.stat().st_size > 0

@@ -1,0 +1,124 @@
+"""What is written to the catalog in one transaction: a generation, or what is left of old ones."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from indexer.git.objects import Omission
+from indexer.store.catalog_schema import ALIVE, FOREVER
+from indexer.types import Commit, FileEntry, ParsedFile
+
+
+class CatalogWriter:
+    """The writes of one transaction."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def begin_generation(self, commit: Commit, *, provenance: str) -> int:
+        """Retire the current generation and number the next one; it is seen once the transaction is committed."""
+        now = time.time()
+        self._db.execute("UPDATE generations SET retired_at = ? WHERE retired_at IS NULL", (now,))
+        values = (commit.sha, commit.branch, commit.committed_at, commit.subject, now, provenance, "{}")
+        cursor = self._db.execute(
+            "INSERT INTO generations (sha, branch, committed_at, subject, indexed_at, provenance, skipped)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        return int(cursor.lastrowid or 0)
+
+    def leave_out(
+        self, generation: int, omissions: Collection[Omission], *, instead_of: Collection[str] | None
+    ) -> None:
+        """Note what a generation leaves out, instead of what was left out at some paths, or, with None, at any."""
+        counts = Counter(omission.reason for omission in omissions)
+        if instead_of is None:
+            self._db.execute("DELETE FROM omissions")
+        else:
+            before = self._db.execute("SELECT skipped FROM generations WHERE id < ? ORDER BY id DESC", (generation,))
+            counts.update(json.loads(before.fetchone()["skipped"]))
+            counts.subtract(self._delete_omissions(instead_of))
+        self._db.executemany("INSERT INTO omissions VALUES (?, ?)", [(each.path, each.reason) for each in omissions])
+        self._db.execute("UPDATE generations SET skipped = ? WHERE id = ?", (json.dumps(+counts), generation))
+
+    def _delete_omissions(self, paths: Collection[str]) -> Counter[str]:
+        """Delete what is noted at some paths, and count it by reason."""
+        sql = "DELETE FROM omissions WHERE path IN (SELECT value FROM json_each(?)) RETURNING reason"
+        return Counter(row["reason"] for row in self._db.execute(sql, (json.dumps(list(paths)),)).fetchall())
+
+    def references(self, generation: int) -> Iterator[tuple[int, str, int]]:
+        """Every use of a name in a generation, those just written included: catalog file id, name and line."""
+        sql = f"SELECT refs.file, refs.name, refs.line FROM refs JOIN files ON files.id = refs.file WHERE {ALIVE}"
+        for row in self._db.execute(sql, {"generation": generation}):
+            yield row["file"], row["name"], row["line"]
+
+    def remove_files(self, generation: int, files: Iterable[int]) -> None:
+        """End the life of files with this generation."""
+        self._db.executemany("UPDATE files SET removed = ? WHERE id = ?", [(generation, file) for file in files])
+
+    def add_file(self, generation: int, entry: FileEntry, blob: str, packed: bytes) -> int:
+        """Add a file and its text, packed; its id is returned."""
+        self._db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob, packed))
+        cursor = self._db.execute(
+            "INSERT INTO files (path, blob, language, source_type, lines, added) VALUES (?, ?, ?, ?, ?, ?)",
+            (entry.path, blob, entry.language, entry.source_type, entry.lines, generation),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def add_parsed(self, file: int, parsed: ParsedFile, keys: Sequence[str]) -> Sequence[int]:
+        """Add what was found in a file; the chunks' ids are returned in order."""
+        self._db.executemany(
+            "INSERT INTO symbols (file, name, folded, qualified_name, kind, signature, doc, start_line, end_line)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(file, s.name, s.name.lower(), s.qualified_name, s.kind, s.signature, s.doc, s.start_line, s.end_line)
+             for s in parsed.symbols],
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT INTO refs VALUES (?, ?, ?, ?, ?, ?)",
+            [(file, r.name, r.qualifier, r.kind, r.line, r.scope) for r in parsed.references],
+        )
+        self._db.executemany(
+            "INSERT INTO imports VALUES (?, ?, ?, ?, ?)",
+            [(file, i.module, i.name, i.alias, i.line) for i in parsed.imports],
+        )
+        (first,) = self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()
+        ids = range(first, first + len(keys))
+        self._db.executemany(
+            "INSERT INTO chunks (id, file, key, start_line, end_line, scope) VALUES (?, ?, ?, ?, ?, ?)",
+            [(id_, file, key, c.start_line, c.end_line, c.scope)
+             for id_, key, c in zip(ids, keys, parsed.chunks, strict=True)],
+        )  # fmt: skip
+        return ids
+
+    def sweep(self, generations: Sequence[int], *, most: int = -1) -> set[str]:
+        """Delete generations and what no other one holds; the content keys that nothing uses any more are returned.
+
+        Of more files than `most`, the others are left for the next time; -1 leaves none.
+        """
+        self._db.executemany("DELETE FROM generations WHERE id = ?", [(each,) for each in generations])
+        dead = {
+            row["id"]: row["blob"]
+            for row in self._db.execute(
+                f"SELECT id, blob FROM files WHERE removed < {FOREVER} AND NOT EXISTS (SELECT 1 FROM generations AS g"
+                " WHERE files.added <= g.id AND files.removed > g.id) LIMIT ?",
+                (most,),
+            )
+        }
+        keys: set[str] = set()
+        for file in dead:
+            keys.update(row["key"] for row in self._db.execute("SELECT key FROM chunks WHERE file = ?", (file,)))
+            for table in ("chunks", "symbols", "refs", "imports"):
+                self._db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
+            self._db.execute("DELETE FROM files WHERE id = ?", (file,))
+        self._db.executemany(
+            "DELETE FROM texts WHERE blob = :blob AND NOT EXISTS (SELECT 1 FROM files WHERE blob = :blob)",
+            [{"blob": blob} for blob in set(dead.values())],
+        )
+        return {key for key in keys if not self._is_used(key)}
+
+    def _is_used(self, key: str) -> bool:
+        return self._db.execute("SELECT 1 FROM chunks WHERE key = ? LIMIT 1", (key,)).fetchone() is not None

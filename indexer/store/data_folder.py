@@ -1,0 +1,243 @@
+"""The data folders of indexes: layout, lock of the writer, copies while in use, sizes and removal."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from indexer.errors import DamagedCatalog, StorageError, StorageLocked, StorageUnwritable
+from indexer.git.git_errors import format_path
+from indexer.git.repository import Repository
+
+_LAYOUT_SECONDS = 30.0
+# What SQLite calls operational, and is none the less of a file that is not as it was written.
+_DAMAGE = re.compile(r"malformed|no such (?:table|column)|has no column|unsupported file format|not a database")
+
+REPOSITORIES = "repositories"  # in the data folder
+
+_TRIES = 5  # a refresh that sweeps what is being copied comes between at most so often
+_CURRENT = "SELECT max(id) FROM generations WHERE retired_at IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Where one repository's index is kept."""
+
+    root: Path
+
+    @property
+    def catalog(self) -> Path:
+        """The SQLite catalog."""
+        return self.root / "catalog.sqlite"
+
+    @property
+    def attempt(self) -> Path:
+        """Which commit is being indexed, and how often that has ended the process."""
+        return self.root / "attempt.json"
+
+    @property
+    def vectors(self) -> Path:
+        """Chroma's folder."""
+        return self.root / "vectors"
+
+    def snapshot(self, generation: int) -> Path:
+        """The arrays of one generation."""
+        return self.root / "generations" / str(generation)
+
+    def snapshots(self) -> dict[str, Path]:
+        """All folders of generations that are there, unfinished ones included, by name."""
+        parent = self.root / "generations"
+        return {path.name: path for path in parent.iterdir()} if parent.is_dir() else {}
+
+    def size(self) -> int:
+        """Bytes on disk; a file that several generations share counts once."""
+        sizes: dict[tuple[int, int], int] = {}
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with suppress(FileNotFoundError):  # another process may be writing, and sweeping, meanwhile
+                    found = Path(folder, name).stat()
+                    sizes[found.st_dev, found.st_ino] = found.st_size
+        return sum(sizes.values())
+
+    @contextmanager
+    def sole_writer(self) -> Iterator[None]:
+        """Hold the folder for writing; `StorageLocked` at once if another process does."""
+        with map_storage_errors(self.catalog):
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.root / "writer.lock", timeout=0)
+            try:
+                lock.acquire()
+            except Timeout as error:
+                raise StorageLocked(
+                    f"Another citebot is indexing this repository (it holds {self.root / 'writer.lock'}). "
+                    "Wait until it has finished and try again; questions are answered meanwhile."
+                ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def remove_index(self) -> None:
+        """Delete what is made anew where the catalog is damaged; vectors are kept, which belong to contents."""
+        with map_storage_errors(self.catalog):
+            for path in self.root.glob(f"{self.catalog.stem}.*"):
+                if path.suffix != ".lock":
+                    path.unlink(missing_ok=True)
+        self.remove(self.root / "generations")
+
+    def remove(self, folder: Path) -> None:
+        """Delete a folder below the root; what is gone already is no error."""
+        with map_storage_errors(self.catalog):
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
+
+
+def make_utf8_folder(home: Path) -> Path:
+    """Return a data folder whose name the vector store can take; `StorageUnwritable` for any other."""
+    try:
+        os.fsencode(home).decode()
+    except UnicodeDecodeError as error:
+        raise StorageUnwritable(
+            f"The name of the data folder {format_path(home)} is not UTF-8, which the vector store needs. "
+            "Set CITEBOT_HOME to another folder."
+        ) from error
+    return home
+
+
+@contextmanager
+def lock_schema(database: Path) -> Iterator[None]:
+    """Wait until no other process lays the database out: SQLite itself does not wait when it turns to its WAL."""
+    with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
+        yield
+
+
+@contextmanager
+def map_storage_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system say about a data folder into sentences."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _storage_error(path, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise make_damaged_catalog_error(path, str(error)) from error
+    except OSError as error:
+        raise _folder_error(path.parent, error) from error
+
+
+def _folder_error(folder: Path, error: OSError) -> StorageUnwritable:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return _unwritable(folder)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return _full(folder)
+    reason = error.strerror or error
+    return StorageUnwritable(f"The data folder {folder} cannot be used: {reason}. Set CITEBOT_HOME to another folder.")
+
+
+def _storage_error(path: Path, text: str) -> StorageError:
+    if "locked" in text or "busy" in text:
+        return StorageLocked(f"{path} is in use by another process. Wait until it has finished and try again.")
+    if "full" in text:
+        return _full(path.parent)
+    if "disk I/O" in text:  # what SQLite says, for one, of a disk with no room for its shared memory
+        return StorageUnwritable(f"{path} cannot be used ({text}). Make room on the disk or check it, then try again.")
+    if "readonly" in text or "unable to open" in text:
+        return _unwritable(path.parent)
+    if _DAMAGE.search(text):
+        return make_damaged_catalog_error(path, text)
+    return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")
+
+
+def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
+    """Say that a catalog is not what was written."""
+    return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
+
+
+def _full(folder: Path) -> StorageUnwritable:
+    return StorageUnwritable(f"The disk that holds {folder} is full. Free some room and try again.")
+
+
+def _unwritable(folder: Path) -> StorageUnwritable:
+    return StorageUnwritable(
+        f"The data folder {folder} cannot be written to. Make it writable or set CITEBOT_HOME to another."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexFolder:
+    """The folder of one index, by name, and its bytes on disk."""
+
+    name: str
+    size: int
+
+
+def list_index_folders(home: Path) -> Sequence[IndexFolder]:
+    """List the indexes of a data folder, by name."""
+    parent = home / REPOSITORIES
+    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    return [IndexFolder(name=path.name, size=DataFolder(path).size()) for path in folders]
+
+
+def name_index_folder(repository: Repository) -> str:
+    """Name the folder of a repository's index: the name is for people, the rest tells the repository's place."""
+    place = hashlib.blake2b(str(repository.git_dir).encode(errors="surrogateescape"), digest_size=6).hexdigest()
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in repository.name)
+    return f"{name.lstrip('.')[:60] or 'repository'}-{place}"
+
+
+def find_index_folder(path: Path) -> str:
+    """Name the folder of the repository that a path lies in; raises `RepositoryError` where there is none."""
+    with Repository.open(path) as repository:
+        return name_index_folder(repository)
+
+
+def remove_index(home: Path, name: str) -> None:
+    """Delete an index; `StorageLocked` while it is being written."""
+    folder = DataFolder(home / REPOSITORIES / name)
+    with folder.sole_writer():
+        folder.remove(folder.root)
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a SQLite database as it is at one moment, while others read and write it; raises `sqlite3.Error`."""
+    uri = f"{source.absolute().as_uri()}?mode=rw"  # not to be made where it is missing
+    with closing(sqlite3.connect(uri, uri=True)) as db, closing(sqlite3.connect(target)) as copy:
+        db.backup(copy)
+        (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(str(verdict))
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index at its newest generation, without the vector store, which is filled again from the generation.
+
+    Raises `StorageError`.
+    """
+    for _ in range(_TRIES):
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            _copy_data(DataFolder(source), DataFolder(target))
+        except FileNotFoundError:  # swept meanwhile: there is a newer generation
+            continue
+        return
+    raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again in a while.")
+
+
+def _copy_data(source: DataFolder, target: DataFolder) -> None:
+    target.root.mkdir(parents=True)
+    with map_storage_errors(source.catalog):
+        copy_database(source.catalog, target.catalog)
+        with closing(sqlite3.connect(target.catalog)) as db:
+            (generation,) = db.execute(_CURRENT).fetchone()
+    if generation is not None:
+        target.snapshot(generation).mkdir(parents=True)
+        for array in source.snapshot(generation).iterdir():
+            shutil.copyfile(array, target.snapshot(generation) / array.name)

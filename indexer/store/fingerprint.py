@@ -1,0 +1,21 @@
+"""Names what a generation was made with, so that one made otherwise is made anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from indexer.embedding.embedder import Embedder
+
+FORMAT = "3"  # raise it when chunks, tokens, masks or columns of segments change, and every repository is indexed anew
+
+
+def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
+    """Name everything but the commit that chunks and vectors depend on."""
+    globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
+    return f"{FORMAT}/{embedder.name}/{globs}"
+
+
+def is_readable_fingerprint(provenance: str) -> bool:
+    """Whether what was made so can be read by this version."""
+    return provenance.partition("/")[0] == FORMAT

@@ -1,0 +1,325 @@
+"""Frozen values that the indexer hands to others: places in the code, symbols, hits, branch heads, states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+SourceType = Literal["code", "test", "doc", "config"]
+SymbolKind = Literal[
+    "function",
+    "method",
+    "class",
+    "interface",
+    "struct",
+    "enum",
+    "trait",
+    "module",
+    "type",
+    "constant",
+    "macro",
+]
+ReferenceKind = Literal["call", "inherit"]
+SearchMode = Literal["hybrid", "lexical", "vector"]
+PlainReason = Literal["time", "memory", "crash"]  # what a parser had not enough of, or how it ended
+
+# What can be told of a repository that is looked at; the first three go on, the others leave everything as it was.
+RemoteState = Literal[
+    "ready",
+    "force-pushed",
+    "moved",
+    "empty",
+    "branch gone",
+    "not found",
+    "host down",
+    "host not trusted",
+    "auth refused",
+    "disk full",
+    "failed",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Location:
+    """Lines of one file; both ends are 1-based and inclusive."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Symbol:
+    """One definition: what it is called, what it looks like and where it stands in its file.
+
+    `qualified_name` joins the enclosing definitions and the name with dots (`Session.send`); `parent` is the
+    part before the name, empty at the top level. `doc` is the first sentence of the documentation, or empty.
+    """
+
+    name: str
+    qualified_name: str
+    kind: SymbolKind
+    signature: str
+    doc: str
+    start_line: int
+    end_line: int
+
+    @property
+    def parent(self) -> str:
+        """The qualified name of the enclosing definition, or an empty string."""
+        return self.qualified_name.rpartition(".")[0]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """One use of a name: a call, or a base class.
+
+    `qualifier` is the text before the last dot, arrow or double colon (`self`, `os.path`, `Foo`), or empty;
+    `scope` is the qualified name of the innermost definition around it, empty at module level.
+    """
+
+    name: str
+    qualifier: str
+    kind: ReferenceKind
+    line: int
+    scope: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Import:
+    """One imported name: `from module import name as alias`; `name` is empty when the module itself is imported.
+
+    `alias` is the name that the file uses (`np` for `import numpy as np`; otherwise the imported name).
+    """
+
+    module: str
+    name: str
+    alias: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """Consecutive lines of a file that are ranked and cited as one.
+
+    `scope` is the qualified name of the definition that the first line lies within, `names` the definitions
+    that begin in the chunk.
+    """
+
+    start_line: int
+    end_line: int
+    text: str
+    scope: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedFile:
+    """Everything the parser found in one file; the chunks cover every non-blank line and do not overlap.
+
+    `plain` tells why the file was read as plain text although its language has a grammar.
+    """
+
+    language: str
+    chunks: tuple[Chunk, ...]
+    symbols: tuple[Symbol, ...] = ()
+    references: tuple[Reference, ...] = ()
+    imports: tuple[Import, ...] = ()
+    plain: PlainReason | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Definition:
+    """A symbol and the file it is defined in."""
+
+    path: str
+    symbol: Symbol
+
+    @property
+    def location(self) -> Location:
+        """The lines of the whole definition."""
+        return Location(path=self.path, start_line=self.symbol.start_line, end_line=self.symbol.end_line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallSite:
+    """One edge of the call graph: who calls what, and on which line.
+
+    `caller` is None for a call at module level, `callee` None for a name that is not defined in the repository.
+    `ambiguous` is set where the syntax does not tell which of several definitions of the name is meant.
+    """
+
+    path: str
+    line: int
+    name: str
+    caller: Definition | None
+    callee: Definition | None
+    ambiguous: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """Which files a search may look at; an empty tuple does not restrict.
+
+    `folders` are path prefixes (`src/api`), `patterns` gitignore-style globs (`**/*.sql`).
+    """
+
+    languages: tuple[str, ...] = ()
+    source_types: tuple[SourceType, ...] = ()
+    folders: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """One chunk that answers a query. Scores compare within one result only; the best is first."""
+
+    location: Location
+    text: str
+    score: float
+    language: str
+    source_type: SourceType
+    scope: str
+    symbols: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage:
+    """Lines of a file as they stand at the indexed commit, secrets masked."""
+
+    location: Location
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileEntry:
+    """One indexed file."""
+
+    path: str
+    language: str
+    source_type: SourceType
+    lines: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlainFile:
+    """A file that is searched as plain text, as its parser took too long, needed too much memory, or crashed."""
+
+    path: str
+    reason: PlainReason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Commit:
+    """A commit of a repository; `branch` is None when HEAD is detached."""
+
+    sha: str
+    branch: str | None
+    committed_at: int
+    subject: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexStatus:
+    """What is known of a repository's index. `commit` is None before the first generation is ready."""
+
+    repository: str
+    path: str
+    commit: str | None
+    branch: str | None
+    indexed_at: float | None
+    commits_behind: int | None
+    files: int
+    chunks: int
+    symbols: int
+    embedder: str
+    disk_bytes: int
+    skipped: dict[str, int]
+    plain_files: tuple[PlainFile, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drift:
+    """What happened to a repository since a commit; None where that cannot be told."""
+
+    behind: int | None
+    changed: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a refresh has come; `total` is 0 while it is not known."""
+
+    stage: Literal["listing", "parsing", "embedding", "writing", "done"]
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefreshReport:
+    """What a refresh did; `changed` counts files that were parsed, `removed` files that are gone."""
+
+    commit: str
+    previous: str | None
+    changed: int
+    removed: int
+    files: int
+    chunks: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """One line that a pattern was found in, whole."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matches:
+    """The lines that a pattern was found in, by path and line; not `complete` where a bound ended the search."""
+
+    lines: tuple[Match, ...]
+    files_searched: int
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Revision:
+    """A commit that touched a file; `committed_at` is in seconds since the epoch, the author's address is left out."""
+
+    sha: str
+    author: str
+    committed_at: int
+    subject: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileHistory:
+    """The commits that touched a file, newest first, and which of them wrote one of its lines.
+
+    `last_changed` is None where no line was asked for or git could not tell. Not `complete`: there are older ones.
+    """
+
+    path: str
+    revisions: tuple[Revision, ...]
+    complete: bool
+    line: int = 0
+    last_changed: Revision | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BranchHead:
+    """The newest commit of the branch that is followed; it can be read here.
+
+    `remark` is a sentence for people, empty in the state `ready`.
+    """
+
+    commit: str
+    branch: str | None
+    state: RemoteState = "ready"
+    remark: str = ""

@@ -1,0 +1,162 @@
+"""A model that cites what it should not: none of it gets through, and nothing that is right is lost."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.answers.citation_check import UNVERIFIED, read_claim, verify_citations
+from agent.evidence.refs import make_lines_ref
+from agent.ports import Deps
+from agent.prompts.model_output import CitationParser
+from agent.prompts.prompt_evidence import load_prompt_evidence
+from agent.text.citation_markers import find_markers
+from indexer.types import Location
+from tests.agent.conftest import Told, redact
+from tests.fakes.code import FakeCode
+from tests.fakes.shop import SHOP
+
+READ = [
+    make_lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition"),
+    make_lines_ref(Location(path="shop/dates.py", start_line=11, end_line=13), "definition"),
+    make_lines_ref(Location(path="shop/payments.py", start_line=19, end_line=35), "hit"),
+]
+PARSE, FORMAT, SEND = ("shop/dates.py", 6, 8), ("shop/dates.py", 11, 13), ("shop/payments.py", 19, 35)
+
+Place = tuple[str, int, int]
+
+
+async def checked(written: str) -> tuple[str, list[Place]]:
+    """What becomes of a model's text: its marks made, and checked."""
+    code = FakeCode({path: text for path, text in SHOP.items() if path != "shop/gone.py"})
+    shown = await load_prompt_evidence(Deps(code=code, redact=redact, emit=Told()), READ)
+    maker = CitationParser(shown, redact)
+    text = maker.prose(written)
+    result = await verify_citations(text, maker.citations, [one.ref for one in shown], code, by_model=True)
+    assert list(dict.fromkeys(mark.number for mark in find_markers(result.text))) == [
+        one["mark"] for one in result.citations
+    ]
+    return result.text, [(one["path"], one["start_line"], one["end_line"]) for one in result.citations]
+
+
+@pytest.mark.parametrize(
+    ("cited", "kept"),
+    [
+        ("E1", PARSE),
+        ("E1:7-8", ("shop/dates.py", 7, 8)),
+        ("shop/dates.py:6-8", PARSE),
+        ("shop/dates.py:L6-L8", PARSE),
+        ("dates.py:6-8", PARSE),  # one file that was read ends like that
+        ("E1:6-40", PARSE),  # cut to what was read
+    ],
+)
+async def test_a_right_citation_is_kept(cited: str, kept: Place) -> None:
+    assert await checked(f"`parse_date` reads `date.fromisoformat` of the text [{cited}].") == (
+        "`parse_date` reads `date.fromisoformat` of the text [1].",
+        [kept],
+    )
+
+
+@pytest.mark.parametrize(
+    "cited",
+    [
+        "E9",  # no such evidence
+        "E0",
+        "shop/nowhere.py:6-8",  # a wrong path
+        "shop/gone.py:1-2",  # a deleted file
+        "other/repo/dates.py:6-8",  # another repository
+        "/etc/passwd:1",
+        "../shop/dates.py:6-8",
+        "shop/orders.py:7-16",  # there, but never read
+        "shop/dates.py:1-3",  # lines never read
+        "shop/dates.py:9000-9001",  # beyond the end
+        "shop/dates.py:8-6",  # backwards
+        "shop/dates.py:0",
+        "E1:9000",
+        "E3",  # read, but it says nothing of the claim
+        "E3:20-22",
+        "shop/payments.py:1-99999",  # huge
+    ],
+)
+async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> None:
+    text, citations = await checked(f"The holidays come from `load_holidays` [{cited}].")
+
+    assert (text, citations) == (f"The holidays come from `load_holidays` {UNVERIFIED}.", [])
+
+
+@pytest.mark.parametrize("cited", ["E3", "E9", "shop/nowhere.py:6-8", "shop/orders.py:7-16", "shop/dates.py:1-3", "E2"])
+async def test_a_wrong_citation_is_repaired_where_one_place_says_it_all(cited: str) -> None:
+    text, citations = await checked(f"A date is read by `parse_date` with `fromisoformat` [{cited}].")
+
+    assert (text, citations) == ("A date is read by `parse_date` with `fromisoformat` [1].", [PARSE])
+
+
+async def test_no_repair_where_two_places_could_be_meant() -> None:
+    text, citations = await checked("Both take a `date` [E9].")
+
+    assert (text, citations) == (f"Both take a `date` {UNVERIFIED}.", [])
+
+
+async def test_right_and_wrong_citations_of_one_claim_are_told_apart() -> None:
+    text, citations = await checked(
+        "`parse_date` strips [E1, E7] and `format_date` does not [E2][E8]. `send` waits [E3]."
+    )
+
+    assert text == "`parse_date` strips [1] and `format_date` does not [2]. `send` waits [3]."
+    assert citations == [PARSE, FORMAT, SEND]
+
+
+async def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
+    text, _ = await checked("`parse_date` strips. [E1] `format_date` does not. [E2]\n\n- `send` retries\n  [E3]")
+
+    assert text == "`parse_date` strips. [1] `format_date` does not. [2]\n\n- `send` retries\n  [3]"
+
+
+async def test_prose_without_names_is_held_by_its_words() -> None:
+    assert (await checked("Payments are sent with growing delays [E3]."))[1] == [SEND]
+    assert (await checked("Elephants dance at midnight [E3]."))[1] == []
+
+
+async def test_the_same_mark_may_hold_here_and_not_there() -> None:
+    text, citations = await checked("`parse_date` strips [E1]. `unheard_of` too [E1].")
+
+    assert text == f"`parse_date` strips [1]. `unheard_of` too {UNVERIFIED}."
+    assert citations == [PARSE]
+
+
+async def test_marks_in_code_stay_and_lists_agree() -> None:
+    text, citations = await checked("`x[1]` is `send` [E3] and [E3:24-26].")
+
+    assert (text, citations) == ("`x[1]` is `send` [1] and [1].", [SEND])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names", "paths"),
+    [
+        ("`Session.send` in `a/b.py` calls it [1]", {"send"}, {"a/b.py"}),
+        ("see parse_date() and MAX_RETRIES", {"parse_date", "max_retries"}, set()),
+        ("the file setup.py is read", set(), set()),
+        ("`setup.py` is read", set(), {"setup.py"}),
+        ("`self.x` and `def`", {"x"}, set()),
+        ("plain words only.", set(), set()),
+    ],
+)
+def test_a_claim_is_read_by_its_names_and_files(sentence: str, names: set[str], paths: set[str]) -> None:
+    claim = read_claim(sentence)
+    assert names <= claim.names
+    assert paths <= claim.paths
+
+
+@given(st.text(st.sampled_from("ab `[]()E123:-\n.*~ shop/dates.py"), max_size=150))
+async def test_any_text_keeps_marks_and_list_in_step(text: str) -> None:
+    await checked(text)
+
+
+@pytest.mark.parametrize("word", ["a", "a.", "a/", "aA", "`", "`a` ", "x[E1]"])
+async def test_a_long_answer_is_checked_in_a_moment(word: str) -> None:
+    started = time.thread_time()
+    await checked((word * 16_000)[:16_000] + " [E1]" * 8)
+    assert time.thread_time() - started < 2

@@ -1,0 +1,1 @@
+"""Tests of chat models at the other end of a network."""

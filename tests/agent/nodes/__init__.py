@@ -1,0 +1,1 @@
+"""Tests of the nodes of the graph, one at a time."""

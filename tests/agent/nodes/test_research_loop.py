@@ -1,0 +1,415 @@
+"""The research loop node by node: plain state in, changes out, and what happens when a model misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
+
+from agent.errors import BudgetExceeded, ModelUnavailable
+from agent.guard.approval import parse_decision
+from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
+from agent.nodes.research.aggregate import aggregate
+from agent.nodes.research.executor_llm import LONGEST_ANSWER, executor_llm
+from agent.nodes.research.planner import planner
+from agent.nodes.research.refinery import refinery
+from agent.nodes.research.setup_executor import NOTHING_LEFT, setup_executor
+from agent.nodes.research.tool_node import tool_node
+from agent.ports import Deps, TurnModels
+from agent.prompts.research_prompts import GONE, MAX_CONTEXT, insert_results
+from agent.routing import after_executor, after_human_check, after_planner, after_refinery, after_router
+from agent.state import AgentState, Finding, Route
+from agent.tools.registry import make_tool_registry
+from agent.tools.tool_calls import MAX_CALLS
+from tests.agent.conftest import SECRET, Told, redact
+from tests.fakes.code import FakeCode
+from tests.fakes.scripted_model import ScriptedModel
+from tests.fakes.shop import SHOP
+
+QUESTION = "How does an order get paid, and what happens when the bank is busy?"
+
+
+def runtime_with(model: ScriptedModel | None = None, **changes: Any) -> Runtime[Deps]:
+    deps = Deps(
+        code=FakeCode(SHOP),
+        redact=redact,
+        emit=Told(),
+        tools=make_tool_registry(),
+        models=TurnModels(main=model, small=model),
+    )
+    return Runtime(context=replace(deps, **changes))
+
+
+def finding(*, found: bool = True, summary: str = "seen") -> Finding:
+    return {"summary": summary, "keys": [], "found": found}
+
+
+def messages_after(before: Sequence[BaseMessage], changes: AgentState) -> list[BaseMessage]:
+    """What the graph makes of a change of the messages."""
+    return list(add_messages(list(before), list(changes["messages"])))  # type: ignore[arg-type]
+
+
+# planner
+
+
+async def test_the_plan_is_what_the_model_lists() -> None:
+    model = ScriptedModel({"planner": [{"steps": ["Find  pay", "", "Read send", "find pay\n", "Find pay"]}]})
+    changes = await planner({"cleaned_query": QUESTION, "iteration_count": 2}, runtime_with(model))
+
+    assert changes == {
+        "plan": ["Find pay", "Read send", "find pay"],
+        "current_step": 0,
+        "plan_applies": True,
+        "iteration_count": 3,
+        "pause_reason": "",
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"steps": []},
+        {"steps": "search"},
+        {"steps": [1, None]},
+        [],
+        "no json",
+        None,
+        ModelUnavailable("x"),
+        {"steps": ["  "]},
+    ],
+)
+async def test_a_bad_plan_becomes_one_search(line: object) -> None:
+    changes = await planner({"cleaned_query": QUESTION}, runtime_with(ScriptedModel({"planner": [line]})))
+
+    assert changes["plan"] == [f"Search for code about: {QUESTION}"]
+
+
+async def test_a_second_plan_leaves_out_what_was_done() -> None:
+    model = ScriptedModel({"planner": [{"steps": ["Find pay", "Read send"]}]})
+    state: AgentState = {"cleaned_query": QUESTION, "findings": {"step_1: Find pay": finding()}}
+
+    assert (await planner(state, runtime_with(model)))["plan"] == ["Read send"]
+
+
+async def test_a_plan_is_short_and_its_steps_are_too() -> None:
+    model = ScriptedModel({"planner": [{"steps": [f"{n} " + "x" * 5000 for n in range(100)]}]})
+    plan = (await planner({"cleaned_query": QUESTION}, runtime_with(model)))["plan"]
+
+    assert len(plan) == MAX_PLAN
+    assert max(map(len, plan)) <= 300
+
+
+@pytest.mark.parametrize(
+    ("steps", "web", "has_engine", "reason"),
+    [(2, False, False, ""), (6, False, False, "plan"), (2, True, True, "web_search"), (2, True, False, "")],
+)
+async def test_what_costs_much_or_leaves_the_house_waits_for_a_person(
+    steps: int, web: bool, has_engine: bool, reason: str
+) -> None:
+    plan = {"steps": [f"Step {n}" for n in range(steps)], "tools": ["web_search"] if web else []}
+    model = ScriptedModel({"planner": [plan]})
+    runtime = runtime_with(model, web=object() if has_engine else None)
+    changes = await planner({"cleaned_query": QUESTION}, runtime)
+
+    assert changes["pause_reason"] == reason
+    assert after_planner(changes) == ("human_check" if reason else "setup_executor")
+
+
+# setup_executor
+
+
+async def test_a_step_begins_with_a_clean_table() -> None:
+    old: list[BaseMessage] = [HumanMessage("old", id="1")]
+    state: AgentState = {
+        "plan": ["Find pay", "Read send"],
+        "current_step": 1,
+        "cleaned_query": QUESTION,
+        "findings": {"step_1: Find pay": finding(summary=f"Order.pay sends {SECRET}")},
+        "messages": old,
+    }
+    changes = await setup_executor(state, runtime_with())
+    system, human = messages_after(old, changes)
+
+    assert isinstance(system, SystemMessage)
+    assert all(part in human.text for part in ("Read send", QUESTION, "Order.pay sends [REDACTED:password]"))
+    assert changes["executor_call_count"] == 0
+
+
+async def test_an_empty_plan_is_survived() -> None:
+    changes = await setup_executor({"plan": [], "current_step": 0}, runtime_with())
+
+    assert NOTHING_LEFT in messages_after([], changes)[1].text
+
+
+# executor_llm and tool_node
+
+
+async def step(model: ScriptedModel, runtime: Runtime[Deps] | None = None) -> tuple[AgentState, Runtime[Deps]]:
+    """Take one step of a plan through the inner loop, as the graph would."""
+    runtime = runtime or runtime_with(model)
+    state: AgentState = {"plan": ["Find pay"], "current_step": 0, "cleaned_query": QUESTION, "messages": []}
+    node = setup_executor
+    while True:
+        changes = await node(state, runtime)
+        messages = messages_after(state["messages"], changes)
+        state = {**state, **changes, "messages": messages}
+        if node is executor_llm and after_executor(state) == "aggregate":
+            return state, runtime
+        node = tool_node if node is executor_llm else executor_llm
+
+
+async def test_the_model_calls_tools_and_sums_up() -> None:
+    model = ScriptedModel({"executor_llm": [[("find_symbol", {"name": "Order.pay"})], "It is in orders.py."]})
+    state, runtime = await step(model)
+    last = model.asked[-1][1]
+    changes = await aggregate(state, runtime)
+
+    assert "def pay" in last[-1].text
+    assert "def pay" not in str(state["messages"])
+    assert [(ref["path"], ref["symbol"]) for ref in state["retrieved"]] == [("shop/orders.py", "Order.pay")]
+    assert changes["findings"] == {
+        "step_1: Find pay": {
+            "summary": "It is in orders.py.", "keys": [state["tool_history"][0]["key"]], "found": True,
+        },
+    }  # fmt: skip
+    assert (changes["current_step"], messages_after(state["messages"], changes)) == (1, [])
+
+
+async def test_a_model_that_never_stops_is_given_no_tools_in_the_end() -> None:
+    model = ScriptedModel({"executor_llm": [lambda _: [("grep", {"pattern": "pay"})]]})
+    state, _ = await step(model)
+
+    assert len(model.asked) == MAX_EXECUTOR_STEPS
+    assert [bool(tools) for _, _, tools in model.asked] == [True] * (MAX_EXECUTOR_STEPS - 1) + [False]
+    assert state["executor_call_count"] == MAX_EXECUTOR_STEPS
+
+
+async def test_every_call_is_answered_whatever_is_wrong_with_it() -> None:
+    reply = AIMessage(
+        "",
+        tool_calls=[
+            {"name": "nothing", "args": {}, "id": "a", "type": "tool_call"},
+            {"name": "read_file", "args": {"file_path": 7}, "id": "b", "type": "tool_call"},
+            {"name": "grep", "args": {"pattern": "pay"}, "id": None, "type": "tool_call"},
+        ],
+        invalid_tool_calls=[{"name": "grep", "args": "{", "id": "c", "error": "x", "type": "invalid_tool_call"}],
+    )
+    changes = await tool_node({"messages": [reply]}, runtime_with())
+    answers = [message for message in changes["messages"] if isinstance(message, ToolMessage)]
+
+    assert [(one.tool_call_id, one.status) for one in answers] == [
+        ("a", "error"),
+        ("b", "error"),
+        ("", "success"),
+        ("c", "error"),
+    ]
+
+
+async def test_too_many_calls_at_once_are_refused() -> None:
+    calls = [{"name": "grep", "args": {"pattern": f"p{n}"}, "id": f"{n}", "type": "tool_call"} for n in range(30)]
+    changes = await tool_node({"messages": [AIMessage("", tool_calls=calls)]}, runtime_with())
+
+    assert [record["ok"] for record in changes["tool_history"]] == [True] * MAX_CALLS + [False] * (30 - MAX_CALLS)
+    assert len(changes["messages"]) == 30
+
+
+async def test_a_step_goes_on_without_a_model_that_fails() -> None:
+    model = ScriptedModel({})
+    state, runtime = await step(model)
+    changes = await aggregate(state, runtime)
+    (found,) = changes["findings"].values()
+
+    assert len(model.asked) == 1
+    assert [record["tool"] for record in state["tool_history"]] == ["search_codebase"]
+    assert found["found"]
+    assert "def pay" in found["summary"]
+
+
+async def test_what_a_model_found_before_it_failed_is_kept() -> None:
+    model = ScriptedModel({"executor_llm": [[("find_symbol", {"name": "Order.pay"})], ModelUnavailable("x")]})
+    state, runtime = await step(model)
+    (found,) = (await aggregate(state, runtime))["findings"].values()
+
+    assert len(model.asked) == 2
+    assert "def pay" in found["summary"]
+
+
+async def test_an_endless_reply_is_cut() -> None:
+    text = await executor_llm({"messages": []}, runtime_with(ScriptedModel({"executor_llm": ["x" * 1_000_000]})))
+    flood = [("grep", {"pattern": "x" * 1_000_000})]
+    calls = await executor_llm({"messages": []}, runtime_with(ScriptedModel({"executor_llm": [flood]})))
+
+    assert len(text["messages"][0].text) == LONGEST_ANSWER
+    assert calls["messages"][0].text == ""
+    assert after_executor(calls) == "aggregate"
+
+
+def test_old_results_make_room_for_new_ones() -> None:
+    results = [ToolMessage("", tool_call_id=str(n), additional_kwargs={"evidence": f"k{n}"}) for n in range(4)]
+    told = insert_results(
+        results, {f"k{n}": str(n) * (MAX_CONTEXT // 2 - 100) for n in range(3)}, runtime_with().context
+    )
+
+    assert [GONE in message.text for message in told] == [True, False, False, True]
+
+
+async def test_a_step_that_found_nothing_says_so() -> None:
+    state, runtime = await step(ScriptedModel({"executor_llm": [""]}))
+
+    assert (await aggregate(state, runtime))["findings"] == {
+        "step_1: Find pay": {"summary": "Nothing was found.", "keys": [], "found": False}
+    }
+
+
+# refinery
+
+
+def researched(*, done: int, of: int, found: bool = True, iteration: int = 1) -> AgentState:
+    return {
+        "cleaned_query": QUESTION,
+        "plan": [f"Step {n}" for n in range(of)],
+        "current_step": done,
+        "findings": {f"step_{n}: x": finding(found=found) for n in range(1, done + 1)},
+        "iteration_count": iteration,
+        "plan_applies": True,
+    }
+
+
+CONTINUE = {"decision": "CONTINUE", "reason": "more", "plan_still_applies": True}
+REPLAN = {"decision": "CONTINUE", "reason": "other", "plan_still_applies": False}
+FINISH = {"decision": "FINISH", "reason": "done"}
+
+
+@pytest.mark.parametrize(
+    ("state", "line", "calls", "target", "iteration"),
+    [
+        (researched(done=1, of=3), FINISH, 0, "setup_executor", 2),
+        (researched(done=1, of=3, found=False), CONTINUE, 1, "setup_executor", 2),
+        (researched(done=1, of=3, found=False), REPLAN, 1, "planner", 1),
+        (researched(done=1, of=3, found=False), FINISH, 1, "synthesis", 1),
+        (researched(done=3, of=3), CONTINUE, 1, "planner", 1),
+        (researched(done=3, of=3), FINISH, 1, "synthesis", 1),
+        (researched(done=1, of=3, iteration=MAX_ITERATIONS), CONTINUE, 0, "synthesis", MAX_ITERATIONS),
+        (researched(done=1, of=3, found=False), ModelUnavailable("x"), 1, "setup_executor", 2),
+        (researched(done=3, of=3), ModelUnavailable("x"), 1, "synthesis", 1),
+        (researched(done=1, of=3, found=False), BudgetExceeded("x"), 1, "synthesis", 1),
+        (researched(done=3, of=3), {"decision": "MAYBE"}, 1, "synthesis", 1),
+        (researched(done=0, of=0), "nonsense", 1, "synthesis", 1),
+    ],
+)
+async def test_the_loop_goes_on_while_there_is_something_to_gain(
+    state: AgentState, line: object, calls: int, target: str, iteration: int
+) -> None:
+    model = ScriptedModel({"refinery": [line]})
+    changes = await refinery(state, runtime_with(model))
+
+    assert len(model.asked) == calls
+    assert after_refinery({**state, **changes}) == target
+    assert changes["iteration_count"] == iteration
+
+
+async def test_without_a_model_the_plan_is_followed() -> None:
+    on = await refinery(researched(done=1, of=2, found=False), runtime_with())
+    over = await refinery(researched(done=2, of=2, found=False), runtime_with())
+
+    assert (on["loop_decision"], over["loop_decision"]) == ("CONTINUE", "FINISH")
+
+
+# routing
+
+
+@pytest.mark.parametrize(
+    ("route", "calls", "more", "target"),
+    [
+        ("retrieve", [], {}, "retrieval"),
+        ("investigate", [], {}, "planner"),
+        ("generate", [], {}, "synthesis"),
+        ("clarify", [], {}, "clarify"),
+        ("clarify", [], {"clarified": True}, "synthesis"),
+        ("use_tool", ["grep"], {}, "tool_executor"),
+        ("use_tool", ["grep", "web_search"], {"pause_reason": "web_search"}, "human_check"),
+        ("use_tool", ["web_search"], {"approved": ["web_search"], "pause_reason": ""}, "tool_executor"),
+        ("retrieve", [], {"iteration_count": MAX_ITERATIONS}, "synthesis"),
+    ],
+)
+def test_the_router_is_followed_within_limits(route: Route, calls: list[str], more: AgentState, target: str) -> None:
+    state: AgentState = {
+        "router_output": {
+            "route": route,
+            "requests": [],
+            "calls": [{"tool": name, "args": {}} for name in calls],
+            "clarification": "",
+            "fast_path": False,
+            "unknown": [],
+            "reasoning": "",
+        },
+    }
+    assert after_router({**state, **more}) == target
+
+
+def test_after_an_abort_nothing_more_is_done() -> None:
+    assert after_human_check({"is_aborted": True}) == "conversation_memory"
+    assert after_human_check({}) == "setup_executor"
+
+
+@pytest.mark.parametrize(
+    ("reply", "decision"),
+    [
+        ("approve", "approve"), ("Yes, please!", "approve"), ({"decision": "approve"}, "approve"), ("ok", "approve"),
+        ("abort", "abort"), ("no", "abort"), ("ok, don't", "abort"), ({"decision": "abort"}, "abort"),
+        ("", ""), (None, ""), ("where is parse_date?", ""), ("yes " * 100, ""), ({"x": 1}, ""),
+        ("the file said approved", ""), ("how does cancel work?", ""), ("ok, where is Order defined", ""),
+        ("yes, that is fine", "approve"), ("please stop", "abort"),
+    ],
+)  # fmt: skip
+def test_only_a_plain_yes_approves(reply: object, decision: str) -> None:
+    assert parse_decision(reply) == decision
+
+
+# Whatever a model writes
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just("x" * 1_000_000),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=6,
+)
+PLANS = st.fixed_dictionaries({"steps": JSON}, optional={"tools": JSON}) | JSON
+VERDICTS = st.fixed_dictionaries({"decision": st.sampled_from(["CONTINUE", "FINISH"]) | JSON, "reason": JSON}) | JSON
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PLANS, VERDICTS)
+def test_no_form_that_a_model_fills_in_raises(plan: object, verdict: object) -> None:
+    model = ScriptedModel({"planner": [plan], "refinery": [verdict]})
+    planned = asyncio.run(planner({"cleaned_query": QUESTION}, runtime_with(model)))
+    judged = asyncio.run(refinery(researched(done=1, of=1), runtime_with(model)))
+
+    assert 1 <= len(planned["plan"]) <= MAX_PLAN
+    assert judged["loop_decision"] in {"CONTINUE", "FINISH"}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["grep", "read_file", "search_codebase", "nothing", ""]),
+            st.dictionaries(st.sampled_from(["pattern", "file_path", "query", "start"]), JSON, max_size=3),
+        ),
+        max_size=4,
+    )
+    | JSON.map(str)
+)
+def test_no_reply_of_a_model_breaks_a_step(line: object) -> None:
+    model = ScriptedModel({"executor_llm": [line, "Done."]})
+    state, runtime = asyncio.run(step(model))
+    (found,) = asyncio.run(aggregate(state, runtime))["findings"].values()
+
+    assert len(found["summary"]) <= 4000

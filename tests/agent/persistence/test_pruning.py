@@ -1,0 +1,110 @@
+"""Conversations that nobody goes on with are forgotten as a whole, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.agent import Agent
+from agent.errors import CheckpointDamaged
+from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.pruning import prune_idle_conversations
+from tests.agent.conftest import answer_to, remembered
+from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.shop import SHOP
+
+DAY = 86_400.0
+TABLES = (("checkpoints", "thread_id"), ("writes", "thread_id"), ("evidence", "thread"), ("agent_executions", "thread"))
+
+
+async def aged(saver: SafeSqliteSaver, thread: str, days: float) -> None:
+    await saver.write("UPDATE agent_executions SET updated_at = ? WHERE thread = ?", (time.time() - days * DAY, thread))
+
+
+async def threads_in(saver: SafeSqliteSaver) -> set[str]:
+    found: Sequence[tuple[str]] = [
+        row for table, column in TABLES for row in await saver.rows(f"SELECT {column} FROM {table}")
+    ]
+    return {thread for (thread,) in found}
+
+
+async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    for thread, days in (("old", 91.0), ("young", 89.0)):
+        await answer_to(agent, "where is parse_date defined?", thread)
+        await aged(saver, thread, days)
+
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 1
+
+    assert await threads_in(saver) == {"young"}
+    assert await remembered(agent, "old") == []
+    assert len(await remembered(agent, "young")) == 1
+
+
+async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    await answer_to(agent, "where is parse_date defined?")
+    await aged(saver, "t", 91)
+    await answer_to(agent, "and who calls it?")
+
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 0
+    assert len(await remembered(agent)) == 2
+
+
+async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    await answer_to(agent, "where is parse_date defined?", "kept")
+    await EvidenceStore(saver).of("left").keep("e1", "text")
+
+    await prune_idle_conversations(tmp_path / "conversations.db", before=0.0)
+
+    assert await threads_in(saver) == {"kept"}
+
+
+async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, lambda text: text)
+    for number in range(5):
+        await answer_to(agent, "where is parse_date defined?", f"old {number}")
+        await aged(saver, f"old {number}", 91)
+
+    sweeping = asyncio.create_task(
+        prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY)
+    )
+    answers = await asyncio.gather(
+        *(answer_to(agent, "where is parse_date defined?", f"new {number}") for number in range(5))
+    )
+
+    assert await sweeping == 5
+    assert all(answer.citations for answer in answers)
+    assert await threads_in(saver) == {f"new {number}" for number in range(5)}
+
+
+async def test_the_file_shrinks_with_what_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with open_saver(path) as saver:
+        for number in range(50):
+            await EvidenceStore(saver).of(f"left {number}").keep("e1", "text " * 8_000)
+    before = path.stat().st_size
+
+    assert await prune_idle_conversations(path, before=0.0) == 50
+
+    assert before > 2_000_000
+    assert path.stat().st_size < 200_000
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
+
+
+async def test_where_there_is_no_database_none_is_made(tmp_path: Path) -> None:
+    assert await prune_idle_conversations(tmp_path / "c.db", before=0.0) == 0
+    assert not (tmp_path / "c.db").exists()
+
+
+async def test_a_damaged_database_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "c.db").write_bytes(b"not a database at all" * 100)
+
+    with pytest.raises(CheckpointDamaged, match="Move the file away"):
+        await prune_idle_conversations(tmp_path / "c.db", before=0.0)

@@ -1,0 +1,1 @@
+"""Tests of the tools that a model may call."""

@@ -1,0 +1,359 @@
+"""The tools through the registry: what they bring, what they refuse, and that a new one needs no other change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from agent.evidence.refs import make_lines_ref
+from agent.nodes.tool_executor import tool_executor
+from agent.ports import Deps, ToolOutcome, WebPage
+from agent.state import RouterDecision
+from agent.tools.registry import ToolRegistry, make_tool_registry
+from agent.tools.tool import MAX_CHARACTERS, Tool, ToolEvidence
+from agent.tools.web_search import make_web_query
+from indexer.types import Location
+from tests.agent.conftest import SECRET, Told, redact
+from tests.fakes.code import FakeCode
+from tests.fakes.shop import SHOP
+
+NINE = {
+    "search_codebase", "read_file", "list_directory", "find_symbol", "get_callers", "get_callees", "grep",
+    "file_history", "web_search",
+}  # fmt: skip
+
+
+class FakeWeb:
+    """A search engine that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def search(self, query: str, *, limit: int) -> list[WebPage]:
+        self.asked.append(query)
+        return [WebPage(title="Retries", url="https://example.com/retries", text=f"Back off. {SECRET}")]
+
+
+@pytest.fixture
+def deps(code: FakeCode, told: Told) -> Deps:
+    return Deps(code=code, redact=redact, emit=told, tools=make_tool_registry(), asked="how are payment retries done?")
+
+
+async def call(deps: Deps, name: str, /, **args: Any) -> ToolOutcome:
+    return await deps.tools.call(name, args, deps)
+
+
+def places(outcome: ToolOutcome) -> list[tuple[str, int, int]]:
+    return [(ref["path"], ref["start_line"], ref["end_line"]) for ref in outcome.refs]
+
+
+def test_all_nine_are_offered_but_those_that_leave_the_house(deps: Deps) -> None:
+    offered = {tool["name"] for tool in deps.tools.menu(deps)}
+    with_web = {tool["name"] for tool in deps.tools.menu(replace(deps, web=FakeWeb()), approved=["web_search"])}
+
+    assert (offered, with_web) == (NINE - {"web_search"}, NINE)
+
+
+def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
+    menu = {tool["name"]: tool["parameters"] for tool in deps.tools.menu(deps)}
+
+    assert json.loads(json.dumps(menu)) == menu
+    assert menu["read_file"]["required"] == ["file_path"]
+    assert set(menu["read_file"]["properties"]) == {"file_path", "start", "end"}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said", "place"),
+    [
+        ("search_codebase", {"query": "payment retries"}, "MAX_RETRIES", ("shop/payments.py", 1, 30)),
+        ("read_file", {"file_path": "shop/dates.py", "start": 6, "end": 8}, "def parse_date", ("shop/dates.py", 6, 8)),
+        ("read_file", {"file_path": "dates.py", "start": "6"}, "    6 def parse_date", ("shop/dates.py", 6, 13)),
+        ("list_directory", {"path": "shop/"}, "shop/orders.py", ("shop/dates.py", 1, 1)),
+        ("list_directory", {}, "tests/ (1 files)", ("README.md", 1, 1)),
+        ("find_symbol", {"name": "PaymentSession.send()"}, "def send", ("shop/payments.py", 19, 32)),
+        ("get_callers", {"function_name": "parse_date"}, "load_order", ("shop/orders.py", 12, 12)),
+        ("get_callees", {"function_name": "Order.pay"}, "send", ("shop/orders.py", 16, 16)),
+        ("grep", {"pattern": "MAX_.*= \\d"}, "MAX_RETRIES = 3", ("shop/payments.py", 5, 5)),
+        ("file_history", {"path": "shop/dates.py", "line": 8}, "Ada Example", ("shop/dates.py", 8, 8)),
+    ],
+)
+async def test_each_tool_brings_text_and_the_lines_it_stands_in(
+    deps: Deps, name: str, args: dict[str, Any], said: str, place: tuple[str, int, int]
+) -> None:
+    outcome = await call(deps, name, **args)
+
+    assert outcome.ok, outcome.text
+    assert said in outcome.text
+    assert place in places(outcome)
+    assert f"[{place[0]}:L{place[1]}-L{place[2]}]" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read_file", {"file_path": "../../etc/passwd"}),
+        ("read_file", {"file_path": "/etc/passwd"}),
+        ("read_file", {"file_path": "shop/../README.md"}),
+        ("read_file", {"file_path": "shop/dates.py\0"}),
+        ("read_file", {"file_path": ""}),
+        ("read_file", {"start": 1}),
+        ("read_file", {"file_path": "shop/dates.py", "start": "soon"}),
+        ("read_file", {"file_path": {"path": "shop/dates.py"}}),
+        ("list_directory", {"path": "/proc/self"}),
+        ("list_directory", {"path": ".."}),
+        ("grep", {"pattern": "("}),
+        ("grep", {"pattern": "x" * 50_000}),
+        ("file_history", {"path": "nowhere.py"}),
+        ("search_codebase", {"query": "x", "n_results": 10_000}),
+        ("run_shell", {"command": "ls"}),
+        ("web_search", {"query": "payment retries"}),
+    ],
+)
+async def test_what_cannot_be_done_is_said_in_a_sentence(deps: Deps, name: str, args: dict[str, Any]) -> None:
+    outcome = await call(deps, name, **args)
+
+    assert (outcome.ok, outcome.refs) == (False, ())
+    assert outcome.text.endswith((".", "?"))
+    assert "root:" not in outcome.text
+    assert len(outcome.text) < 2000
+
+
+async def test_a_name_nobody_knows_is_no_error(deps: Deps) -> None:
+    outcomes = [
+        await call(deps, "find_symbol", name="nobody"),
+        await call(deps, "get_callers", function_name="nobody"),
+        await call(deps, "grep", pattern="nobody_knows"),
+        await call(deps, "search_codebase", query="zzz qqq"),
+    ]
+
+    assert [(one.ok, one.refs) for one in outcomes] == [(True, ())] * 4
+
+
+async def test_secrets_are_masked_in_every_result(deps: Deps) -> None:
+    for name, args in [
+        ("read_file", {"file_path": "shop/parcels.py"}),
+        ("grep", {"pattern": "password"}),
+        ("find_symbol", {"name": "label"}),
+        ("search_codebase", {"query": "label password"}),
+    ]:
+        outcome = await call(deps, name, **args)
+        assert "[REDACTED:password]" in outcome.text
+        assert SECRET not in outcome.text
+
+
+async def test_results_are_bounded_and_refer_only_to_what_they_show(told: Told) -> None:
+    code = FakeCode({"big.py": "\n".join(f"value_{n} = '{'x' * 300}'" for n in range(5000))})
+    deps = Deps(code=code, redact=redact, emit=told, tools=make_tool_registry())
+    outcome = await call(deps, "read_file", file_path="big.py", end=5000)
+    (ref,) = outcome.refs
+
+    assert len(outcome.text) <= MAX_CHARACTERS
+    assert f"value_{ref['end_line'] - 1} =" in outcome.text
+    assert f"value_{ref['end_line']} =" not in outcome.text
+    assert f"[big.py:L1-L{ref['end_line']}]" in outcome.text
+
+
+async def test_the_same_call_at_the_same_commit_is_made_once(deps: Deps, code: FakeCode) -> None:
+    first = await call(deps, "search_codebase", query="payment retries")
+    again = await call(deps, "search_codebase", query="payment retries", n_results=8)
+    other = FakeCode(SHOP)
+    other.commit = replace(code.commit, sha="d" * 40)
+    await call(replace(deps, code=other), "search_codebase", query="payment retries")
+
+    assert first is again
+    assert (len(code.searches), len(other.searches)) == (1, 1)
+
+
+async def test_calls_and_their_ends_are_told(deps: Deps, told: Told) -> None:
+    await call(deps, "grep", pattern="MAX_RETRIES")
+
+    said = {"args": {"pattern": "MAX_RETRIES"}, "label": "Searching for", "shown": "MAX_RETRIES"}
+    assert told.events[0] == ("tool_start", {"tool": "grep", **said})
+    assert told.events[1] == ("tool_end", {"tool": "grep", "ok": True, "found": 4})
+    assert told.events[2][0] == "evidence"
+
+
+def test_each_tool_says_what_it_does_and_with_which_of_its_arguments() -> None:
+    for tool in make_tool_registry()._tools.values():
+        assert tool.label != Tool.label
+        assert tool.argument_shown in tool.arguments.model_fields
+
+
+async def test_a_tool_that_says_nothing_of_itself_is_told_by_its_name(deps: Deps, told: Told) -> None:
+    await ToolRegistry([Weather()]).call("weather", {"town": "Paris", "key": SECRET}, deps)
+
+    assert (told.events[0][1]["label"], told.events[0][1]["shown"]) == ("Using", "")
+
+
+async def test_a_secret_in_the_argument_shown_is_masked(deps: Deps, told: Told) -> None:
+    await call(deps, "grep", pattern=f"x{SECRET}" + "y" * 5000)
+
+    assert told.events[0][1]["shown"].startswith("x[REDACTED:password]y")
+    assert len(told.events[0][1]["shown"]) == 200
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "\\", "*", "(?!x)"])
+async def test_a_pattern_that_cannot_be_read_is_said_to_be_none(deps: Deps, pattern: str) -> None:
+    outcome = await call(deps, "grep", pattern=pattern)
+
+    assert not outcome.ok
+    assert "That pattern cannot be read" in outcome.text
+
+
+# The web
+
+
+async def test_a_web_search_needs_approval_in_the_turn(deps: Deps) -> None:
+    web = FakeWeb()
+    online = replace(deps, web=web)
+    refused = await online.tools.call("web_search", {"query": "payment retries"}, online)
+    allowed = await online.tools.call("web_search", {"query": "payment retries"}, online, approved=["web_search"])
+
+    assert (refused.ok, allowed.ok, web.asked) == (False, True, ["payment retries"])
+    assert "needs the approval" in refused.text
+    assert SECRET not in allowed.text
+
+
+async def test_no_text_of_the_repository_leaves_with_a_query(deps: Deps) -> None:
+    web = FakeWeb()
+    online = replace(deps, web=web, asked=f"how are retries done? {SECRET}")
+    stolen = f"retries {SECRET} PaymentSession.send https://evil.example.com/?q=delay retries"
+    await online.tools.call("web_search", {"query": stolen}, online, approved=["web_search"])
+    nothing = await online.tools.call("web_search", {"query": "PaymentSession"}, online, approved=["web_search"])
+
+    assert web.asked == ["retries retries"]
+    assert "only use words" in nothing.text
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_only_words_of_the_question_go_out(query: str, asked: str) -> None:
+    assert all(word in asked.lower() for word in make_web_query(query, asked).lower().split())
+
+
+# A tool of one's own
+
+
+class WeatherArguments(BaseModel):
+    """A place."""
+
+    town: str
+
+
+class Weather(Tool[WeatherArguments]):
+    """The tenth tool."""
+
+    name = "weather"
+    description = "Tell the weather."
+    arguments = WeatherArguments
+
+    def __init__(self, fails: Exception | None = None, *, hangs: bool = False) -> None:
+        self.fails = fails
+        self.hangs = hangs
+
+    async def run(self, args: WeatherArguments, deps: Deps) -> ToolEvidence:
+        if self.fails is not None:
+            raise self.fails
+        if self.hangs:
+            await asyncio.Event().wait()
+        at = Location(path="README.md", start_line=3, end_line=3)
+        return ToolEvidence(text=f"Sunny in {args.town}.", refs=(make_lines_ref(at, "lines"),))
+
+
+def calling(*calls: tuple[str, dict[str, Any]]) -> RouterDecision:
+    return {
+        "route": "use_tool",
+        "requests": [],
+        "calls": [{"tool": name, "args": args} for name, args in calls],
+        "clarification": "",
+        "fast_path": False,
+        "unknown": [],
+        "reasoning": "",
+    }
+
+
+async def test_a_tenth_tool_is_offered_and_called(deps: Deps) -> None:
+    with_weather = replace(deps, tools=ToolRegistry([Weather()]))
+    changes = await tool_executor(
+        {"router_output": calling(("weather", {"town": "Paris"}))}, Runtime(context=with_weather)
+    )
+    (record,) = changes["tool_history"]
+
+    assert [tool["name"] for tool in with_weather.tools.menu(with_weather)] == ["weather"]
+    assert [(ref["path"], ref["start_line"]) for ref in changes["retrieved"]] == [("README.md", 3)]
+    assert await with_weather.evidence.texts([record["key"]]) == {record["key"]: "Sunny in Paris."}
+    assert (record["tool"], record["args"], record["ok"], record["found"]) == ("weather", {"town": "Paris"}, True, 1)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("secret detail"), OSError("/etc"), KeyError("x"), RecursionError()])
+async def test_a_tool_that_breaks_is_a_sentence(deps: Deps, error: Exception) -> None:
+    outcome = await ToolRegistry([Weather(error)]).call("weather", {"town": "x"}, deps)
+
+    assert outcome == ToolOutcome(text="weather failed. Try another tool.", ok=False)
+
+
+async def test_a_tool_that_hangs_is_ended(deps: Deps) -> None:
+    outcome = await ToolRegistry([Weather(hangs=True)], seconds=0.01).call("weather", {"town": "x"}, deps)
+
+    assert "took longer" in outcome.text
+
+
+# The executor
+
+
+async def test_the_executor_makes_the_calls_side_by_side_and_keeps_what_was_known(deps: Deps) -> None:
+    known = make_lines_ref(Location(path="README.md", start_line=1, end_line=1), "lines")
+    calls = calling(("grep", {"pattern": "MAX_RETRIES = 3"}), ("nothing", {}), ("grep", {"pattern": "("}))
+    changes = await tool_executor({"router_output": calls, "retrieved": [known]}, Runtime(context=deps))
+
+    assert [(ref["path"], ref["start_line"]) for ref in changes["retrieved"]] == [
+        ("README.md", 1),
+        ("shop/payments.py", 5),
+    ]
+    assert [record["ok"] for record in changes["tool_history"]] == [True, False, False]
+    assert changes["retrieval_metadata"]["searched"] == ["MAX_RETRIES = 3"]
+    assert len(changes["retrieval_metadata"]["failures"]) == 2
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([*sorted(NINE), "nothing", ""]),
+    st.dictionaries(
+        st.sampled_from(
+            ["query", "file_path", "start", "end", "path", "line", "name", "function_name", "pattern", "x"]
+        ),
+        JSON,
+        max_size=4,
+    ),
+)
+def test_no_arguments_make_a_call_raise(name: str, args: dict[str, Any]) -> None:
+    deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), tools=make_tool_registry())
+    outcome = asyncio.run(deps.tools.call(name, args, deps))
+
+    assert len(outcome.text) <= MAX_CHARACTERS
+
+
+async def test_others_go_on_while_similar_paths_are_sought(deps: Deps) -> None:
+    many = FakeCode({f"shop/part_{number}/orders_{number}.py": "" for number in range(2000)})
+    reading = asyncio.create_task(call(replace(deps, code=many), "read_file", file_path="shop/part_7/order_77.py"))
+    turns = 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert "Similar: shop/part_77/orders_77.py" in (await reading).text
+    assert turns > 50

@@ -1,0 +1,1 @@
+"""Tests of the Discord adapter, over the fake Discord."""

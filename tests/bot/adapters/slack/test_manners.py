@@ -1,0 +1,367 @@
+"""What people in Slack can rely on, in both modes: access, commands, DMs, buttons, and how an answer looks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent.events import AgentEvent
+from agent.ports import Answer
+from bot.access import AccessPolicy, AccessRule
+from bot.conversations.composition import ChatPolicy
+from bot.storage.rate_limits import QuestionLimits
+from indexer.types import IndexStatus
+from tests.bot.contract import have, settled, until
+from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
+from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+from tests.fakes.parts import ANSWER, CITATION, HEAD, event
+from tests.fakes.slack import FakeSlack, Seen
+
+MODES: tuple[Mode, ...] = ("socket", "http")
+OPEN = ChatPolicy(hosts=HOSTS, access=AccessPolicy(reindex=("*",)))
+LINK = f"https://git.example.com/demo/blob/{HEAD}/src/session.py#L10-L24"
+
+
+class ToolUser(FakeAnswerer):
+    """Looks two things up, waits for the gate before each, and cites what it read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = [asyncio.Event() for _ in range(3)]
+
+    async def ask(
+        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        self.asked.append((question, thread, repository))
+        yield event("step_start", node="tool_executor", stage="Looking it up")
+        yield event("tool_start", tool="search_codebase", args={}, label="Searching", shown="parse_date")
+        await self.steps[0].wait()
+        yield event("tool_start", tool="read_file", args={}, label="Reading", shown="indexer/search/ranking.py")
+        await self.steps[1].wait()
+        yield event("token", text="Events are sent ")
+        await self.steps[2].wait()
+        text = "Events are sent by `Session.send` [1]. <!channel> [more](https://evil.example/?q=secret)"
+        yield event("token", text=text.removeprefix("Events are sent "))
+        yield event("answer", answer=self._cited(text))
+
+    def _cited(self, text: str) -> Answer:
+        return replace(ANSWER, text=text, citations=(replace(CITATION, url=LINK),))
+
+
+@pytest_asyncio.fixture(params=MODES)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SlackWorld]:
+    async with FakeSlack() as fake:
+        made = SlackWorld(fake, tmp_path / "inbox.sqlite", mode=request.param, policy=OPEN)
+        await made.begin()
+        yield made
+        await made.end()
+
+
+def wording(seen: Seen) -> str:
+    return "\n".join([seen.text, *seen.tasks])
+
+
+async def whispered(world: SlackWorld, words: str) -> Seen:
+    def found() -> list[Seen]:
+        return [each for each in world.fake.ephemeral(world.channel, world.people["ann"]) if words in each.text]
+
+    return (await world.fake.until(found))[-1]
+
+
+@pytest.mark.parametrize("streaming", ["auto", "off"])
+async def test_an_answer_shows_its_tools_then_text_then_sources_and_buttons(tmp_path: Path, streaming: str) -> None:
+    async with FakeSlack() as fake:
+        agent = ToolUser()
+        world = SlackWorld(fake, tmp_path / "i.sqlite", agent=agent, streaming=streaming)  # type: ignore[arg-type]
+        await world.begin()
+        question = await world.mention("where is send?")
+        for step, words in zip(
+            agent.steps, ("parse_date", "indexer/search/ranking.py", "Events are sent"), strict=True
+        ):
+            await fake.until(lambda words=words: [each for each in world.replies() if words in wording(each)])  # type: ignore[misc]
+            step.set()
+        (seen,) = await fake.until(lambda: [each for each in world.replies() if "citebot_rate" in each.buttons])
+
+        assert f"[1] [`src/session.py:10-24`]({LINK})" in seen.text
+        assert "demo at 0123456" in seen.text
+        assert (seen.thread_ts, seen.pings, "evil.example/" in seen.text) == (question, (), False)
+        assert not seen.streaming
+        await world.end()
+
+
+async def test_the_x_reaction_of_the_asker_stops_the_answer(world: SlackWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    begun = world.clock.now()
+    (seen,) = world.replies()
+
+    await world.fake.react(world.channel, seen.ts, world.people["ann"], "x")
+    await settled(world, "Stopped, as you asked.")
+
+    assert world.clock.now() - begun < 2
+
+
+@pytest.mark.parametrize("why", ["external", "pending"])
+async def test_a_channel_that_outsiders_read_is_refused(world: SlackWorld, why: str) -> None:
+    setattr(world.fake.workspace.channels[world.channel], why, True)
+
+    await world.mention("where is send?")
+
+    await settled(world, "People from outside your organisation read this channel")
+    assert world.agent.asked == []
+
+
+async def test_a_person_from_outside_is_refused(world: SlackWorld) -> None:
+    world.people["eve"] = world.fake.add_user("eve", outside=True)
+
+    await world.direct("where is send?", author="eve")
+
+    await settled(world, "outside")
+    assert world.agent.asked == []
+
+
+async def test_a_channel_that_slack_does_not_describe_is_refused(world: SlackWorld) -> None:
+    world.fake.access.scopes.discard("channels:read")
+
+    await world.mention("where is send?")
+
+    await settled(world, "People from outside")
+    assert world.agent.asked == []
+
+
+@pytest.mark.parametrize("limits", [QuestionLimits(per_minute=1), QuestionLimits(per_day=1)])
+async def test_one_question_too_many_is_refused(tmp_path: Path, limits: QuestionLimits) -> None:
+    async with FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "i.sqlite", policy=ChatPolicy(limits=limits))
+        await world.begin()
+        await world.mention("one?")
+        await settled(world, "Answer to")
+        await world.mention("two?")
+        await settled(world, "Answer to", "You have asked 1 questions")
+        await world.end()
+
+
+async def test_a_repository_is_answered_about_only_where_a_rule_admits(tmp_path: Path) -> None:
+    rule = AccessRule(repositories=("demo",), channels=("direct",))
+    async with FakeSlack() as fake:
+        policy = ChatPolicy(access=AccessPolicy(rules=(rule,)))
+        world = SlackWorld(fake, tmp_path / "i.sqlite", policy=policy)
+        await world.begin()
+        await world.mention("where is send?")
+        await settled(world, "no repository that you may ask about")
+        await world.direct("where is send?")
+        await settled(world, "no repository", "Answer to: where is send?")
+        await world.end()
+
+
+async def test_answers_to_direct_messages_appear_nowhere_else(world: SlackWorld) -> None:
+    await world.direct("where is send?")
+    await settled(world, "Answer to")
+    ann = world.people["ann"]
+    dm = world.fake.dm_channel(ann)
+
+    sent = [call for call in world.fake.calls if call.method.startswith("chat.")]
+    assert {call.args["channel"] for call in sent} == {dm}
+    assert world.fake.answers(world.channel) == []
+    assert "citebot_share" not in world.replies()[0].buttons
+
+
+async def test_a_direct_message_shows_a_status_before_its_answer(world: SlackWorld) -> None:
+    await world.direct("where is send?")
+    await settled(world, "Answer to")
+
+    methods = [call.method for call in world.fake.calls]
+    assert methods.index("assistant.threads.setStatus") < methods.index("chat.startStream")
+    assert world.fake.workspace.statuses == {}
+
+
+async def test_a_thread_of_a_direct_message_is_a_conversation(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    thread = await world.fake.start_assistant_thread(ann)
+    dm = world.fake.dm_channel(ann)
+    prompts = world.fake.workspace.prompts
+    await world.fake.until(lambda: (dm, thread) in prompts)
+
+    await world.fake.dm(ann, "where is send?", thread)
+    await settled(world, "where is send?")
+    await world.fake.dm(ann, "and who calls it?", thread)
+    await settled(world, "where is send?", "who calls it?")
+
+    assert {each.thread_ts for each in world.replies()} == {thread}
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
+async def test_the_messages_tab_suggests_questions(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    await world.fake.open_home(ann, "messages")
+    dm = world.fake.dm_channel(ann)
+
+    prompts = await world.fake.until(lambda: world.fake.workspace.prompts.get((dm, ""), []))
+
+    assert 1 <= len(prompts) <= 4
+
+
+async def test_the_home_tab_tells_how_fresh_each_repository_is(world: SlackWorld) -> None:
+    await world.fake.open_home(world.people["ann"])
+
+    home = await world.fake.until(lambda: world.fake.home(world.people["ann"]))
+
+    assert "demo at 0123456" in home
+    assert "indexed" in home
+
+
+class Behind(FakeRepositories):
+    async def status(self, name: str) -> IndexStatus:
+        return replace(await super().status(name), commits_behind=3)
+
+
+async def test_the_home_tab_tells_how_many_commits_are_missing(tmp_path: Path) -> None:
+    async with FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "i.sqlite")
+        world.repositories = Behind()
+        await world.begin()
+        await fake.open_home(world.people["ann"])
+        assert "3 commits behind" in await fake.until(lambda: fake.home(world.people["ann"]))
+        await world.end()
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "words"),
+    [
+        ("/reindex", "", "`demo` is indexed"),
+        ("/reindex", "demo full", "`demo` is indexed"),
+        ("/citebot", "reindex demo", "`demo` is indexed"),
+        ("/citebot", "status", "1,234 chunks"),
+        ("/citebot", "", "reindex"),
+        ("/citebot", "repos", "demo at 0123456"),
+        ("/citebot", "statsu", "status"),
+    ],
+)
+async def test_a_slash_command_is_answered_to_its_author_alone(
+    world: SlackWorld, command: str, text: str, words: str
+) -> None:
+    sent = await world.fake.slash(command, text, channel=world.channel, user=world.people["ann"])
+
+    await whispered(world, words)
+    await world.fake.delivered()
+
+    assert sent.acked
+    assert world.replies() == []
+
+
+@pytest.mark.parametrize(("text", "words"), [("reindex", "`demo` is indexed"), ("repos", "demo at 0123456")])
+async def test_the_words_of_commands_work_after_a_mention_in_a_thread(world: SlackWorld, text: str, words: str) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+
+    await world.mention(text, thread=thread)
+
+    await settled(world, "Answer to", words)
+    assert {each.thread_ts for each in world.replies()} == {thread}
+
+
+async def test_who_may_not_reindex_is_told(tmp_path: Path) -> None:
+    async with FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "i.sqlite", policy=ChatPolicy(hosts=HOSTS))
+        await world.begin()
+        await fake.slash("/reindex", "", channel=world.channel, user=world.people["ann"])
+        await whispered(world, "You may not do that")
+        assert world.repositories.indexes["demo"].refreshes == []
+        await world.end()
+
+
+async def test_a_private_answer_is_shared_with_the_channel_on_request(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    await world.fake.slash("/citebot", "where is send?", channel=world.channel, user=ann)
+    seen = await whispered(world, "Answer to: where is send?")
+    assert world.replies() == []
+
+    await world.fake.press(world.channel, seen.ts, "citebot_share", user=ann)
+
+    await settled(world, "Answer to: where is send?")
+    assert world.replies()[0].thread_ts is None
+
+
+async def test_two_processes_give_one_answer(tmp_path: Path) -> None:
+    async with FakeSlack() as fake:
+        one, two = (SlackWorld(fake, tmp_path / "i.sqlite", policy=OPEN) for _ in range(2))
+        two.channel, two.people = one.channel, one.people
+        two._lives = iter([100])  # type: ignore[assignment]
+        await one.begin()
+        await two.begin()
+        await fake.connected(2)
+        for number in range(4):
+            await one.mention(f"where is part {number}?", deliveries=2)
+
+        await until(one, lambda said: len(said) == 4 and all("demo at" in each for each in said))
+        await fake.delivered()
+
+        assert len(one.agent.asked) + len(two.agent.asked) == 4
+        assert len(one.replies()) == 4
+        await one.end()
+        await two.end()
+
+
+async def test_a_reaction_to_what_a_person_wrote_stops_nothing(world: SlackWorld) -> None:
+    message = await world.mention("where is send?")
+    await settled(world, "Answer to")
+
+    await world.fake.react(world.channel, message, world.people["ann"], "x")
+    await world.fake.delivered()
+
+    await settled(world, "Answer to")
+
+
+async def test_a_stream_that_expires_while_an_answer_is_written_goes_on_in_place(world: SlackWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    world.fake.expire_streams()
+
+    world.agent.gate.set()
+    (said,) = await settled(world, "demo at 0123456")
+
+    assert said.count("Answer to: where is send?") == 1
+
+
+async def test_a_long_answer_goes_on_in_the_thread_of_its_question(world: SlackWorld) -> None:
+    world.agent.repeats = 700
+    question = await world.mention("and what of this one?")
+
+    answers = await world.fake.until(
+        lambda: [each for each in world.replies() if "demo at" in each.text] and world.replies()
+    )
+
+    assert len(answers) == 2
+    assert {each.thread_ts for each in answers} == {question}
+    assert sum(each.text.split().count("one?") for each in answers) == 700
+
+
+async def test_unknown_commands_buttons_and_shortcuts_are_acknowledged(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    message = await world.fake.message(world.channel, ann, "hello")
+    await world.fake.open_home(ann)
+    await world.fake.slash("/another", "x", channel=world.channel, user=ann)
+    await world.fake.shortcut("unknown", world.channel, message, user=ann)
+    await world.fake.delivered()
+
+    assert all(each.acked and len(each.attempts) == 1 for each in world.fake.deliveries.sent)
+
+
+async def test_who_asks_in_private_is_asked_back_in_private(world: SlackWorld) -> None:
+    have(world, "shop", "website")
+    ann = world.people["ann"]
+    await world.fake.slash("/citebot", "where is send?", channel=world.channel, user=ann)
+    asked = await whispered(world, "Which repository do you mean?")
+
+    await world.fake.press(world.channel, asked.ts, asked.buttons[1], user=ann)
+
+    await whispered(world, "Answer to: where is send?")
+    assert [repository for _, _, repository in world.agent.asked] == ["website"]
+    assert world.replies() == []

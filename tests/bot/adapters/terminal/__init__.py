@@ -1,0 +1,1 @@
+"""Tests of the terminal as a place to talk."""

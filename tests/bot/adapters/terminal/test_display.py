@@ -1,0 +1,169 @@
+"""The terminal: links, colours, progress, and text that cannot get out of its place."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from agent.events import AgentEvent
+from agent.ports import Answer
+from bot.adapters.terminal.display import LiveAnswer, SafeMarkdown, Terminal
+from bot.errors import AnswerFailed
+from indexer.types import Progress
+from tests.fakes.parts import ANSWER, CITATION, answering, event, saying
+
+# What rich itself writes: colours and links, and the cursor movements of a live region.
+OWN_SEQUENCES = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b\x07]*\x1b\\|\x1b\[\??[0-9;]*[A-Khl]|\r")
+
+
+def screen(*, terminal: bool = True) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        width=80,
+        height=24,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        color_system="truecolor" if terminal else None,
+        _environ={"TERM": "xterm"},
+    )
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def shown(answer: Answer, root: Path | None = None) -> str:
+    out = screen()
+    Terminal(out=out, err=screen()).show(answer, root)
+    return written(out)
+
+
+async def stream(*events: AgentEvent) -> AsyncIterator[AgentEvent]:
+    for each in events:
+        yield each
+
+
+def test_a_citation_links_to_its_permalink() -> None:
+    cited = dataclasses.replace(CITATION, url="https://git.example/demo/blob/0123/src/session.py#L10-L24")
+
+    text = shown(dataclasses.replace(ANSWER, citations=(cited,)), Path("/demo"))
+
+    assert re.search(r"\x1b\]8;[^;]*;https://git\.example/demo/blob/0123/src/session\.py#L10-L24\x1b\\", text)
+
+
+def test_a_citation_without_a_permalink_links_to_the_file() -> None:
+    assert re.search(
+        r"\x1b\]8;[^;]*;file:///demo/src/session\.py\x1b\\src/session\.py:10-24", shown(ANSWER, Path("/demo"))
+    )
+
+
+def test_a_permalink_that_is_no_web_address_is_no_link() -> None:
+    cited = dataclasses.replace(CITATION, url="javascript:alert(1)")
+
+    assert "\x1b]8;" not in shown(dataclasses.replace(ANSWER, citations=(cited,)))
+
+
+def test_a_link_in_a_repositorys_text_is_no_link() -> None:
+    text = shown(dataclasses.replace(saying("see [this](https://evil.example) <https://evil.example>"), citations=()))
+
+    assert "\x1b]8;" not in text
+
+
+def test_an_excerpt_is_coloured() -> None:
+    assert re.search(r"\x1b\[[0-9;]*m.*def", shown(saying("```python\ndef f(): pass\n```")))
+
+
+@given(st.text(st.sampled_from("ab\x1b\x07\x9b\x08\r\n\t[]8;;m#`*_-> &x202e;\u202e\ud800/1"), max_size=60))
+def test_no_text_steers_the_terminal(text: str) -> None:
+    left = OWN_SEQUENCES.sub("", shown(dataclasses.replace(saying(text), citations=())))
+
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", left)
+
+
+def test_an_entity_is_cleaned_after_it_was_decoded() -> None:
+    out = screen()
+
+    out.print(SafeMarkdown("a &#x202e; b"))
+
+    assert "\u202e" not in written(out)
+
+
+@given(st.text(max_size=20))
+def test_no_path_steers_the_terminal(path: str) -> None:
+    cited = dataclasses.replace(CITATION, path=path + "\x1b]0;x\x07\n[bold]")
+
+    left = OWN_SEQUENCES.sub("", shown(dataclasses.replace(saying("x"), citations=(cited,))))
+
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", left)
+    assert "[bold]:10-24" in left
+
+
+async def test_stages_and_text_show_while_the_answer_grows() -> None:
+    out = screen()
+    draft = LiveAnswer()
+    for each in answering(ANSWER)[:2]:
+        draft.take(each)
+
+    out.print(draft)
+
+    assert "Events are sent by" in written(out)
+    assert "Searching `send`" in written(out)
+
+
+def test_a_long_draft_shows_its_end_within_the_window() -> None:
+    out = screen(terminal=False)
+    draft = LiveAnswer()
+    draft.take(event("token", text="\n\n".join(f"paragraph {number}" for number in range(100))))
+
+    out.print(draft)
+
+    lines = written(out).splitlines()
+    assert len(lines) < 24
+    assert "paragraph 99" in "".join(lines)
+
+
+async def test_following_a_run_returns_its_answer() -> None:
+    terminal = Terminal(out=screen(), err=screen())
+
+    assert await terminal.follow(stream(*answering(ANSWER))) == ANSWER
+
+
+async def test_following_prints_nothing_where_there_is_no_terminal() -> None:
+    err = screen(terminal=False)
+
+    await Terminal(out=screen(terminal=False), err=err).follow(stream(*answering(ANSWER)))
+
+    assert written(err) == ""
+
+
+async def test_a_run_that_ends_early_is_an_error() -> None:
+    with pytest.raises(AnswerFailed, match="ended without an answer"):
+        await Terminal(out=screen(), err=screen()).follow(stream(event("step_start", node="x", stage="y")))
+
+
+def test_progress_shows_its_stage_on_a_terminal() -> None:
+    err = screen()
+    with Terminal(out=screen(), err=err).indexing(patience=0) as advance:
+        advance(Progress(stage="parsing", done=3, total=10))
+
+    assert "Reading code" in written(err)
+    assert "3/10" in written(err)
+
+
+def test_progress_is_silent_until_its_patience_runs_out() -> None:
+    err = screen()
+    with Terminal(out=screen(), err=err).indexing(patience=1000) as advance:
+        advance(Progress(stage="parsing", done=3, total=10))
+
+    assert written(err) == ""

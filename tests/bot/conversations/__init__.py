@@ -1,0 +1,1 @@
+"""Tests of conversations, from a stored message to a settled reply."""

@@ -1,0 +1,159 @@
+"""Answers about several repositories: sections that only grow, one whole answer whatever is killed, real citations."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.app import TeamApp
+from bot.clock import SystemClock
+from bot.conversations.composition import open_conversations
+from bot.messages import Capabilities
+from bot.replies.streaming_answer import UNANSWERED, WAITS, AnswerSection, AnswerSections, StreamingAnswer
+from bot.serving.service import make_chat_policy
+from bot.settings import RepositoryTable, Settings
+from tests.bot.chat import message
+from tests.bot.contract import have, until
+from tests.bot.worlds import FakeWorld
+from tests.fakes.parts import ANSWER, event
+from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform
+from tests.fakes.repositories import GitRepo
+from tests.fakes.watched import Unseen
+
+QUESTION = "across shop and website, where is send?"
+STREAMS = replace(SLACK_LIKE, rates={})
+
+
+def sections(*names: str, remark: str = "") -> AnswerSections:
+    made = [AnswerSection(repository=name, draft=StreamingAnswer(f"run.{name}", ())) for name in names]
+    return AnswerSections(made, run_id="run", remark=remark, hosts=())
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["token", "answer"])), max_size=30))
+def test_a_reply_with_sections_only_grows(told: list[tuple[str, str]]) -> None:
+    reply, texts, said = sections("a", "b", "c"), [""], dict.fromkeys("abc", "")
+    by_name = {section.repository: section for section in reply}
+    for name, kind in told:
+        if by_name[name].is_over:
+            continue
+        if kind == "token":
+            said[name] += "word "
+            by_name[name].take(event("token", text="word "))
+        else:
+            by_name[name].take(event("answer", answer=replace(ANSWER, text=said[name] or "Nothing.", citations=())))
+        texts.append(reply.partial_content().text)
+
+    texts += [reply.final_content([]).text] if all(section.is_over for section in reply) else []
+
+    assert all(later.startswith(earlier.rstrip()) for earlier, later in pairwise(texts))
+
+
+def test_a_section_that_is_alone_has_no_heading() -> None:
+    reply = sections("shop", remark="This is about `shop`.")
+    next(iter(reply)).take(event("answer", answer=replace(ANSWER, citations=())))
+
+    assert reply.final_content(["shop at abc"]).text == f"This is about `shop`.\n\n{ANSWER.text}"
+    assert reply.final_content(["shop at abc"]).footer == "shop at abc"
+
+
+def test_a_section_says_why_it_has_no_answer() -> None:
+    reply = sections("shop", "website", "docs")
+    shop, website, _ = reply
+    shop.take(event("answer", answer=replace(ANSWER, route="paused")))
+    website.failure = "There is no index, @everyone."
+
+    text = reply.final_content([]).text
+
+    assert text.index(WAITS) < text.index("There is no index") < text.index(UNANSWERED)
+    assert "@everyone" not in text
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("able", [ABLE, STREAMS], ids=["edits", "streams"])
+async def test_a_kill_at_any_call_leaves_one_answer_about_both(tmp_path: Path, able: Capabilities, after: bool) -> None:
+    killed = 0
+    for at in range(1, 20):
+        world = FakeWorld(tmp_path / f"{at}.sqlite", able=able)
+        have(world, "shop", "website")
+        await world.begin()
+        frozen = world.platform.freeze(at, after=after)
+        await world.mention(QUESTION)
+        killed += await _killed(world, frozen)
+        (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
+        assert said.count("Answer to: where is send?") == 2
+        assert len(world.agent.asked) == 2
+        await world.end()
+        if not frozen.is_set():
+            break
+
+    assert killed >= 2
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_a_kill_at_any_call_leaves_one_answer_after_a_choice(tmp_path: Path, after: bool) -> None:
+    killed = 0
+    for at in range(1, 20):
+        world = FakeWorld(tmp_path / f"{at}.sqlite")
+        have(world, "shop", "website")
+        await world.begin()
+        frozen = world.platform.freeze(at, after=after)
+        await world.mention("where is send?")
+        killed += await _killed(world, frozen, "Which repository")
+        await until(world, lambda said: len(said) == 1 and "Which repository" in said[0])
+        await world.choose("website")
+        killed += await _killed(world, frozen)
+        (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
+        assert said.startswith("Answer to: where is send?")
+        assert len(world.agent.asked) == 1
+        await world.end()
+        if not frozen.is_set():
+            break
+
+    assert killed >= 3
+
+
+async def _killed(world: FakeWorld, frozen: asyncio.Event, settled: str = "website at") -> bool:
+    """Wait for a call that hangs, or for what is said at the end; kill and begin again in the first case."""
+    had_frozen = frozen.is_set()
+    await until(world, lambda said: (frozen.is_set() and not had_frozen) or any(settled in each for each in said))
+    if had_frozen or not frozen.is_set():
+        return False
+    await world.crash()
+    await world.begin()
+    return True
+
+
+async def test_each_section_is_cited_at_its_own_commit(tmp_path: Path) -> None:
+    commits, tables = {}, []
+    for name in ("shop", "website"):
+        repo = GitRepo(tmp_path / name)
+        repo.write(f"src/{name}.py", f"def parse_date(text):\n    return {name!r} + text\n")
+        commits[name] = repo.commit()
+        tables.append(RepositoryTable(path=tmp_path / name, web_url=f"https://git.example.com/team/{name}"))
+    settings = Settings(home=tmp_path / "home", repositories=tuple(tables), model="none")
+    platform = FakePlatform(SystemClock(), replace(ABLE, max_units=8_000))
+    async with (
+        TeamApp.open(settings, tmp_path, Unseen()) as team,
+        open_conversations(
+            team.agent, team.stock.library, path=tmp_path / "i.sqlite",
+            policy=make_chat_policy(settings, team),
+        ) as conversations,
+        conversations.open(),
+        conversations.connect_platform("fake", platform),
+    ):  # fmt: skip
+        await conversations.receive(message("across shop and website, where is parse_date defined?"))
+        async with asyncio.timeout(60):
+            while not any("website at" in each.content.footer for each in platform.messages.values()):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    (shown,) = platform.messages.values()
+    shop, website = shown.content.text.split("**website**")
+    assert f"https://git.example.com/team/shop/blob/{commits['shop']}/src/shop.py#L1" in shop
+    assert f"https://git.example.com/team/website/blob/{commits['website']}/src/website.py#L1" in website
+    assert f"shop at {commits['shop'][:7]}" in shown.content.footer

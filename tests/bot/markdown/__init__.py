@@ -1,0 +1,1 @@
+"""Tests of Markdown that is safe to show."""

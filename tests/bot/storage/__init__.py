@@ -1,0 +1,1 @@
+"""Tests of the chat side's database and of its data folder."""

@@ -1,0 +1,100 @@
+"""Searching text by pattern: what is found, what is refused, and what ends a search."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.errors import BadPattern
+from indexer.generations.grep import MAX_LINE, MAX_PATTERN, MAX_PER_FILE, grep_texts
+from indexer.types import Location, Match, Matches
+
+ORDERS = "class Order:\n    total = 0\n\ndef total(order):\r\n    return order.total\n"
+
+
+def found(text: str, pattern: str, *, limit: int = 100) -> list[tuple[int, str]]:
+    return [(m.location.start_line, m.text) for m in grep_texts([("a.py", text)], pattern, limit=limit).lines]
+
+
+def test_every_line_is_found_once_and_whole() -> None:
+    assert grep_texts([("a.py", ORDERS)], "order", limit=10) == Matches(
+        lines=(
+            Match(location=Location(path="a.py", start_line=4, end_line=4), text="def total(order):"),
+            Match(location=Location(path="a.py", start_line=5, end_line=5), text="    return order.total"),
+        ),
+        files_searched=1,
+        complete=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        ("^def", [4]),
+        ("total$", [5]),
+        ("^class|^def", [1, 4]),
+        ("(?i)ORDER", [1, 4, 5]),
+        ("Order:[^x]*total", []),
+        ("^$", [3]),
+        ("", None),
+    ],
+)
+def test_a_pattern_never_leaves_its_line(pattern: str, lines: list[int] | None) -> None:
+    if lines is None:
+        with pytest.raises(BadPattern):
+            found(ORDERS, pattern)
+    else:
+        assert [number for number, _ in found(ORDERS, pattern)] == lines
+
+
+@pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "x" * (MAX_PATTERN + 1), "a{1,100000}", "\udc80", "*"])
+def test_what_is_no_pattern_gets_a_sentence(pattern: str) -> None:
+    with pytest.raises(BadPattern, match=r"\.$"):
+        found(ORDERS, pattern)
+
+
+def test_the_limit_is_kept_and_told() -> None:
+    matches = grep_texts([("a.py", ORDERS), ("b.py", ORDERS)], "order", limit=3)
+
+    assert ([m.location.path for m in matches.lines], matches.complete) == (["a.py", "a.py", "b.py"], False)
+
+
+def test_one_file_cannot_take_all_places() -> None:
+    matches = grep_texts([("a.txt", "x\n" * 1000), ("b.txt", "x\n")], "x", limit=500)
+
+    assert (len(matches.lines), matches.complete) == (MAX_PER_FILE + 1, False)
+
+
+def test_time_ends_a_search_between_files() -> None:
+    ticks = iter([0.0, 0.5, 3.0])
+    matches = grep_texts(
+        [("a.py", ORDERS), ("b.py", ORDERS)], "class", limit=10, seconds=2.0, clock=lambda: next(ticks)
+    )
+
+    assert (matches.files_searched, matches.complete) == (1, False)
+
+
+def test_a_pattern_made_to_explode_is_soon_done() -> None:
+    before = time.monotonic()
+    found("a" * 200_000 + "\n", r"(a+)+$b")
+
+    assert time.monotonic() - before < 5
+
+
+def test_long_lines_are_cut() -> None:
+    assert len(found("y" * 10_000, "y")[0][1]) == MAX_LINE
+
+
+@given(st.text(alphabet="ab\n\r é\U0001f600", max_size=60), st.sampled_from(["a", "b+", "^a", "a$", "é", "a|b", "."]))
+def test_lines_agree_with_a_line_by_line_search(text: str, pattern: str) -> None:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    expected = [number for number, line in enumerate(lines, 1) if re.search(pattern, line.replace("\r", "x"))]
+    ours = [number for number, _ in found(text.replace("\r", "x"), pattern)]
+
+    assert ours == expected[: MAX_PER_FILE + 1]

@@ -1,0 +1,1 @@
+"""Tests of outlines, references and chunks."""

@@ -1,0 +1,1 @@
+"""Tests of repositories on other machines."""

@@ -1,0 +1,1 @@
+"""Tests of the ranking and of the snapshot that it runs on."""

@@ -1,0 +1,114 @@
+"""The ranking: what a question finds first, over snapshots put together by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from indexer.embedding.embedder import EmbeddingInput
+from indexer.embedding.static_embedder import StaticEmbedder
+from indexer.search.path_traits import read_path_traits
+from indexer.search.ranking import RankingWeights, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.snapshot import Snapshot
+from indexer.search.snapshot_builder import SnapshotBuilder, make_empty_snapshot
+from indexer.search.token_bags import build_bags
+from indexer.types import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
+
+EMBEDDER = StaticEmbedder()
+
+Files = dict[str, list[tuple[str, str]]]  # path -> (name of the definition or "", text) of each chunk
+
+PROJECT: Files = {
+    "http/retry.py": [
+        ("RetryPolicy", "class RetryPolicy:\n    attempts = 3\n    backoff = 2.0\n    # waits between attempts\n"),
+        ("should_retry", "def should_retry(response):\n    return response.status >= 500\n"),
+    ],
+    "http/session.py": [
+        ("Session", "class Session:\n    def send(self, request):\n        return self.adapter.send()\n")
+    ],
+    "tests/test_retry.py": [
+        ("test_retry_policy_waits", "def test_retry_policy_waits():\n    assert RetryPolicy().backoff\n")
+    ],
+    "docs/retry.md": [("", "# Retry policy\n\nThe retry policy waits between attempts.\n")],
+}
+
+
+def symbol(name: str, kind: SymbolKind, line: int) -> Symbol:
+    return Symbol(name=name, qualified_name=name, kind=kind, signature=name, doc="", start_line=line, end_line=line + 4)
+
+
+def parsed(chunks: list[tuple[str, str]]) -> ParsedFile:
+    return ParsedFile(
+        language="python",
+        chunks=tuple(
+            Chunk(start_line=10 * n + 1, end_line=10 * n + 9, text=text, scope="", names=(name,) if name else ())
+            for n, (name, text) in enumerate(chunks)
+        ),
+        symbols=tuple(
+            symbol(name, "class" if name[0].isupper() else "function", 10 * n + 1)
+            for n, (name, _) in enumerate(chunks)
+            if name
+        ),
+    )
+
+
+def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = frozenset(), first: int = 1) -> Snapshot:
+    """A snapshot with the files added; catalog ids count up from `first`, chunk ids are 100 times the file's."""
+    assembly = SnapshotBuilder(previous, dimensions=EMBEDDER.dimensions)
+    inputs = []
+    for file_id, (path, chunks) in enumerate(files.items(), start=first):
+        entry = FileEntry(path=path, language="python", source_type=read_path_traits(path).source_type, lines=50)
+        file = parsed(chunks)
+        assembly.add(file_id, entry, file, build_bags(path, file), [file_id * 100 + n for n in range(len(chunks))])
+        inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
+    return assembly.build(removed, EMBEDDER.embed_documents(inputs))
+
+
+def found(snapshot: Snapshot, question: str, recipe: RankingWeights | None = None) -> list[str]:
+    cosines = score_cosine(snapshot, EMBEDDER.embed_query(question))
+    ranked = rank_chunks(snapshot, question, cosines, recipe=recipe)
+    return [snapshot.files.paths[snapshot.chunks.file[ordinal]] for ordinal, _ in ranked]
+
+
+def test_a_type_that_the_question_names_comes_first() -> None:
+    assert found(grown(None, PROJECT), "RetryPolicy")[0] == "http/retry.py"
+
+
+def test_a_description_finds_the_code_before_its_test_and_documentation() -> None:
+    assert found(grown(None, PROJECT), "how long does the retry policy wait between attempts?")[0] == "http/retry.py"
+
+
+def test_a_question_about_tests_may_find_the_test_first() -> None:
+    assert found(grown(None, PROJECT), "tests of the retry policy backoff")[0] == "tests/test_retry.py"
+
+
+def test_every_fusion_and_mode_finds_the_named_definition() -> None:
+    snapshot = grown(None, PROJECT)
+    assert found(snapshot, "Session", RankingWeights(fusion="rrf"))[0] == "http/session.py"
+    cosines = score_cosine(snapshot, EMBEDDER.embed_query("Session"))
+    for mode in ("lexical", "vector", "hybrid"):
+        best, _ = rank_chunks(snapshot, "Session", cosines, mode=mode)[0]
+        assert snapshot.files.paths[snapshot.chunks.file[best]] == "http/session.py"
+
+
+def test_a_mask_keeps_everything_else_out_and_ranks_what_it_lets_through() -> None:
+    snapshot = grown(None, PROJECT)
+    only_docs = make_chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))
+    ranked = rank_chunks(snapshot, "retry policy", None, mode="lexical", mask=only_docs)
+    assert [snapshot.files.paths[snapshot.chunks.file[each]] for each, _ in ranked] == ["docs/retry.md"]
+
+
+def test_nothing_is_found_for_words_that_the_code_does_not_have() -> None:
+    assert rank_chunks(grown(None, PROJECT), "zyzzyva quokka", None, mode="lexical") == []
+
+
+def test_an_empty_repository_finds_nothing() -> None:
+    assert rank_chunks(make_empty_snapshot(EMBEDDER.dimensions), "anything", None) == []
+
+
+def test_scores_fall_from_first_to_last() -> None:
+    snapshot = grown(None, PROJECT)
+    scores = [
+        score for _, score in rank_chunks(snapshot, "retry", score_cosine(snapshot, EMBEDDER.embed_query("retry")))
+    ]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) > 2

@@ -1,0 +1,114 @@
+"""The language of a file by name, shebang and content."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.parsing.grammars import GRAMMARS
+from indexer.text.languages import detect_language
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("src/app.py", "python"),
+        ("stubs/app.pyi", "python"),
+        ("a.jsx", "javascript"),
+        ("a.mts", "typescript"),
+        ("a.d.ts", "typescript"),
+        ("a.tsx", "tsx"),
+        ("A.JAVA", "java"),
+        ("a.kts", "kotlin"),
+        ("a.cs", "csharp"),
+        ("a.hpp", "cpp"),
+        ("a.exs", "elixir"),
+        ("README.md", "markdown"),
+        ("docs/index.rst", "rst"),
+        ("pyproject.toml", "toml"),
+        ("Cargo.lock", "toml"),
+        (".github/workflows/ci.yml", "yaml"),
+        ("Makefile", "makefile"),
+        ("build/Makefile.am", "makefile"),
+        ("Dockerfile", "dockerfile"),
+        ("docker/Dockerfile.dev", "dockerfile"),
+        ("dev.dockerfile", "dockerfile"),
+        ("CMakeLists.txt", "cmake"),
+        ("Gemfile", "ruby"),
+        ("Rakefile", "ruby"),
+        (".gitignore", "text"),
+        ("LICENSE", "text"),
+        ("notes.txt", "text"),
+        ("strange.xyz", "text"),
+        ("", "text"),
+    ],
+)
+def test_a_name_tells_the_language(path: str, language: str) -> None:
+    assert detect_language(path, "") == language
+
+
+@pytest.mark.parametrize(
+    ("first_line", "language"),
+    [
+        ("#!/usr/bin/env python3", "python"),
+        ("#!/usr/bin/python3.11 -u", "python"),
+        ("#!/bin/sh", "bash"),
+        ("#! /bin/bash -e", "bash"),
+        ("#!/usr/bin/env -S node --harmony", "javascript"),
+        ("#!/usr/bin/env LANG=C ruby", "ruby"),
+        ("#!/opt/unknown/thing", "text"),
+        ("# !/bin/sh", "text"),
+    ],
+)
+def test_a_shebang_tells_where_the_name_does_not(first_line: str, language: str) -> None:
+    assert detect_language("bin/tool", first_line + "\n") == language
+
+
+def test_a_suffix_outweighs_the_shebang() -> None:
+    assert detect_language("tool.py", "#!/bin/sh\n") == "python"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("#include <stdio.h>\nint add(int a, int b);\n", "c"),
+        ("/* using\n * class of\n   virtual memory, template of\n   public: */\nint x;\n", "c"),
+        ("#include <vector>\n", "cpp"),
+        ("class Shape {\n};\n", "cpp"),
+        ("class Shape : public Base {\n", "cpp"),
+        ("namespace a {\n}\n", "cpp"),
+        ("template <typename T>\nT max(T a);\n", "cpp"),
+        ("using namespace std;\n", "cpp"),
+        ("std::string name();\n", "cpp"),
+        ("@interface Foo : NSObject\n@end\n", "objective-c"),
+        ("", "c"),
+    ],
+)
+def test_a_header_is_judged_by_what_it_says(text: str, language: str) -> None:
+    assert detect_language("include/a.h", text) == language
+
+
+@given(path=st.text(max_size=40), text=st.text(max_size=80))
+def test_every_file_has_a_language(path: str, text: str) -> None:
+    language = detect_language(path, text)
+
+    assert language
+    assert language == language.lower()
+
+
+def test_each_grammar_comes_from_an_installed_wheel() -> None:
+    for grammar in GRAMMARS.values():
+        assert callable(getattr(importlib.import_module(grammar.package), grammar.entry))
+
+
+def test_importing_the_chunker_loads_no_grammar() -> None:
+    program = "import sys, indexer.parsing.file_parser; print([m for m in sys.modules if m.startswith('tree_sitter_')])"
+
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+
+    assert loaded.stdout.strip() == "[]"

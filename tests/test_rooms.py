@@ -1,0 +1,248 @@
+"""The rooms of the house: which floor each stands on, how large it is, and what it and its functions are called."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from tests.test_architecture import PACKAGES, ROOT, name_of, parsed, sources
+
+# The rooms of each package (its folders and flat modules), the lowest floor first: imports run down only. What lies
+# in a folder within a folder belongs to the outer one; the package itself (`__init__`) stands above all.
+FLOORS = {
+    "bot": (
+        "markdown messages errors clock",
+        "storage webhooks ports access tasks config_file",
+        "repositories replies settings",
+        "app monitoring maintenance",
+        "conversations",
+        "adapters",
+        "serving",
+        "cli",
+        "__main__",
+    ),
+    "agent": (
+        "text state events errors",
+        "questions persistence limits",
+        "ports routing",
+        "evidence llm guard",
+        "answers prompts tools",
+        "nodes",
+        "graph",
+        "graph_runner",
+        "agent",
+    ),
+    "indexer": (
+        "types",
+        "errors",
+        "text secrets processes checksums watcher",
+        "search parsing embedding git",
+        "store",
+        "calls remotes parsers",
+        "generations",
+        "index",
+    ),
+}
+# Rooms of one floor of which one may import the other all the same: who, whom, why.
+BESIDE: dict[str, tuple[tuple[str, str, str], ...]] = {"bot": (), "agent": (), "indexer": ()}
+
+PLATFORMS = ("bot/adapters/slack", "bot/adapters/discord")
+SMALL = (("bot/adapters", "the ground of the three platforms, each of which has a folder of its own in it"),)
+
+# What every chat platform has, under one name.
+PARTS = set(
+    "adapter api_errors channels client connection diagnostics ephemeral listener parsing platform rendering".split()
+)
+# Names of modules that each package may have once.
+SHARED = ("errors", "ports")
+
+# Past participles that do not end in -ed, and what ends so and is none.
+IRREGULAR = set(
+    "made told held kept shown found given written known left sent built taken drawn broken chosen hidden meant said"
+    " seen done gone lost met paid heard laid led begun bound brought caught grown thrown spelt stood swept".split()
+)
+VERBS = set("bleed breed embed exceed feed heed need proceed seed shed shred speed succeed weed".split())
+
+
+def home_of(path: Path) -> str:
+    return path.parent.relative_to(ROOT).as_posix()
+
+
+@cache
+def modules() -> dict[str, Path]:
+    return {name_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in sources()}
+
+
+def room_of(module: str) -> str:
+    """The room of a module, as `bot/cli`; the package itself is `bot`."""
+    return "/".join(module.split(".")[:2])
+
+
+def folder_of(module: str) -> str:
+    """The folder that a module lies in; one at the top of a package stands for itself."""
+    home = home_of(modules()[module])
+    return module if home in PACKAGES else home
+
+
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """What a file imports of ours when it runs, in functions too; what is under TYPE_CHECKING is never run."""
+    branches = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.If)]
+    for_types = [node for node in branches if ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}]
+    skipped = {node for branch in for_types for each in branch.body for node in ast.walk(each)}
+    found: list[str] = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import) and node not in skipped:
+            found += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node not in skipped:
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(name for name in found if name.split(".")[0] in PACKAGES)
+
+
+@cache
+def arrows() -> tuple[tuple[str, str], ...]:
+    """Who imports whom, module by module; a name in a module means that module."""
+    named = ((who, name) for who, path in modules().items() for name in imported(path))
+    return tuple((who, name if name in modules() else name.rpartition(".")[0]) for who, name in named)
+
+
+def functions() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    nodes = ((name_of(path), node) for path in sources() for node in ast.walk(parsed(path)))
+    found = ((name, node) for name, node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {f"{name}:{node.lineno} {node.name}": node for name, node in found}
+
+
+def folders() -> dict[str, set[str]]:
+    """The modules of every folder, besides `__init__` and `__main__`."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in sources():
+        found[home_of(path)] |= {path.stem} - {"__init__", "__main__"}
+    return found
+
+
+def main() -> None:
+    """Print the floors of each package with their rooms, the highest first; a folder ends with a slash."""
+    for package in PACKAGES:
+        sys.stdout.write(f"\n{package}/\n")
+        for number, row in reversed([*enumerate(FLOORS[package], 1)]):
+            shown = (f"{room}/" if (ROOT / package / room).is_dir() else room for room in row.split())
+            sys.stdout.write(f"  {number}  {'  '.join(shown)}\n")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_stands_on_one_floor(package: str) -> None:
+    listed = Counter(f"{package}/{room}" for row in FLOORS[package] for room in row.split())
+    there = {room_of(module) for module in modules() if module.startswith(f"{package}.")}
+    wrong = [f"{room} is on no floor" for room in sorted(there - set(listed))]
+    wrong += [f"{room} is on a floor, but is not there" for room in sorted(set(listed) - there)]
+    wrong += [f"{room} is listed {times} times" for room, times in listed.items() if times > 1]
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_run_down_the_floors(package: str) -> None:
+    floors = {f"{package}/{room}": n for n, row in enumerate(FLOORS[package], 1) for room in row.split()}
+    floors[package] = len(FLOORS[package]) + 1
+    beside = {(f"{package}/{who}", f"{package}/{whom}") for who, whom, _ in BESIDE[package]}
+    inner = [(who, whom, room_of(who), room_of(whom)) for who, whom in arrows()]
+    wrong = [
+        f"{who} (floor {floors[room]}) imports {whom} (floor {floors[other]})"
+        for who, whom, room, other in inner
+        if room != other and room in floors and other in floors
+        if floors[room] < floors[other] or (floors[room] == floors[other] and (room, other) not in beside)
+    ]
+    unused = beside - {(room, other) for *_, room, other in inner}
+    wrong += [f"{room} may import {other}, and does not" for room, other in sorted(unused)]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_import_of_ours_means_a_module_that_is_there() -> None:
+    wrong = [f"{who} imports {whom}" for who, whom in arrows() if whom not in modules()]
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("place", [str, folder_of, room_of])
+def test_nothing_imports_in_a_circle(place: Callable[[str], str]) -> None:
+    graph = nx.DiGraph([(place(who), place(whom)) for who, whom in arrows() if whom in modules()])
+    wrong = [" <-> ".join(sorted(group)) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_are_neither_large_nor_small_nor_deep() -> None:
+    wrong = [name for path in sources() if (name := name_of(path)).count("/") > 3]
+    for home, stems in folders().items():
+        most = 9 if home in PACKAGES else 16 if home in PLATFORMS else 14
+        fewest = 0 if home in {*PACKAGES, *(small for small, _ in SMALL)} else 3
+        wrong += [] if fewest <= len(stems) <= most else [f"{home}: {len(stems)} modules, not {fewest} to {most}"]
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_names_its_parts_as_the_others_do(platform: str) -> None:
+    assert PARTS - folders()[platform] == set()
+
+
+def test_no_public_class_name_means_two_things() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name_of(path))
+    wrong = [f"{name}: {', '.join(where)}" for name, where in sorted(places.items()) if len(where) > 1]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_modules_have_one_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for home, stems in folders().items():
+        for stem in stems:
+            places[stem].append(home)
+    wrong = [
+        f"{stem}: {', '.join(where)}"
+        for stem, where in sorted(places.items())
+        if len(where) > 1 and not set(where) <= set(PLATFORMS)
+        if stem not in SHARED or len({home.split("/")[0] for home in where}) < len(where)
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_functions_are_called_by_what_they_do() -> None:
+    words = {place: node.name.strip("_").split("_")[0] for place, node in functions().items()}
+    wrong = [place for place, word in words.items() if word in IRREGULAR or re.fullmatch("..+ed", word)]
+    wrong = [place for place in wrong if words[place] not in VERBS]
+
+    assert len(wrong) <= 0.02 * len(words), "\n".join([f"{len(wrong)} of {len(words)}", *wrong])
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    lengths = {place: (node.end_lineno or 0) - node.lineno + 1 for place, node in functions().items()}
+    wrong = [f"{place}: {lines} lines" for place, lines in lengths.items() if lines > 60]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_printed_floors_name_every_room(capsys: pytest.CaptureFixture[str]) -> None:
+    main()
+    printed = dict(zip(PACKAGES, capsys.readouterr().out.strip().split("\n\n"), strict=True))
+    named = {f"{package}/{word.rstrip('/')}" for package, text in printed.items() for word in text.split()}
+
+    assert {room_of(module) for module in modules() if module not in PACKAGES} - named == set()
+
+
+if __name__ == "__main__":
+    main()
