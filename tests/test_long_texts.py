@@ -242,6 +242,7 @@ LEFT_OUT: dict[str, str] = {
     "bot.adapters.slack.schema.is_well_formed": "it looks fields up",
     "bot.config_file.choose_config": "it is given the operator's paths",
     "agent.guard.evidence_check.mark_orders": "mark_text(), which calls it, is here",
+    "agent.guard.approval.unapproved_tools": OF_PORTS,
     "agent.guard.hardening.note_flags": "it only keeps what it is given",
     "agent.guard.leak_check.check_said": "says_instructions() and says_masked(), which it calls, are here",
     "indexer.git.git_errors.too_much": "it only joins what it is given",

@@ -386,7 +386,7 @@ class Noting:
     async def status(self, name: str) -> IndexStatus:
         return status_of(name, self.commits[-1] if self.commits else None)
 
-    async def take_in(self, name: str) -> RefreshReport:
+    async def index_here(self, name: str) -> RefreshReport:
         commit = (await self.sources[name].newest()).commit
         async with self.grown:
             self.commits.append(commit)
