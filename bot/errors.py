@@ -4,17 +4,17 @@ BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them
 ├── AnswerFailed     the agent ended without an answer
 ├── RefreshStopped   somebody stopped a refresh before it was done
-├── Refused          somebody may not do what they asked for
-│   └── Flooded          they have been told so again and again: nothing is said any more
+├── NotAllowed       somebody may not do what they asked for
+│   └── SilentlyThrottled they have been told so again and again: nothing is said any more
 ├── InboxError       the database of messages cannot be used
 ├── FolderError      the data folder belongs to somebody else
 ├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
 └── ChatError        a platform did not do what it was asked to
     ├── RateLimited      too many calls; says when to come back
-    ├── Unreachable      no answer; what was asked may have happened
+    ├── PlatformUnreachable no answer; what was asked may have happened
     ├── PostRefused      nothing can be said in that place
     ├── EditRefused      the message can no longer be changed
-    ├── TooLong          more text than a message takes
+    ├── MessageTooLong   more text than a message takes
     ├── StreamRefused    the workspace has no streaming
     └── StreamGone       the stream has ended; what was sent last did not arrive
         └── StreamStopped    a person stopped it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
 import tomllib
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from bot.cli.main import cli
 from bot.monitoring.metrics import ConversationMetrics, RunMetrics
 from bot.settings import Settings, list_file_keys, list_variable_names
 from tests.documents import DOCUMENTS, mentioned_commands, name_of, read, shown_commands
+from tests.test_architecture import parsed, sources
 
 ROOT = Path(__file__).parent.parent
 NOT_OURS = {".git", ".venv", "build", "dist", "__pycache__", "node_modules"}
@@ -247,3 +250,41 @@ def test_security_says_how_to_report_and_names_nobody() -> None:
 def test_every_fuzz_target_is_bounded_in_time() -> None:
     for path in (ROOT / "tests" / "fuzz").glob("test_*.py"):
         assert "in_time(" in path.read_text(encoding="utf-8"), path.name
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """The docstrings of a module and of all that is in it."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def words_of_the_sources() -> set[str]:
+    """Every word of the code, without what docstrings say."""
+    words = set(dir(builtins))
+    for path in sources():
+        told = set(docstrings(path))
+        words |= {path.stem, *(each.id for each in ast.walk(parsed(path)) if isinstance(each, ast.Name))}
+        for node in ast.walk(parsed(path)):
+            words |= {str(getattr(node, each)) for each in ("name", "attr", "arg") if getattr(node, each, None)}
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in told:
+                words.add(node.value)
+    return words
+
+
+def test_names_in_docstrings_and_documents_are_names_of_the_sources() -> None:
+    """Classes in backticks and in drawn trees, and names in the pages for those who change the code."""
+    known = words_of_the_sources() | set(re.findall(r"\w+", read(ROOT / "slack-manifest.yaml")))
+    named = {
+        (name_of(path), name)
+        for path in sources()
+        for text in docstrings(path)
+        for name in re.findall(r"(?:(?<=── )\w+|(?<=`)(?:[A-Z][a-z]+){2,}\b)", text)
+    }
+    named |= {
+        (name_of(path), name)
+        for path in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md", ROOT / "docs" / "glossary.md")
+        for name in re.findall(r"`([a-z]+(?:_[a-z]+)+|(?:[A-Z][a-z]+){2,})`", read(path))
+    }
+
+    assert {each for each in named if each[1] not in known} == set()
