@@ -1,1 +1,1 @@
-"""From a stored message to a settled reply: dispatching, commands, answering, queueing, and following runs."""
+"""From a stored message to a settled reply: `dispatcher` stores and orders messages, `turn` is the life of one."""

@@ -1,4 +1,4 @@
-"""How many answers are worked on at a time; whoever comes later waits in line and knows where."""
+"""The order of answers: one at a time in a conversation, so many at a time in all; the others wait in line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 QueueMoved = Callable[[int], None]
 
@@ -26,6 +27,7 @@ class AnswerQueue:
         self._free = most
         self._most = most
         self._line: deque[_Waiting] = deque()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def before(self) -> int:
@@ -36,6 +38,10 @@ class AnswerQueue:
     def places_in_use(self) -> int:
         """How many places are taken."""
         return self._most - self._free
+
+    def lock_conversation(self, conversation: str) -> asyncio.Lock:
+        """Return the lock of a conversation, which is kept for as long as anybody holds it or waits for it."""
+        return self._locks.setdefault(conversation, asyncio.Lock())
 
     @asynccontextmanager
     async def hold_place(self, moved: QueueMoved = lambda _: None) -> AsyncIterator[None]:

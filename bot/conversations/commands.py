@@ -56,7 +56,7 @@ class CommandHandlers:
         agent: Answerer,
         threads: ThreadStore,
         records: TurnRecordStore,
-        routing: RepositoryChooser,
+        chooser: RepositoryChooser,
         access: AccessPolicy,
         clock: Clock,
         stop: StopAnswer,
@@ -65,7 +65,7 @@ class CommandHandlers:
         self._agent = agent
         self._threads = threads
         self._records = records
-        self._routing = routing
+        self._chooser = chooser
         self._access = access
         self._clock = clock
         self._stop = stop
@@ -82,6 +82,13 @@ class CommandHandlers:
             "forget": self._forget,
         }
 
+    def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
+        """Read the command that a message is; None for a question, and for what is too long to be read."""
+        if message.oversize:
+            return None
+        names = self._access.visible(message, self._repositories.list_names())
+        return parse_command(message.text, slash=message.kind == "command", repositories=names)
+
     async def run(
         self, invocation: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
     ) -> str:
@@ -93,7 +100,7 @@ class CommandHandlers:
 
     async def _find_repository(self, asked: CommandRequest) -> str:
         """The repository named, or the one that is meant here; empty where it may be any."""
-        return await self._routing.find_meant(asked.message, asked.conversation, asked.invocation.repository)
+        return await self._chooser.find_meant(asked.message, asked.conversation, asked.invocation.repository)
 
     async def _help(self, asked: CommandRequest) -> str:
         return format_help(several=len(self._access.visible(asked.message, self._repositories.list_names())) > 1)
@@ -111,7 +118,7 @@ class CommandHandlers:
 
     async def _use(self, asked: CommandRequest) -> str:
         name = await self._find_repository(asked)
-        await self._routing.use(asked.message, asked.conversation, name)
+        await self._chooser.use(asked.message, asked.conversation, name)
         return f"Questions here are about `{name}` from now on."
 
     async def _reindex(self, asked: CommandRequest) -> str:
@@ -145,9 +152,9 @@ class CommandHandlers:
 
     async def _forget(self, asked: CommandRequest) -> str:
         await self._stop(asked.conversation)
-        for conversation in (asked.conversation, *await self._routing.asides(asked.conversation)):
+        for conversation in (asked.conversation, *await self._chooser.asides(asked.conversation)):
             await self._agent.forget(conversation)
-        await self._routing.forget(asked.conversation)
+        await self._chooser.forget(asked.conversation)
         await self._records.forget(asked.conversation)
         return "I have forgotten this conversation."
 

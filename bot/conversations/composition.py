@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bot.access import AccessPolicy
 from bot.clock import Clock, SystemClock
-from bot.conversations.answering import AnsweringDeps
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
+from bot.conversations.turn import TurnDeps
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, Repositories
 from bot.repositories.choice_store import ChoiceStore
@@ -56,25 +56,25 @@ async def open_conversations(
     async with open_database(path) as database:
         inbox = Inbox(database, clock, owner or make_process_name())
         threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
-        usage, ledger = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
-        for table in (inbox, threads, records, usage, ledger):
+        counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
+        for table in (inbox, threads, records, counter, choices):
             await table.open()
 
         async def stop(conversation: str) -> bool:
             return await conversations.stop(conversation)
 
-        routing = RepositoryChooser(
-            repositories=repositories, access=policy.access, threads=threads, ledger=ledger, signs=policy.signs,
+        chooser = RepositoryChooser(
+            repositories=repositories, access=policy.access, threads=threads, ledger=choices, signs=policy.signs,
             clock=clock,
         )  # fmt: skip
         commands = CommandHandlers(
-            repositories=repositories, agent=agent, threads=threads, records=records, routing=routing,
+            repositories=repositories, agent=agent, threads=threads, records=records, chooser=chooser,
             access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
-        desk = AnsweringDeps(
-            agent=agent, repositories=repositories, inbox=inbox, commands=commands, routing=routing, records=records,
-            access=policy.access, usage=usage, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
+        deps = TurnDeps(
+            agent=agent, repositories=repositories, inbox=inbox, commands=commands, chooser=chooser, records=records,
+            access=policy.access, counter=counter, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
             mask=policy.mask, observer=observer or NullObserver(),
         )  # fmt: skip
-        conversations = Conversations(desk, threads, max_concurrent=policy.max_concurrent)
+        conversations = Conversations(deps, threads, max_concurrent=policy.max_concurrent)
         yield conversations

@@ -1,14 +1,20 @@
-"""What people are told of repositories and answers: how fresh they are, how they came about. Pure functions."""
+"""What people are told of repositories and answers: how fresh they are, how they came about."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from agent.ports import Answer
 from bot.markdown.formatting import to_one_line
+from bot.ports import Repositories
 from bot.storage.turn_records import TurnRecord
+from indexer.errors import IndexerError
 from indexer.types import Drift, IndexStatus, Progress, RefreshReport
 
 _MOST_FILES = 10
+
+log = logging.getLogger(__name__)
 
 
 def format_age(seconds: float) -> str:
@@ -28,6 +34,21 @@ def describe_freshness(status: IndexStatus, now: float) -> str:
     line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {format_age(now - status.indexed_at)}"
     behind = status.commits_behind or 0
     return to_one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
+
+
+async def find_freshness(answer: Answer, repositories: Repositories, now: float) -> str:
+    """Return the freshness line of an answer; an answer is not lost because that is not known."""
+    name = answer.repository
+    if name not in repositories.list_names() or not answer.commit:
+        return ""
+    cited = sorted({citation.path for citation in answer.citations})
+    try:
+        status = await repositories.status(name)
+        drift = await repositories.drift(name, answer.commit, cited)
+    except IndexerError as error:
+        log.warning("how fresh an answer about %s is cannot be told: %s", name, error)
+        return ""
+    return describe_commit_read(name, answer.commit, status, drift, now)
 
 
 def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:

@@ -1,4 +1,4 @@
-"""Everything that is said to citebot on any platform: stored, handed to whoever answers, stopped, edited, withdrawn."""
+"""Takes in what people do on any platform: stores messages, begins their turns in order, stops and withdraws them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from functools import partial
 from itertools import count
 from typing import Literal
 
+from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
-from bot.conversations.answering import NOT_YOURS, Answering, AnsweringDeps
 from bot.conversations.sharing import ShareableAnswers
 from bot.conversations.suspects import Suspects
-from bot.conversations.turn import ActiveTurn, Break, wait_for_turns
+from bot.conversations.turn import NOT_YOURS, ActiveTurn, Break, TurnDeps, open_reply
 from bot.errors import BotError, ChatError, InboxError
-from bot.messages import ButtonPress, IncomingMessage, MessageContent, MessageHandle, MessageKey, fit_message
-from bot.monitoring import logs
-from bot.monitoring.observer import AnswerLoad, ReplyTimer
+from bot.messages import ButtonPress, IncomingMessage, MessageKey, fit_message
+from bot.monitoring.observer import AnswerLoad
 from bot.ports import ChatPlatform
-from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
-from bot.replies.streaming_answer import StreamingAnswer
 from bot.repositories.choice import parse_choice_button
 from bot.storage.inbox import InboxEntry, is_process_dead
 from bot.storage.threads import ThreadStore
@@ -47,17 +44,16 @@ class Conversations:
     means that nothing was stored: do not acknowledge.
     """
 
-    def __init__(self, desk: AnsweringDeps, threads: ThreadStore, *, max_concurrent: int = 8) -> None:
-        self._desk = desk
+    def __init__(self, deps: TurnDeps, threads: ThreadStore, *, max_concurrent: int = 8) -> None:
+        self._deps = deps
         self._threads = threads
-        self._ways: dict[str, ReplyTransport] = {}
+        self._transports: dict[str, ReplyTransport] = {}
         self._begins_on: set[str] = set()
-        self._slots = AnswerQueue(max_concurrent)
-        self._answering = Answering(desk, self._slots)
+        self._queue = AnswerQueue(max_concurrent)
         self._turns: dict[int, ActiveTurn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._suspects = Suspects()
-        self._sharing = ShareableAnswers(desk.access)
+        self._sharing = ShareableAnswers(deps.access)
         self._group: asyncio.TaskGroup | None = None
 
     @asynccontextmanager
@@ -77,8 +73,8 @@ class Conversations:
 
         Where the context ends with an error of the platform, what is under way is handed over at once.
         """
-        self._ways[name] = ReplyTransport.of(
-            platform, self._desk.clock, partial(self._desk.observer.count_rate_limit, name)
+        self._transports[name] = ReplyTransport.of(
+            platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
         )
         self._begins_on.add(name)
         seconds = DRAIN_SECONDS
@@ -91,7 +87,7 @@ class Conversations:
         finally:
             self._begins_on.remove(name)
             await self._drain(name, seconds)
-            del self._ways[name]
+            del self._transports[name]
 
     async def receive(self, message: IncomingMessage) -> Receipt:
         """Store a message, and begin to answer it; a message that is not for citebot is left alone.
@@ -100,15 +96,15 @@ class Conversations:
         from here on than that it is.
         """
         message = fit_message(message)
-        refused = message.kind == "follow_up" and not self._desk.access.is_open(message)
+        refused = message.kind == "follow_up" and not self._deps.access.is_open(message)
         if not await self._threads.should_answer(message) or refused:
             return "ignored"
-        if await self._desk.inbox.find(message.key) is not None:
+        if await self._deps.inbox.find(message.key) is not None:
             return "duplicate"
         message = self._mask(message)
         conversation = await self._threads.enter(message)
-        message = await self._desk.routing.complete_question(message, conversation)
-        entry = await self._desk.inbox.store(message, conversation)
+        message = await self._deps.chooser.complete_question(message, conversation)
+        entry = await self._deps.inbox.store(message, conversation)
         if entry is None:
             return "duplicate"
         self._begin(entry)
@@ -116,44 +112,45 @@ class Conversations:
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
         """Return where something was asked lately, the last one first: something may have been said there unheard."""
-        return await self._desk.inbox.channels(platform, workspace, most=most)
+        return await self._deps.inbox.channels(platform, workspace, most=most)
 
     async def handle_edit(self, message: IncomingMessage) -> None:
         """Answer an edited question again, in the same reply; what was no question before may be one now."""
         message = fit_message(message)
-        entry = await self._desk.inbox.find(message.key)
+        entry = await self._deps.inbox.find(message.key)
         if entry is None:
             if message.kind != "follow_up":
                 await self.receive(message)
             return
         await self._supersede(entry.id)
-        await self._desk.routing.close(entry.run_id)
-        revised = await self._desk.inbox.revise(self._mask(message))
+        await self._deps.chooser.close(entry.run_id)
+        revised = await self._deps.inbox.revise(self._mask(message))
         if revised is not None:
             self._begin(revised)
 
     async def handle_deletion(self, key: MessageKey) -> None:
         """Withdraw the answer to a question that its author deleted."""
-        entry = await self._desk.inbox.find(key)
+        entry = await self._deps.inbox.find(key)
         if entry is None:
             return
         await self._supersede(entry.id)
-        await self._desk.routing.close(entry.run_id)
-        withdrawn = await self._desk.inbox.withdraw(key)
+        await self._deps.chooser.close(entry.run_id)
+        withdrawn = await self._deps.inbox.withdraw(key)
         if withdrawn is None:
             return
         try:
-            await self._reply(withdrawn).withdraw()
+            transport = self._transports[key.platform]
+            await open_reply(withdrawn, transport, self._deps.inbox).withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
 
     async def handle_press(self, press: ButtonPress) -> str:
         """Do what a button under a reply says; return what to tell the person alone, which may be nothing."""
-        entry = await self._desk.inbox.find_by_reply(press.handle)
+        entry = await self._deps.inbox.find_by_reply(press.handle)
         if entry is None:
             return "I do not remember this message any more."
         if press.action in {"good", "bad"}:
-            await self._desk.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
+            await self._deps.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
         return await self._dispatch_press(entry, press) if press.author == entry.message.author else NOT_YOURS
 
@@ -169,44 +166,44 @@ class Conversations:
 
     async def _decide(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Take a button for the reply to what was asked back, if nothing has been said since."""
-        if await self._desk.records.last_run(entry.conversation) != entry.run_id:
+        if await self._deps.records.last_run(entry.conversation) != entry.run_id:
             return DECIDED
-        await self.receive(_reply_of(entry.message, press, self._desk.clock.now()))
+        await self.receive(_reply_of(entry.message, press, self._deps.clock.now()))
         return ""
 
     def _mask(self, message: IncomingMessage) -> IncomingMessage:
         """Take secrets out of a message before anything of it is stored: people paste keys."""
-        mask = self._desk.mask
+        mask = self._deps.mask
         return replace(message, text=mask(message.text), author_name=mask(message.author_name))
 
     async def stop(self, conversation: str) -> bool:
         """End the answers under way in a conversation, in this process and in others; False if there are none."""
-        here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.asks]
+        here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.is_question]
         for turn in here:
-            await self._answering.interrupt(turn, "stopped")
-        return await self._desk.inbox.ask_to_stop(conversation) or bool(here)
+            await turn.interrupt("stopped")
+        return await self._deps.inbox.ask_to_stop(conversation) or bool(here)
 
     @property
     def load(self) -> AnswerLoad:
         """What this process has to do at the moment."""
-        asked = sum(turn.asks for turn in self._turns.values())
-        return AnswerLoad(under_way=self._slots.places_in_use, waiting=max(0, asked - self._slots.places_in_use))
+        asked = sum(turn.is_question for turn in self._turns.values())
+        return AnswerLoad(under_way=self._queue.places_in_use, waiting=max(0, asked - self._queue.places_in_use))
 
     async def check_store(self) -> None:
         """Raise `InboxError` where messages cannot be stored."""
-        await self._desk.inbox.check()
+        await self._deps.inbox.check()
 
     async def _choose(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Answer a question about the repository that its author has chosen, in the message that asked for it."""
         if entry.id in self._turns:  # the buttons show, and are being noted
             await self._turns[entry.id].ended.wait()
-        chosen = await self._desk.routing.accept_choice(entry, parse_choice_button(press.value))
+        chosen = await self._deps.chooser.accept_choice(entry, parse_choice_button(press.value))
         if chosen is None:
             return CHOSEN
         chosen = replace(chosen, roles=press.roles, external=press.external)
-        revised = await self._desk.inbox.revise(chosen, run_id=entry.run_id)
+        revised = await self._deps.inbox.revise(chosen, run_id=entry.run_id)
         if revised is not None:  # else another press was faster
-            await self._desk.routing.close(entry.run_id)
+            await self._deps.chooser.close(entry.run_id)
             self._begin(revised)
         return ""
 
@@ -214,101 +211,54 @@ class Conversations:
         """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""
         if entry.id in self._turns:  # the answer shows, and is being noted
             await self._turns[entry.id].ended.wait()
-        return await self._sharing.share(entry, press, self._ways[entry.message.place.platform].platform)
+        return await self._sharing.share(entry, press, self._transports[entry.message.place.platform].platform)
 
     async def _drain(self, platform: str, seconds: float) -> None:
         """Let what is under way on a platform end, and hand over what does not end in time."""
         for starting in list(self._starting.values()):
             await starting.wait()
         turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
-        excuse = partial(self._desk.inbox.excuse, [turn.entry.run_id for turn in turns])
+        excuse = partial(self._deps.inbox.excuse, [turn.entry.run_id for turn in turns])
         async with asyncio.TaskGroup() as group:
             group.create_task(self._patiently(excuse))
-            for turn in await wait_for_turns(turns, self._desk.clock, seconds):
+            for turn in await wait_for_turns(turns, self._deps.clock, seconds):
                 await self._break(turn, "handed over")
 
     def _begin(self, entry: InboxEntry) -> None:
+        """Begin the turn of a message if it is time for it; otherwise the next sweep finds it again."""
         if self._group is None:
             raise BotError("The conversations are not open. Use `async with conversations.open():`.")
-        begins = entry.message.place.platform in self._begins_on
-        if begins and entry.id not in self._starting and entry.id not in self._turns and self._may_begin(entry):
+        if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
+            return
+        may_begin = self._suspects.may_begin(entry, busy=bool(self._starting or self._turns))
+        if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
             self._starting[entry.id] = asyncio.Event()
-            self._group.create_task(self._take(entry))
+            self._group.create_task(self._take(entry, self._group))
 
-    def _may_begin(self, entry: InboxEntry) -> bool:
-        """Whether it is time for a message; one that has to wait is found again by the next sweep."""
-        busy = bool(self._starting or self._turns)
-        return self._suspects.may_begin(entry, busy=busy) or (not entry.deaths and self._answering.is_command(entry))
-
-    async def _take(self, entry: InboxEntry) -> None:
-        """Claim a message and answer it."""
-        beside, claimed = self._answering.is_command(entry), None
+    async def _take(self, entry: InboxEntry, group: asyncio.TaskGroup) -> None:
+        """Claim a message and run its turn; then begin what had to wait until a suspect has come to its end."""
+        turn = None
         try:
-            claimed = await self._desk.inbox.claim(entry.id, beside=beside)
-            if claimed is not None:
-                await self._run(self._turn(claimed))
+            transport = self._transports[entry.message.place.platform]
+            turn = await ActiveTurn.claim(entry, transport, self._deps, self._queue, group)
+            if turn is not None:
+                self._turns[entry.id] = turn
+                self._mark_started(entry.id)
+                await turn.run()
         except InboxError as error:
             log.warning("a message waits for the database: %s", error)
         finally:
             self._mark_started(entry.id)
-        if self._suspects.clear(entry.id) and claimed is not None:
+            if turn is not None:
+                del self._turns[entry.id]
+                self._sharing.keep(turn)
+        if self._suspects.clear(entry.id) and turn is not None:
             await self._patiently(self._sweep)
 
     def _mark_started(self, entry_id: int) -> None:
         starting = self._starting.pop(entry_id, None)
         if starting is not None:
             starting.set()
-
-    async def _run(self, turn: ActiveTurn) -> None:
-        self._turns[turn.entry.id] = turn
-        turn.task = asyncio.current_task()
-        self._mark_started(turn.entry.id)
-        platform = turn.entry.message.place.platform
-        try:
-            with logs.log_turn(turn.entry.run_id, turn.entry.conversation):
-                await self._answering.handle(turn, self._ways[platform].platform)
-        except asyncio.CancelledError:
-            if turn.reason == "handed over":
-                await self._desk.inbox.release(turn.entry)
-            if turn.reason == "":
-                raise
-        finally:
-            del self._turns[turn.entry.id]
-            self._sharing.keep(turn)
-            self._desk.observer.count_outcome(platform, turn.final_outcome)
-            turn.ended.set()
-
-    def _turn(self, entry: InboxEntry) -> ActiveTurn:
-        stages = ReplyTimer(
-            observer=self._desk.observer, clock=self._desk.clock, platform=entry.message.place.platform,
-            since=entry.received_at,
-        )  # fmt: skip
-        draft = StreamingAnswer(entry.run_id, self._desk.hosts)
-        return ActiveTurn(entry=entry, reply=self._reply(entry, stages.record_content), draft=draft, stages=stages)
-
-    def _reply(self, entry: InboxEntry, on_shown: Callable[[MessageContent], None] = lambda _: None) -> Reply:
-        return Reply(
-            self._ways[entry.message.place.platform],
-            entry.message.place,
-            nonce=entry.run_id,
-            note=partial(self._desk.inbox.note_handles, entry),
-            handles=entry.handles,
-            recovered=entry.claims > (entry.state == "running"),  # somebody was at it before
-            on_stop=partial(self._stop_soon, entry),
-            on_shown=on_shown,
-            taken=partial(self._is_taken, entry),
-        )
-
-    async def _is_taken(self, entry: InboxEntry, handle: MessageHandle) -> bool:
-        """Whether a message is known to be the reply to another one."""
-        other = await self._desk.inbox.find_by_reply(handle)
-        return other is not None and other.id != entry.id
-
-    def _stop_soon(self, entry: InboxEntry) -> None:
-        """A platform's own stop button was pressed."""
-        turn = self._turns.get(entry.id)
-        if turn is not None and self._group is not None:
-            self._group.create_task(self._answering.interrupt(turn, "stopped"))
 
     async def _supersede(self, entry_id: int) -> None:
         """End the answer to a message, also one that is only about to begin."""
@@ -319,13 +269,13 @@ class Conversations:
             await self._break(turn, "superseded")
 
     async def _break(self, turn: ActiveTurn, reason: Break) -> None:
-        await self._answering.interrupt(turn, reason)
+        await turn.interrupt(reason)
         await turn.ended.wait()
 
     async def _live(self) -> None:
         """Keep hold of what is under way, hear of what shall stop, and take up what others left."""
         for beat in count(1):
-            await self._desk.clock.sleep(BEAT_SECONDS)
+            await self._deps.clock.sleep(BEAT_SECONDS)
             if self._turns:
                 await self._patiently(self._beat)
             if beat % SWEEP_BEATS == 0:
@@ -340,27 +290,39 @@ class Conversations:
 
     async def _beat(self) -> None:
         before = list(self._turns.values())
-        held, to_stop = await self._desk.inbox.beat([turn.entry.run_id for turn in before])
+        held, to_stop = await self._deps.inbox.beat([turn.entry.run_id for turn in before])
         for turn in before:
             if turn.ended.is_set() or turn.reason:
                 continue
             if turn.entry.run_id not in held:
-                await self._answering.interrupt(turn, "superseded")
-            elif turn.entry.run_id in to_stop and turn.asks:
-                await self._answering.interrupt(turn, "stopped")
+                await turn.interrupt("superseded")
+            elif turn.entry.run_id in to_stop and turn.is_question:
+                await turn.interrupt("stopped")
 
     async def _sweep(self) -> None:
-        for owner in await self._desk.inbox.owners():
-            if is_process_dead(owner, self._desk.inbox.owner):
-                await self._desk.inbox.take_from(owner)
-        await self._desk.inbox.take_expired()
-        waiting = [each for each in await self._desk.inbox.list_unfinished() if self._is_here(each)]
+        for owner in await self._deps.inbox.owners():
+            if is_process_dead(owner, self._deps.inbox.owner):
+                await self._deps.inbox.take_from(owner)
+        await self._deps.inbox.take_expired()
+        unfinished = await self._deps.inbox.list_unfinished()
+        waiting = [entry for entry in unfinished if entry.message.place.platform in self._begins_on]
         self._suspects.note(waiting)
         for entry in waiting:
             self._begin(entry)
 
-    def _is_here(self, entry: InboxEntry) -> bool:
-        return entry.message.place.platform in self._begins_on
+
+async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
+    """Wait until turns have ended, for so long at most; return those that have not."""
+
+    async def end() -> None:
+        for turn in turns:
+            await turn.ended.wait()
+
+    ending, timer = asyncio.create_task(end()), asyncio.create_task(clock.sleep(seconds))
+    await asyncio.wait({ending, timer}, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    timer.cancel()
+    return [turn for turn in turns if not turn.ended.is_set()]
 
 
 def _reply_of(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from agent.guard.size import MAX_QUESTION
 from agent.guard.thread_quotes import HEADING, quote_line, with_background
+from bot.errors import ChatError
 from bot.markdown.formatting import to_one_line
-from bot.messages import LONGEST_QUOTED, ThreadMessage
+from bot.messages import LONGEST_QUOTED, IncomingMessage, ThreadMessage
+from bot.ports import ChatPlatform
 
 MOST_MESSAGES = 40
+LONGEST_QUESTION = MAX_QUESTION - 100  # characters, the thread around it included
 LONGEST = 1_600  # characters of a thread; the question comes first
 LONGEST_MESSAGE = 400
+
+log = logging.getLogger(__name__)
+
+
+async def read_question(message: IncomingMessage, platform: ChatPlatform, mask: Callable[[str], str]) -> str:
+    """Return the question with the thread that citebot was called into; a thread that cannot be read is left out."""
+    if message.kind != "mention" or not message.in_thread:
+        return message.text
+    try:
+        thread = await platform.read_thread(message.place, before=message.id, limit=MOST_MESSAGES)
+    except ChatError as error:
+        log.warning("a thread was not read: %s", error)
+        return message.text
+
+    def add_people() -> str:
+        people = [said for said in thread if not said.own]
+        masked = [replace(said, text=mask(said.text), author=mask(said.author)) for said in people]
+        return add_thread_context(message.text, masked, room=LONGEST_QUESTION)
+
+    return await asyncio.to_thread(add_people)
 
 
 def add_thread_context(question: str, thread: Sequence[ThreadMessage], *, room: int) -> str:

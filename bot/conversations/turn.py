@@ -1,69 +1,419 @@
-"""One message on its way to a settled reply, as far as this process has brought it."""
+"""One turn from top to bottom: how a stored message becomes a settled reply, and what is known of it on the way.
+
+    received    the dispatcher has stored the message, and it is this message's time
+    claimed     this process answers it, and renews the lease on it until the end       claim
+    admitted    not set aside, not too old, not too long; counted; allowed              _refuse, _admit
+    queued      a sign of life is shown; earlier questions of the conversation go first _begin_reply
+    chosen      it is known which repositories it is about, and they are indexed        _choose, _ensure_indexed
+    answered    there was a free place, and the runs have come to their answers         _follow
+    paused      or a person is asked first: which repository, or for an approval        _pause
+    settled     the reply shows its final content, and the inbox knows that it is over  _settle
+
+`ActiveTurn.run` goes through them in this order. A command is admitted, carried out and settled. `interrupt` breaks a
+turn off in any state; an error becomes the sentence that the reply is settled with.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, Self, cast
 
+from agent.errors import AgentError
+from agent.guard.approval import parse_decision
+from agent.guard.size import TOO_LONG
+from bot.access import AccessPolicy
 from bot.clock import Clock
-from bot.messages import MessageContent
-from bot.monitoring.observer import ReplyTimer, TurnOutcome
+from bot.conversations.answer_queue import AnswerQueue
+from bot.conversations.commands import CommandHandlers, ParsedCommand, UnknownCommand
+from bot.conversations.descriptions import describe_progress, find_freshness
+from bot.conversations.run_follower import RunFollower, TurnRun, make_sections, plan_runs
+from bot.conversations.suspects import MAX_DEATHS
+from bot.conversations.thread_context import read_question
+from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
+from bot.markdown.safety import neutralize
+from bot.messages import MessageContent, MessageHandle
+from bot.monitoring import logs
+from bot.monitoring.observer import ConversationObserver, NullObserver, ReplyTimer, TurnOutcome
+from bot.ports import Answerer, Repositories
 from bot.replies.reply import Reply
-from bot.replies.streaming_answer import StreamingAnswer
-from bot.storage.inbox import InboxEntry
+from bot.replies.send_budget import ReplyTransport
+from bot.replies.streaming_answer import AnswerSections, StreamingAnswer
+from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
+from bot.repositories.chooser import RepositoryChooser
+from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.rate_limits import QuestionCounter
+from bot.storage.turn_records import TurnRecordStore, merge_records
+from indexer.errors import IndexDamaged, IndexerError, NotIndexed
+from indexer.types import Progress
 
-# Why a turn was broken off: by a person; because it took too long; because the message was edited, deleted or taken by
+MAX_TRIES = 3
+LATE_SECONDS = 3_600.0
+PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
+STOPPED = "Stopped, as you asked."
+SET_ASIDE = (
+    "I could not finish this one: I broke down twice while I was at it, so I have put it aside. "
+    "Ask again in other words, or leave out what was pasted."
+)
+INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
+NOT_YOURS = "Only the person who asked can do that."
+TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
+
+# Why a turn is broken off: by a person; because it took too long; because the message was edited, deleted or taken by
 # another process, so that nothing may be said; because this process ends, and the next one goes on.
 Break = Literal["", "stopped", "late", "superseded", "handed over"]
+# The outcomes of answers that do not answer the question, by their routes.
+_OUTCOMES: Mapping[str, TurnOutcome] = {
+    "paused": "paused",
+    "blocked": "blocked",
+    "failed": "failed",
+    "stopped": "stopped",
+}
+
+log = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
+class TurnDeps:
+    """What all turns use."""
+
+    agent: Answerer
+    repositories: Repositories
+    inbox: Inbox
+    commands: CommandHandlers
+    chooser: RepositoryChooser
+    records: TurnRecordStore
+    access: AccessPolicy
+    counter: QuestionCounter
+    clock: Clock
+    hosts: Collection[str]
+    deadline: float = 150.0
+    mask: Callable[[str], str] = str  # takes secrets out of what people write, and of the sentences about errors
+    observer: ConversationObserver = field(default_factory=NullObserver)
+
+
 class ActiveTurn:
-    """A claimed message, its reply and its draft. `reason` says why it was broken off; `ended` is set at its end.
+    """A claimed message, its reply, and how far it has come. Only the methods here set its fields.
 
-    `asks` is set for a question, in contrast to a command; `gives_up` where the reply is that there is none; `outcome`
-    is how it went as far as is known. Once it is known which `repositories` a question is about, `runs` are those
-    that answer it.
+    `reason` is why it was broken off; `is_question` tells it from a command; `repositories` are those that a question
+    is about, once they are chosen; `final` is the content that the reply was settled with; `ended` is set at the end of
+    `run`, for which `task` is the one that it runs in.
     """
 
-    entry: InboxEntry
-    reply: Reply
-    draft: StreamingAnswer
-    stages: ReplyTimer
-    reason: Break = ""
-    asks: bool = False
-    gives_up: bool = False
-    outcome: TurnOutcome = "unsaid"
-    final: MessageContent | None = None
-    task: asyncio.Task[None] | None = None
-    runs: tuple[str, ...] = ()
-    repositories: tuple[str, ...] = ()
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(
+        self, entry: InboxEntry, transport: ReplyTransport, deps: TurnDeps, queue: AnswerQueue, group: asyncio.TaskGroup
+    ) -> None:
+        self.entry = entry
+        self.reason: Break = ""
+        self.is_question = False
+        self.repositories: tuple[str, ...] = ()
+        self.final: MessageContent | None = None
+        self.ended = asyncio.Event()
+        self._platform = transport.platform
+        self._deps = deps
+        self._queue = queue
+        self._outcome: TurnOutcome = "unsaid"
+        self._gives_up = False  # the reply is that there is none, and must not be tried again
+        self._runs: Sequence[TurnRun] = ()
+        self.task: asyncio.Task[None] | None = None
+        self._draft = StreamingAnswer(entry.run_id, deps.hosts)
+        self._timer = ReplyTimer(
+            observer=deps.observer, clock=deps.clock, platform=entry.message.place.platform, since=entry.received_at
+        )
+        self._reply = open_reply(
+            entry,
+            transport,
+            deps.inbox,
+            on_stop=lambda: group.create_task(self.interrupt("stopped")),
+            on_shown=self._timer.record_content,
+        )
 
-    @property
-    def is_recovered(self) -> bool:
-        """Whether an earlier claim of the message was not brought to its end."""
-        return self.entry.claims > 1
+    @classmethod
+    async def claim(
+        cls, entry: InboxEntry, transport: ReplyTransport, deps: TurnDeps, queue: AnswerQueue, group: asyncio.TaskGroup
+    ) -> Self | None:
+        """Claim a message for this process; None where another process has it or its conversation, or it is over."""
+        is_command = entry.deaths < MAX_DEATHS and deps.commands.parse(entry.message) is not None
+        claimed = await deps.inbox.claim(entry.id, beside=is_command)
+        return None if claimed is None else cls(claimed, transport, deps, queue, group)
 
-    @property
-    def final_outcome(self) -> TurnOutcome:
-        """How the turn went, for whoever counts: one that was taken away has no outcome of its own."""
-        if self.reason == "superseded":
-            return "superseded"
-        return "handed_over" if self.reason == "handed over" else self.outcome
+    async def run(self) -> None:
+        """Bring the message to its settled reply. A turn that another process goes on with is released."""
+        self.task = asyncio.current_task()
+        try:
+            with logs.log_turn(self.entry.run_id, self.entry.conversation):
+                content = await self._make_final_content()
+                if content is not None and self.reason != "superseded":
+                    await self._settle(content)
+        except asyncio.CancelledError:
+            if self.reason == "handed over":
+                await self._deps.inbox.release(self.entry)
+            if self.reason == "":
+                raise
+        finally:
+            breaks: Mapping[Break, TurnOutcome] = {"superseded": "superseded", "handed over": "handed_over"}
+            outcome = breaks.get(self.reason, self._outcome)
+            self._deps.observer.count_outcome(self.entry.message.place.platform, outcome)
+            self.ended.set()
+
+    async def _make_final_content(self) -> MessageContent | None:
+        """Return the final content; None where nothing may be said any more. Errors become sentences here."""
+        try:
+            return await self._go_through_states()
+        except asyncio.CancelledError:
+            if self.reason not in {"stopped", "late"}:
+                raise
+            cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
+            self._outcome = "stopped" if self.reason == "stopped" else "late"
+            return self._sentence(STOPPED if self.reason == "stopped" else TOO_LATE)
+        except ChatError as error:
+            await self._handle_send_failure(error)
+            return None
+        except SilentlyThrottled as error:
+            log.warning("%s: %s", self.entry.message.author, error)
+            self._outcome = "refused"
+            await self._deps.inbox.settle(self.entry, "closed")
+            return None
+        except (BotError, AgentError, IndexerError) as error:
+            self._outcome = "refused" if isinstance(error, NotAllowed) else "failed"
+            return self._sentence(str(error))
+        except Exception as error:
+            log.exception("a message could not be answered")
+            self._outcome = "failed"
+            return self._sentence(describe_unexpected(error))
+
+    async def _go_through_states(self) -> MessageContent:
+        """Admit, queue, choose and answer. The lock of the conversation is held until the answer is recorded."""
+        refusal = await self._refuse()
+        if refusal:
+            return self._sentence(refusal)
+        command = self._deps.commands.parse(self.entry.message)
+        if command is not None:
+            return self._sentence(await self._run_command(command))
+        await self._admit()
+        lock = self._queue.lock_conversation(self.entry.conversation)
+        await self._begin_reply(is_busy=lock.locked())
+        async with self._reply.growing(), lock:
+            await self._check_reply()
+            choice, question = await self._choose()
+            if isinstance(choice, AmbiguousRepository):
+                return self._pause(choice)
+            sections = self._begin_runs(choice, question)
+            for name in choice.repositories:
+                await self._ensure_indexed(name)
+            async with self._queue.hold_place(self._show_place):
+                await self._follow(sections)
+            return await self._conclude(sections, choice.why)
+
+    async def _refuse(self) -> str:
+        """Say why a message is not even looked at: set aside, given up, or too long; empty where it is."""
+        entry, message = self.entry, self.entry.message
+        if entry.deaths >= MAX_DEATHS:
+            self._gives_up, self._outcome = True, "set_aside"
+            log.error("%s is set aside: citebot died %d times while answering it", message.key, entry.deaths)
+            return SET_ASIDE
+        if entry.tries > MAX_TRIES or self._deps.clock.now() - entry.received_at > LATE_SECONDS:
+            self._gives_up, self._outcome = True, "given_up"
+            return INTERRUPTED
+        if not message.oversize:
+            return ""
+        self._outcome = "refused"
+        if entry.tries == 1:  # it counts as a question, and is answered only where questions are
+            await self._deps.counter.count(message)
+        self._deps.chooser.check(message)
+        log.warning("a message of %d characters is too long, and was not read", message.oversize)
+        return TOO_LONG
+
+    async def _run_command(self, command: ParsedCommand | UnknownCommand) -> str:
+        """Carry a command out. It is counted, unless it makes citebot do less; indexing shows its progress."""
+        self._outcome, message = "command", self.entry.message
+        does_less = isinstance(command, ParsedCommand) and command.command in {"stop", "mute"}
+        if self.entry.tries == 1 and not does_less:
+            await self._deps.counter.count_command(message)
+        if isinstance(command, UnknownCommand):
+            self._deps.access.check_place(message)
+            return command.sentence
+        run = partial(self._deps.commands.run, command, message, self.entry.conversation)
+        if command.command != "reindex":
+            return await run(lambda _: None)
+        await self._reply.begin(MessageContent(status="Indexing …"))
+        async with self._reply.growing():
+            return await run(
+                lambda status: self._reply.show(MessageContent(status=neutralize(status, self._deps.hosts)))
+            )
+
+    async def _admit(self) -> None:
+        """Count a question and check that it may be asked."""
+        self.is_question, message = True, self.entry.message
+        self._timer.begin()
+        if self.entry.tries == 1 and not message.about:  # also one that is refused: that takes a reply, too
+            await self._deps.counter.count(message)
+        self._deps.chooser.check(message)
+
+    async def _begin_reply(self, *, is_busy: bool) -> None:
+        """Give a sign of life, which tells how many questions are answered first."""
+        self._draft.wait(self._queue.before or int(is_busy))
+        await self._reply.begin(self._draft.partial_content())
+
+    async def _check_reply(self) -> None:
+        """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
+
+        An approval is given by the person who asked; which repository was meant, by whoever may ask about it.
+        """
+        message = self.entry.message
+        last = await self._deps.records.last(self.entry.conversation)
+        if last is None or last.route != "paused" or last.person == message.author:
+            return
+        if parse_decision(message.text):
+            raise NotAllowed(NOT_YOURS)
+        self._deps.access.check_repository(message, last.repository)
+
+    async def _choose(self) -> tuple[RepositoryChoice | AmbiguousRepository, str]:
+        """Choose the repositories; also return the question with the thread that citebot was called into."""
+        async with self._deadline():
+            question = await read_question(self.entry.message, self._platform, self._deps.mask)
+            return await self._deps.chooser.choose(self.entry, question), question
+
+    def _pause(self, choice: AmbiguousRepository) -> MessageContent:
+        """Ask back which repository is meant; the answer to that is another try at this message."""
+        self._outcome = "paused"
+        return make_clarifying_question(choice, self.entry.run_id)
+
+    def _begin_runs(self, choice: RepositoryChoice, question: str) -> AnswerSections:
+        """Plan a run for each repository, and a section of the reply for each run."""
+        background = question.removeprefix(self.entry.message.text)
+        self._runs = plan_runs(self.entry, choice, choice.question + background)
+        self.repositories = tuple(choice.repositories)
+        return make_sections(self._runs, self.entry, choice, self._deps.hosts)
+
+    async def _ensure_indexed(self, name: str) -> None:
+        """Index a repository that never was, or whose index is damaged; this may take longer than an answer."""
+        growing, repositories = self._draft.partial_content(), self._deps.repositories
+        try:
+            await repositories.pin_existing(name)
+        except NotIndexed as reason:
+            why = f"{reason} " if isinstance(reason, IndexDamaged) else ""
+
+            def show(progress: Progress) -> None:
+                status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
+                self._reply.show(replace(growing, status=status))
+
+            await repositories.refresh(name, progress=show)
+
+    def _show_place(self, before: int) -> None:
+        """Show how many answers come first; 0 once it is this one's turn."""
+        self._draft.wait(before)
+        self._reply.show(self._draft.partial_content())
+
+    async def _follow(self, sections: AnswerSections) -> None:
+        """Let the runs come to their answers; a message that was claimed before goes on with its runs."""
+        self._reply.show(sections.partial_content())
+        follower = RunFollower(self._deps.agent, sections, self._reply.show)
+        async with self._deadline():
+            await follower.follow(self._runs, recovered=self.entry.claims > 1)
+
+    async def _conclude(self, sections: AnswerSections, why: str) -> MessageContent:
+        """Record how the answer came about, and return it; a sentence where there is none."""
+        self._outcome, message = self._find_outcome(sections), self.entry.message
+        if not sections.is_begun:
+            return self._sentence(INTERRUPTED)
+        if self.reason == "late" and (len(self._runs) == 1 or not sections.answers):
+            return self._sentence(TOO_LATE)
+        if self.reason == "stopped" and len(self._runs) > 1:
+            return self._sentence(STOPPED)
+        if sections.records:
+            record = replace(merge_records(sections.records), why=why, person=message.author)
+            await self._deps.records.keep(self.entry.run_id, self.entry.conversation, record)
+        now = self._deps.clock.now()
+        freshness = [await find_freshness(answer, self._deps.repositories, now) for answer in sections.answers]
+        shown = [neutralize(line, self._deps.hosts) for line in freshness]
+        return sections.final_content(shown, sharing=message.private and message.kind == "command")
+
+    def _find_outcome(self, sections: AnswerSections) -> TurnOutcome:
+        if self.reason in {"late", "stopped"}:
+            return "late" if self.reason == "late" else "stopped"
+        routes = [section.draft.answer.route for section in sections if section.draft.answer is not None]
+        outcomes = {_OUTCOMES.get(route, "answered") for route in routes}
+        return "answered" if "answered" in outcomes else min(outcomes, default="failed")
+
+    async def _settle(self, content: MessageContent) -> None:
+        """Show the final content, and note that the message is over."""
+        try:
+            await self._reply.settle(content)
+        except ChatError as error:
+            await self._handle_send_failure(error)
+        except Exception as error:
+            # One reply that cannot be sent must not end all the others.
+            log.exception("a message was not replied to")
+            await self._handle_send_failure(PlatformUnreachable(describe_unexpected(error)))
+        else:
+            self.final = content
+            self._timer.record_final_content()
+            await self._deps.inbox.settle(self.entry, "closed" if self._gives_up else "done")
+
+    async def _handle_send_failure(self, error: ChatError) -> None:
+        """Wait for a platform that is away; give up where the place takes no messages."""
+        log.warning("a message was not replied to: %s", error)
+        self._outcome = "unsaid"
+        if isinstance(error, PlatformUnreachable) and not self._gives_up:
+            await self._deps.inbox.postpone(self.entry, PATIENCE_SECONDS * 4 ** (self.entry.tries - 1))
+        else:
+            await self._deps.inbox.settle(self.entry, "closed")
+
+    async def interrupt(self, reason: Break) -> None:
+        """Break the turn off in any state. The agent ends its runs itself, unless another process goes on with them."""
+        self.reason = self.reason or reason
+        stops = [self._deps.agent.stop(run.id) for run in self._runs if reason != "handed over"]
+        is_under_way = any(await asyncio.gather(*stops))
+        if self.task is not None and (not is_under_way or reason == "superseded"):
+            self.task.cancel()
+
+    @asynccontextmanager
+    async def _deadline(self) -> AsyncIterator[None]:
+        """Break the turn off when its time is over."""
+
+        async def ring() -> None:
+            await self._deps.clock.sleep(self._deps.deadline)
+            await self.interrupt("late")
+
+        timer = asyncio.create_task(ring())
+        try:
+            yield
+        finally:
+            if self.reason != "late":
+                timer.cancel()
+            await asyncio.wait({timer})
+
+    def _sentence(self, text: str) -> MessageContent:
+        return MessageContent(text=neutralize(self._deps.mask(text), self._deps.hosts))
 
 
-async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
-    """Wait until turns have ended, for so long at most; return those that have not."""
+def open_reply(
+    entry: InboxEntry,
+    transport: ReplyTransport,
+    inbox: Inbox,
+    *,
+    on_stop: Callable[[], object] = lambda: None,
+    on_shown: Callable[[MessageContent], None] = lambda _: None,
+) -> Reply:
+    """Open the reply to a message, where an earlier try has left it; the inbox notes its messages."""
 
-    async def end() -> None:
-        for turn in turns:
-            await turn.ended.wait()
+    async def is_taken(handle: MessageHandle) -> bool:
+        other = await inbox.find_by_reply(handle)
+        return other is not None and other.id != entry.id
 
-    ending, timer = asyncio.create_task(end()), asyncio.create_task(clock.sleep(seconds))
-    await asyncio.wait({ending, timer}, return_when=asyncio.FIRST_COMPLETED)
-    ending.cancel()
-    timer.cancel()
-    return [turn for turn in turns if not turn.ended.is_set()]
+    return Reply(
+        transport,
+        entry.message.place,
+        nonce=entry.run_id,
+        note=partial(inbox.note_handles, entry),
+        handles=entry.handles,
+        recovered=entry.claims > (entry.state == "running"),  # an earlier claim was not brought to its end
+        on_stop=on_stop,
+        on_shown=on_shown,
+        taken=is_taken,
+    )

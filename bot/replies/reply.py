@@ -64,7 +64,7 @@ class Reply:
         note: HandleListener,
         handles: Sequence[MessageHandle] = (),
         recovered: bool = False,
-        on_stop: Callable[[], None] = lambda: None,
+        on_stop: Callable[[], object] = lambda: None,
         on_shown: Callable[[MessageContent], None] = lambda _: None,
         taken: PostedMessages | None = None,
     ) -> None:

@@ -129,7 +129,7 @@ async def test_a_pasted_secret_is_masked_before_the_inbox(tmp_path: Path) -> Non
     message = await world.mention(f"where is send? password={ASKED}")
     await world.agent.begun.acquire()
 
-    entry = await world.conversations._desk.inbox.find(world.written[message].key)
+    entry = await world.conversations._deps.inbox.find(world.written[message].key)
 
     assert entry is not None
     assert entry.message.text == "where is send? password=[REDACTED:secret]"

@@ -430,7 +430,7 @@ async def test_opinions_are_kept_with_their_turns(world: FakeWorld) -> None:
     await world.press("good")
     await world.press("bad")
 
-    (feedback,) = await world.conversations._desk.records.feedback()
+    (feedback,) = await world.conversations._deps.records.feedback()
     assert (feedback.person, feedback.opinion) == ("ann", "bad")
     assert feedback.record is not None
     assert feedback.record.route == "fast_path"
@@ -462,7 +462,7 @@ async def test_a_platform_that_stays_away_gets_the_answer_later(world: FakeWorld
 
 
 async def state_of(world: FakeWorld, number: str) -> str | None:
-    entry = await world.conversations._desk.inbox.find(world.written[number].key)
+    entry = await world.conversations._deps.inbox.find(world.written[number].key)
     return entry.state if entry else None
 
 
