@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 
 from langgraph.types import Interrupt
 
-from agent.errors import AgentError, CheckpointError, UnknownRun
+from agent.errors import INTERRUPTED, STOPPED, AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.graph_runner import (
-    STOPPED,
     GraphResult,
     GraphRunner,
     bound_question,
@@ -25,7 +24,7 @@ from agent.graph_runner import (
     make_unanswered,
 )
 from agent.guard.approval import parse_decision
-from agent.limits import APPROVAL_CALLS
+from agent.limits import APPROVAL_CALLS, MAX_RUN_TRIES
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.run_store import AgentRun, RunStore
@@ -34,10 +33,8 @@ from agent.text.masked_values import MaskedValues
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
 
-MAX_TRIES = 10  # orderly ends and deaths together; whoever asks may set less, as the inbox does for deaths
 LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
 STOP_SECONDS = 2.0
-TOO_OFTEN = "I was interrupted again and again while answering this. Ask me to try again."
 
 # What a run that is broken off must not do again when it goes on.
 PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
@@ -196,9 +193,9 @@ class Agent:
         started = time.perf_counter()
         try:
             run = await begin()
-            if run.tries > MAX_TRIES:
+            if run.tries > MAX_RUN_TRIES:
                 await self._give_up(run.id, thread)
-                return make_unanswered(TOO_OFTEN, "failed")
+                return make_unanswered(INTERRUPTED, "failed")
             code = await self._library.pin(run.repository)
             reached = await self._turns.take(run, self._deps(run, code))
             return await self._conclude_run(run, reached, code, time.perf_counter() - started)

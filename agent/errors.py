@@ -26,6 +26,10 @@ AgentError
     └── CheckpointDamaged        not a database, or its pages are broken
 """
 
+# What the reply says where a turn was broken off; that is no error.
+STOPPED = "Stopped, as you asked."
+INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
+
 
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked."""

@@ -24,7 +24,6 @@ from agent.text.storable import make_storable
 
 Given = AgentState | Command[Any] | None
 
-STOPPED = "Stopped, as you asked."
 _MAX_SHOWN = 12
 
 

@@ -12,6 +12,7 @@ MAX_ITERATIONS = 10  # of the router, and of plan, execute, refine
 MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
 MAX_PLAN = 8  # steps
 RECURSION_LIMIT = 150  # nodes; ten iterations of the longest kind take 138
+MAX_RUN_TRIES = 10  # of one run, after orderly ends and deaths alike; whoever asks may give up earlier
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Self, cast
 
-from agent.errors import AgentError
+from agent.errors import INTERRUPTED, STOPPED, AgentError
 from agent.guard.approval import parse_decision
 from agent.guard.size import TOO_LONG
 from bot.access import AccessPolicy
@@ -51,15 +51,13 @@ from bot.storage.turn_records import TurnRecordStore, merge_records
 from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.types import Progress
 
-MAX_TRIES = 3
+MAX_TRIES = 3  # of a message, for which orderly ends do not count
 LATE_SECONDS = 3_600.0
 PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
-STOPPED = "Stopped, as you asked."
 SET_ASIDE = (
     "I could not finish this one: I broke down twice while I was at it, so I have put it aside. "
     "Ask again in other words, or leave out what was pasted."
 )
-INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 NOT_YOURS = "Only the person who asked can do that."
 TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 

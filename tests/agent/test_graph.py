@@ -17,10 +17,11 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
 from agent import routing
-from agent.agent import MAX_TRIES, Agent
+from agent.agent import Agent
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
+from agent.limits import MAX_RUN_TRIES
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.persistence.run_store import RunStore
 from agent.ports import Answer, Deps
@@ -514,7 +515,7 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
 async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSqliteSaver) -> None:
     journal = RunStore(saver)
     await journal.begin("run", thread="t", repository=None, question=QUESTION)
-    for _ in range(MAX_TRIES):
+    for _ in range(MAX_RUN_TRIES):
         await journal.try_again("run")
     agent, _ = agent_with(saver, research("Find pay"))
     answer = [event async for event in agent.resume("run")][-1].payload["answer"]
