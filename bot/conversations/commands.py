@@ -1,4 +1,4 @@
-"""The commands that people may write on any platform: how they are told from questions, and what each does."""
+"""The commands that people may write on any platform: what each does, and how it differs from a question."""
 
 from __future__ import annotations
 
@@ -37,10 +37,70 @@ class StopAnswer(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CommandRequest:
-    """A command with the message that it came in."""
+class ChatCommand:
+    """One command: what it takes, and what it does in half a sentence."""
 
-    invocation: ParsedCommand
+    name: CommandName
+    takes: Takes = "nothing"
+    does: str
+
+    @property
+    def usage(self) -> str:
+        """How it is written."""
+        shown = {
+            "nothing": "",
+            "repository": " <repo>",
+            "repository?": " [repo]",
+            "repository? full?": " [repo] [full]",
+        }
+        return self.name + shown[self.takes]
+
+
+COMMANDS = (
+    ChatCommand(name="help", does="shows this list"),
+    ChatCommand(name="status", takes="repository?", does="shows what is indexed"),
+    ChatCommand(name="repos", does="lists the repositories that you may ask about here"),
+    ChatCommand(name="use", takes="repository", does="makes a repository the default here"),
+    ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
+    ChatCommand(name="mute", does="silences me in this thread"),
+    ChatCommand(name="unmute", does="lets me answer here again"),
+    ChatCommand(name="stop", does="stops the answer in this thread"),
+    ChatCommand(name="why", does="explains how the last answer came about"),
+    ChatCommand(name="forget", does="deletes what I remember of this conversation"),
+)
+
+_SEVERAL = """With several repositories, I take
+
+- the one that you name: `shop: where ...`, `in shop, where ...`, `in the shop repo`, its name in quotes, a link to it;
+  a name that is not an ordinary word, such as `shop-api`, is enough anywhere,
+- else the one that the conversation is about: that of its first question, or of `use`. Name another one, and that
+  question alone is about it,
+- else this channel's, else the one that has the files and names of your question. If none of these decides, I ask.
+
+`in all repositories, ...` and `across shop and website, ...` are answered for each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedCommand:
+    """A command as it was written; `repository` is empty where none was named."""
+
+    command: CommandName
+    repository: str = ""
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnknownCommand:
+    """Something that was meant as a command and is none; the sentence says what may have been meant."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandRequest:
+    """A command with the message that it came in; `show` shows the status of what takes long."""
+
+    command: ParsedCommand
     message: IncomingMessage
     conversation: str
     show: Callable[[str], None]
@@ -90,134 +150,73 @@ class CommandHandlers:
         return parse_command(message.text, slash=message.kind == "command", repositories=names)
 
     async def run(
-        self, invocation: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
+        self, command: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
     ) -> str:
-        """Carry a command out and return what is to be said about it; `show` is told how far it has come."""
+        """Carry a command out and return the reply to it; `show` is called with the status of what takes long."""
         self._access.check_place(message)
-        return await self._table[invocation.command](
-            CommandRequest(invocation=invocation, message=message, conversation=conversation, show=show)
+        return await self._table[command.command](
+            CommandRequest(command=command, message=message, conversation=conversation, show=show)
         )
 
-    async def _find_repository(self, asked: CommandRequest) -> str:
+    async def _find_repository(self, request: CommandRequest) -> str:
         """The repository named, or the one that is meant here; empty where it may be any."""
-        return await self._chooser.find_meant(asked.message, asked.conversation, asked.invocation.repository)
+        return await self._chooser.find_meant(request.message, request.conversation, request.command.repository)
 
-    async def _help(self, asked: CommandRequest) -> str:
-        return format_help(several=len(self._access.visible(asked.message, self._repositories.list_names())) > 1)
+    async def _help(self, request: CommandRequest) -> str:
+        return format_help(several=len(self._access.visible(request.message, self._repositories.list_names())) > 1)
 
-    async def _status(self, asked: CommandRequest) -> str:
-        name = await self._find_repository(asked)
+    async def _status(self, request: CommandRequest) -> str:
+        name = await self._find_repository(request)
         if not name:
-            return await self._repos(asked)
+            return await self._repos(request)
         return describe_status(await self._repositories.status(name), self._clock.now())
 
-    async def _repos(self, asked: CommandRequest) -> str:
-        visible = self._access.visible(asked.message, self._repositories.list_names())
+    async def _repos(self, request: CommandRequest) -> str:
+        visible = self._access.visible(request.message, self._repositories.list_names())
         lines = [describe_freshness(await self._repositories.status(name), self._clock.now()) for name in visible]
         return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about here."
 
-    async def _use(self, asked: CommandRequest) -> str:
-        name = await self._find_repository(asked)
-        await self._chooser.use(asked.message, asked.conversation, name)
+    async def _use(self, request: CommandRequest) -> str:
+        name = await self._find_repository(request)
+        await self._chooser.use(request.message, request.conversation, name)
         return f"Questions here are about `{name}` from now on."
 
-    async def _reindex(self, asked: CommandRequest) -> str:
-        name = await self._find_repository(asked)
+    async def _reindex(self, request: CommandRequest) -> str:
+        name = await self._find_repository(request)
         if not name:
             raise NotAllowed("There are several repositories. Write which one: `reindex NAME`. `repos` lists them.")
-        self._access.check_reindex(asked.message, name)
+        self._access.check_reindex(request.message, name)
         report = await self._repositories.refresh(
-            name, full=asked.invocation.full, progress=lambda progress: asked.show(describe_progress(name, progress))
+            name, full=request.command.full, progress=lambda progress: request.show(describe_progress(name, progress))
         )
         return describe_refresh(report, name)
 
-    async def _mute(self, asked: CommandRequest) -> str:
-        await self._threads.mute(asked.message, muted=True)
+    async def _mute(self, request: CommandRequest) -> str:
+        await self._threads.mute(request.message, muted=True)
         return "From now on I answer only mentions in this thread. `unmute` ends that."
 
-    async def _unmute(self, asked: CommandRequest) -> str:
-        await self._threads.mute(asked.message, muted=False)
+    async def _unmute(self, request: CommandRequest) -> str:
+        await self._threads.mute(request.message, muted=False)
         return "I will answer in this thread again."
 
-    async def _handle_stop(self, asked: CommandRequest) -> str:
-        return "Stopped." if await self._stop(asked.conversation) else "There is nothing to stop here."
+    async def _handle_stop(self, request: CommandRequest) -> str:
+        return "Stopped." if await self._stop(request.conversation) else "There is nothing to stop here."
 
-    async def _why(self, asked: CommandRequest) -> str:
-        record = await self._records.last(asked.conversation)
+    async def _why(self, request: CommandRequest) -> str:
+        record = await self._records.last(request.conversation)
         if record is None:
             return NOTHING_YET
         for repository in record.repositories or filter(None, (record.repository,)):
-            self._access.check_repository(asked.message, repository)
+            self._access.check_repository(request.message, repository)
         return explain_answer(record)
 
-    async def _forget(self, asked: CommandRequest) -> str:
-        await self._stop(asked.conversation)
-        for conversation in (asked.conversation, *await self._chooser.asides(asked.conversation)):
+    async def _forget(self, request: CommandRequest) -> str:
+        await self._stop(request.conversation)
+        for conversation in (request.conversation, *await self._chooser.asides(request.conversation)):
             await self._agent.forget(conversation)
-        await self._chooser.forget(asked.conversation)
-        await self._records.forget(asked.conversation)
+        await self._chooser.forget(request.conversation)
+        await self._records.forget(request.conversation)
         return "I have forgotten this conversation."
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChatCommand:
-    """One command: what it takes, and what it does in half a sentence."""
-
-    name: CommandName
-    takes: Takes = "nothing"
-    does: str
-
-    @property
-    def usage(self) -> str:
-        """How it is written."""
-        shown = {
-            "nothing": "",
-            "repository": " <repo>",
-            "repository?": " [repo]",
-            "repository? full?": " [repo] [full]",
-        }
-        return self.name + shown[self.takes]
-
-
-COMMANDS = (
-    ChatCommand(name="help", does="shows this list"),
-    ChatCommand(name="status", takes="repository?", does="shows what is indexed"),
-    ChatCommand(name="repos", does="lists the repositories that you may ask about here"),
-    ChatCommand(name="use", takes="repository", does="makes a repository the default here"),
-    ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
-    ChatCommand(name="mute", does="silences me in this thread"),
-    ChatCommand(name="unmute", does="lets me answer here again"),
-    ChatCommand(name="stop", does="stops the answer in this thread"),
-    ChatCommand(name="why", does="explains how the last answer came about"),
-    ChatCommand(name="forget", does="deletes what I remember of this conversation"),
-)
-
-
-_SEVERAL = """With several repositories, I take
-
-- the one that you name: `shop: where ...`, `in shop, where ...`, `in the shop repo`, its name in quotes, a link to it;
-  a name that is not an ordinary word, such as `shop-api`, is enough anywhere,
-- else the one that the conversation is about: that of its first question, or of `use`. Name another one, and that
-  question alone is about it,
-- else this channel's, else the one that has the files and names of your question. If none of these decides, I ask.
-
-`in all repositories, ...` and `across shop and website, ...` are answered for each."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParsedCommand:
-    """A command as it was written; `repository` is empty where none was named."""
-
-    command: CommandName
-    repository: str = ""
-    full: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnknownCommand:
-    """Something that was meant as a command and is none; the sentence says what may have been meant."""
-
-    sentence: str
 
 
 def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
@@ -229,13 +228,13 @@ def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> Par
     if not words:
         return ParsedCommand(command="help")
     name, rest = words[0].lower(), words[1:]
-    command = next((each for each in COMMANDS if each.name == name), None)
+    command = next((known for known in COMMANDS if known.name == name), None)
     if command is None:
-        return _near(words, slash=slash)
-    read = _arguments(command, rest, repositories)
-    if isinstance(read, ParsedCommand) or slash or _is_short(command, rest):
-        return read
-    return None
+        return _suggest_command(words, slash=slash)
+    parsed = _parse_arguments(command, rest, repositories)
+    # `use shpo` and `reindex shpo` can hardly be questions.
+    is_slip = command.name in {"use", "reindex"} and len(rest) <= 1
+    return parsed if isinstance(parsed, ParsedCommand) or slash or is_slip else None
 
 
 def format_help(prefix: str = "", *, several: bool = False) -> str:
@@ -248,34 +247,25 @@ def format_help(prefix: str = "", *, several: bool = False) -> str:
     return f"{text}\n\n{_SEVERAL}" if several else text
 
 
-def _arguments(
+def _parse_arguments(
     command: ChatCommand, rest: Sequence[str], repositories: Sequence[str]
 ) -> ParsedCommand | UnknownCommand:
     words = list(rest)
     full = command.takes == "repository? full?" and bool(words) and words[-1].lower() in {"full", "--full"}
     if full:
         words.pop()
-    named = words.pop(0) if words and command.takes != "nothing" else ""
-    if words or (command.takes == "repository" and not named):
+    name = words.pop(0) if words and command.takes != "nothing" else ""
+    if words or (command.takes == "repository" and not name):
         return UnknownCommand(sentence=f"Write `{command.usage}`.")
-    if named and named not in repositories:
-        return _suggest_repository(named, repositories)
-    return ParsedCommand(command=command.name, repository=named, full=full)
+    if name and name not in repositories:
+        near = difflib.get_close_matches(name, repositories, n=1)
+        hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
+        return UnknownCommand(sentence=f"There is no repository `{name[:80].replace('`', '')}`. {hint}")
+    return ParsedCommand(command=command.name, repository=name, full=full)
 
 
-def _is_short(command: ChatCommand, rest: Sequence[str]) -> bool:
-    """Whether words that do not fit a command can hardly be a question either: `use shpo`, `reindex shpo`."""
-    return command.takes != "nothing" and len(rest) <= 1 and command.name in {"use", "reindex"}
-
-
-def _suggest_repository(named: str, repositories: Sequence[str]) -> UnknownCommand:
-    near = difflib.get_close_matches(named, repositories, n=1)
-    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
-    return UnknownCommand(sentence=f"There is no repository `{named[:80].replace('`', '')}`. {hint}")
-
-
-def _near(words: Sequence[str], *, slash: bool) -> UnknownCommand | None:
-    """A single word that is nearly a command, or after a slash the first of two, is a slip of the fingers."""
+def _suggest_command(words: Sequence[str], *, slash: bool) -> UnknownCommand | None:
+    """Take a single word that is nearly a command, or after a slash the first of two, for a slip of the fingers."""
     names = [command.name for command in COMMANDS]
     near = difflib.get_close_matches(words[0].lower(), names, n=1, cutoff=0.75)
     if near and len(words) <= (3 if slash else 1):

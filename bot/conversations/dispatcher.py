@@ -28,20 +28,20 @@ from bot.storage.threads import ThreadStore
 Receipt = Literal["new", "duplicate", "ignored"]
 
 BEAT_SECONDS = 1.0
-SWEEP_BEATS = 5  # how often what other processes left is looked for
+SWEEP_BEATS = 5  # from one search for what other processes left to the next
 DRAIN_SECONDS = 20.0
 THANKS = "Thank you, noted."
-DECIDED = "Nobody is waiting for this any more."
-CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
+NOT_WAITING = "Nobody is waiting for this any more."
+ALREADY_CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
 
 log = logging.getLogger(__name__)
 
 
 class Conversations:
-    """The conversation core. Adapters bring what people do; what a method has returned from may be acknowledged.
+    """The conversation core. Adapters bring what people do, and may acknowledge it once the method has returned.
 
-    Use it as `async with conversations.open():`, and bring what is done on a platform within its `on`. An `InboxError`
-    means that nothing was stored: do not acknowledge.
+    Use it as `async with conversations.open():`, and bring what is done on a platform within its `connect_platform`.
+    After an `InboxError` nothing was stored: do not acknowledge.
     """
 
     def __init__(self, deps: TurnDeps, threads: ThreadStore, *, max_concurrent: int = 8) -> None:
@@ -58,20 +58,20 @@ class Conversations:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keep the answers going that are given within the context."""
+        """Answer messages for as long as the context is open."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            heart = group.create_task(self._live())
+            heartbeat = group.create_task(self._live())
             try:
                 yield
             finally:
-                heart.cancel()
+                heartbeat.cancel()
 
     @asynccontextmanager
     async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
         """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
 
-        Where the context ends with an error of the platform, what is under way is handed over at once.
+        Where the context ends with an error of the platform, turns under way are handed over at once.
         """
         self._transports[name] = ReplyTransport.of(
             platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
@@ -92,8 +92,8 @@ class Conversations:
     async def receive(self, message: IncomingMessage) -> Receipt:
         """Store a message, and begin to answer it; a message that is not for citebot is left alone.
 
-        Where nothing may be answered, only who names citebot is told so. Of a message that is too long no more is known
-        from here on than that it is.
+        Where nothing may be answered, only people who name citebot get a reply that says so. Of a message that is too
+        long, only its length is kept.
         """
         message = fit_message(message)
         refused = message.kind == "follow_up" and not self._deps.access.is_open(message)
@@ -111,7 +111,7 @@ class Conversations:
         return "new"
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return where something was asked lately, the last one first: something may have been said there unheard."""
+        """Return the channels of the last questions, newest first: messages may have been missed there."""
         return await self._deps.inbox.channels(platform, workspace, most=most)
 
     async def handle_edit(self, message: IncomingMessage) -> None:
@@ -139,36 +139,45 @@ class Conversations:
         if withdrawn is None:
             return
         try:
-            transport = self._transports[key.platform]
-            await open_reply(withdrawn, transport, self._deps.inbox).withdraw()
+            await open_reply(withdrawn, self._transports[key.platform], self._deps.inbox).withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
 
     async def handle_press(self, press: ButtonPress) -> str:
-        """Do what a button under a reply says; return what to tell the person alone, which may be nothing."""
+        """Do what a button under a reply says; return a sentence for the person alone, which may be empty."""
         entry = await self._deps.inbox.find_by_reply(press.handle)
         if entry is None:
             return "I do not remember this message any more."
         if press.action in {"good", "bad"}:
             await self._deps.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
-        return await self._dispatch_press(entry, press) if press.author == entry.message.author else NOT_YOURS
+        return await self._handle_own_press(entry, press) if press.author == entry.message.author else NOT_YOURS
 
-    async def _dispatch_press(self, entry: InboxEntry, press: ButtonPress) -> str:
+    async def _handle_own_press(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Do what the author of a question says with a button."""
+        if press.action == "stop":
+            return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
+        if press.action in {"choose", "share"} and entry.id in self._turns:  # its buttons show before it has ended
+            await self._turns[entry.id].ended.wait()
         if press.action == "choose":
             return await self._choose(entry, press)
         if press.action == "share":
-            return await self._share(entry, press)
-        if press.action == "stop":
-            return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
-        return await self._decide(entry, press)
-
-    async def _decide(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Take a button for the reply to what was asked back, if nothing has been said since."""
+            return await self._sharing.share(entry, press, self._transports[entry.message.place.platform].platform)
         if await self._deps.records.last_run(entry.conversation) != entry.run_id:
-            return DECIDED
-        await self.receive(_reply_of(entry.message, press, self._deps.clock.now()))
+            return NOT_WAITING
+        await self.receive(_make_reply(entry.message, press, self._deps.clock.now()))
+        return ""
+
+    async def _choose(self, entry: InboxEntry, press: ButtonPress) -> str:
+        """Answer a question about the repository that its author has chosen, in the message that asked for it."""
+        chosen = await self._deps.chooser.accept_choice(entry, parse_choice_button(press.value))
+        if chosen is None:
+            return ALREADY_CHOSEN
+        chosen = replace(chosen, roles=press.roles, external=press.external)
+        revised = await self._deps.inbox.revise(chosen, run_id=entry.run_id)
+        if revised is not None:  # else another press was faster
+            await self._deps.chooser.close(entry.run_id)
+            self._begin(revised)
         return ""
 
     def _mask(self, message: IncomingMessage) -> IncomingMessage:
@@ -185,33 +194,13 @@ class Conversations:
 
     @property
     def load(self) -> AnswerLoad:
-        """What this process has to do at the moment."""
-        asked = sum(turn.is_question for turn in self._turns.values())
-        return AnswerLoad(under_way=self._queue.places_in_use, waiting=max(0, asked - self._queue.places_in_use))
+        """How many questions this process answers at the moment, and how many wait."""
+        questions = sum(turn.is_question for turn in self._turns.values())
+        return AnswerLoad(under_way=self._queue.places_in_use, waiting=max(0, questions - self._queue.places_in_use))
 
     async def check_store(self) -> None:
         """Raise `InboxError` where messages cannot be stored."""
         await self._deps.inbox.check()
-
-    async def _choose(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Answer a question about the repository that its author has chosen, in the message that asked for it."""
-        if entry.id in self._turns:  # the buttons show, and are being noted
-            await self._turns[entry.id].ended.wait()
-        chosen = await self._deps.chooser.accept_choice(entry, parse_choice_button(press.value))
-        if chosen is None:
-            return CHOSEN
-        chosen = replace(chosen, roles=press.roles, external=press.external)
-        revised = await self._deps.inbox.revise(chosen, run_id=entry.run_id)
-        if revised is not None:  # else another press was faster
-            await self._deps.chooser.close(entry.run_id)
-            self._begin(revised)
-        return ""
-
-    async def _share(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Show everyone in the place what only the asker has seen, once, if it may be asked about there aloud."""
-        if entry.id in self._turns:  # the answer shows, and is being noted
-            await self._turns[entry.id].ended.wait()
-        return await self._sharing.share(entry, press, self._transports[entry.message.place.platform].platform)
 
     async def _drain(self, platform: str, seconds: float) -> None:
         """Let what is under way on a platform end, and hand over what does not end in time."""
@@ -273,7 +262,7 @@ class Conversations:
         await turn.ended.wait()
 
     async def _live(self) -> None:
-        """Keep hold of what is under way, hear of what shall stop, and take up what others left."""
+        """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left."""
         for beat in count(1):
             await self._deps.clock.sleep(BEAT_SECONDS)
             if self._turns:
@@ -281,17 +270,17 @@ class Conversations:
             if beat % SWEEP_BEATS == 0:
                 await self._patiently(self._sweep)
 
-    async def _patiently(self, look: Callable[[], Awaitable[None]]) -> None:
-        """Look after the inbox; where it cannot be, that is tried again before long."""
+    async def _patiently(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Do what the inbox needs regularly; where its database fails, the next time will do."""
         try:
-            await look()
+            await task()
         except InboxError as error:
-            log.warning("the inbox cannot be looked after: %s", error)
+            log.warning("the inbox could not be brought up to date: %s", error)
 
     async def _beat(self) -> None:
-        before = list(self._turns.values())
-        held, to_stop = await self._deps.inbox.beat([turn.entry.run_id for turn in before])
-        for turn in before:
+        turns = list(self._turns.values())
+        held, to_stop = await self._deps.inbox.beat([turn.entry.run_id for turn in turns])
+        for turn in turns:
             if turn.ended.is_set() or turn.reason:
                 continue
             if turn.entry.run_id not in held:
@@ -325,8 +314,8 @@ async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: flo
     return [turn for turn in turns if not turn.ended.is_set()]
 
 
-def _reply_of(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:
-    """The word that a button stands for, as if it had been written."""
+def _make_reply(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:
+    """Make the message that a button stands for, as if its word had been written."""
     return replace(
         question,
         id=f"{press.handle.id}/{press.action}",
