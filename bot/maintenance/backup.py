@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import os
 import shutil
@@ -15,8 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import BackupError
-from bot.maintenance import backup_archive
-from bot.maintenance.backup_archive import DATABASES, NAME, BackupArchive, BackupManifest, BackupMember, InvalidBackup
+from bot.maintenance.backup_archive import (
+    DATABASES,
+    NAME,
+    BackupArchive,
+    BackupManifest,
+    BackupMember,
+    InvalidBackup,
+    open_archive,
+)
 from bot.maintenance.backup_check import check_databases
 from bot.maintenance.disk_usage import PROMPTS, format_bytes
 from bot.storage.data_lock import LOCK, hold_exclusive_lock, hold_shared_lock
@@ -40,7 +46,7 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
     if file.exists() and not force:
         raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
     with (
-        map_file_errors(file, disk=file),
+        _file_errors(file, disk=file),
         tempfile.TemporaryDirectory(prefix=".citebot-", dir=file.absolute().parent) as draft,
     ):
         copies, packed = Path(draft, "copies"), Path(draft, "packed")
@@ -48,8 +54,9 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
         if home.is_dir():
             with hold_shared_lock(home):
                 _copy(home, copies, indexes=indexes)
-        manifest = BackupManifest(made_at=now, indexes=indexes, members=_members(copies))
-        if not manifest.members:
+        members = [BackupMember.read(path, copies) for path in sorted(copies.rglob("*")) if path.is_file()]
+        manifest = BackupManifest(made_at=now, indexes=indexes, members=members)
+        if not members:
             raise BackupError(f"There is nothing to save in {home}. CITEBOT_HOME names another data folder.")
         _pack(copies, manifest, packed)
         packed.replace(file)
@@ -63,19 +70,8 @@ def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
                 copy_database(home / name, copies / name)
     if (home / PROMPTS).exists():
         shutil.copyfile(home / PROMPTS, copies / PROMPTS)
-    folders = sorted((home / REPOSITORIES).glob("*/catalog.sqlite")) if indexes else []
-    for catalog in folders:
+    for catalog in sorted((home / REPOSITORIES).glob("*/catalog.sqlite")) if indexes else ():
         copy_index(catalog.parent, copies / REPOSITORIES / catalog.parent.name)
-
-
-def _members(copies: Path) -> Sequence[BackupMember]:
-    return [_member(path, copies) for path in sorted(copies.rglob("*")) if path.is_file()]
-
-
-def _member(path: Path, copies: Path) -> BackupMember:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return BackupMember(name=path.relative_to(copies).as_posix(), size=path.stat().st_size, sha256=digest)
 
 
 def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
@@ -103,19 +99,19 @@ def _database_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        said = str(error)
-        if "full" in said:  # the copy's disk
-            raise OSError(errno.ENOSPC, said) from error
-        if "unable to open" in said or "readonly" in said:
+        reason = str(error)
+        if "full" in reason:  # the copy's disk
+            raise OSError(errno.ENOSPC, reason) from error
+        if "unable to open" in reason or "readonly" in reason:
             raise BackupError(f"{path} cannot be read. Run this as citebot's own user.") from error
         raise BackupError(
-            f"{path} is damaged or in the way ({said}). Nothing was saved. Move it away, and save the rest."
+            f"{path} is damaged or in the way ({reason}). Nothing was saved. Move it away, and save the rest."
         ) from error
 
 
 @contextmanager
-def map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
-    """Turn what the file system says into sentences; `file` is the backup, `disk` what is being written."""
+def _file_errors(file: Path, *, disk: Path) -> Iterator[None]:
+    """Explain errors of the file system in a sentence; `file` is the backup, `disk` what is being written."""
     try:
         yield
     except OSError as error:
@@ -133,40 +129,51 @@ def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
     Indexes stay where the backup was made without. Whatever goes wrong, the data folder is as it was. Raises
     `BackupError` with a sentence.
     """
-    with (
-        _unfit(file),
-        map_file_errors(file, disk=home),
-        backup_archive.open_archive(file) as backup,
-        hold_exclusive_lock(home),
-    ):
-        draft = home / DRAFT
-        _recover(home, draft)
-        if not force and (there := _list_contents(home)):
-            raise BackupError(f"{home} holds {there[0]} already. To replace what is there, add --force.")
-        _check_room(backup.manifest, home)
-        try:
-            _install_backup(backup, home, draft)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    return backup.manifest
-
-
-@contextmanager
-def _unfit(file: Path) -> Iterator[None]:
-    """Make a sentence of what is wrong with a backup."""
+    draft = home / DRAFT
     try:
-        yield
+        with _file_errors(file, disk=home), open_archive(file) as backup, hold_exclusive_lock(home):
+            _put_back(home, draft)
+            if not force and (present := sorted({path.name for path in home.iterdir()} - {LOCK, DRAFT})):
+                raise BackupError(f"{home} holds {present[0]} already. To replace what is there, add --force.")
+            _check_room(backup.manifest, home)
+            try:
+                _install(backup, home, draft)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+            return backup.manifest
     except InvalidBackup as error:
         raise BackupError(f"{file} {error}. Nothing was restored.") from error
 
 
-def _install_backup(backup: BackupArchive, home: Path, draft: Path) -> None:
+def _put_back(home: Path, draft: Path) -> None:
+    """Put back what a restore that was killed had moved away, and drop what it had unpacked."""
+    old = draft / "old"
+    for path in old.iterdir() if old.is_dir() else ():
+        if not (home / path.name).exists():
+            path.rename(home / path.name)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _check_room(manifest: BackupManifest, home: Path) -> None:
+    free = shutil.disk_usage(home).free
+    if manifest.size + _SPARE > free:
+        raise BackupError(
+            f"The backup takes {format_bytes(manifest.size)}, and the disk of {home} has {format_bytes(free)} free. "
+            "Make room first."
+        )
+
+
+def _install(backup: BackupArchive, home: Path, draft: Path) -> None:
+    """Unpack and check everything, and only then put it in the place of what is there."""
     new, old = draft / "new", draft / "old"
     new.mkdir(parents=True)
     old.mkdir()
     backup.unpack(new)
     check_databases(new)
-    leaving = [home / name for name in _list_replaced(backup.manifest) if (home / name).exists()]
+    # A log beside a database would be taken for the log of the one that comes.
+    names = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
+    names += [PROMPTS, *([REPOSITORIES] if backup.manifest.indexes else [])]
+    leaving = [home / name for name in names if (home / name).exists()]
     _move([(path, old / path.name) for path in leaving] + [(path, home / path.name) for path in new.iterdir()])
 
 
@@ -181,31 +188,3 @@ def _move(moves: Sequence[tuple[Path, Path]]) -> None:
         for source, target in reversed(done):
             target.rename(source)
         raise
-
-
-def _list_replaced(manifest: BackupManifest) -> Sequence[str]:
-    """What gives way to a backup: a log beside a database would be taken for the log of the one that comes."""
-    databases = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
-    return [*databases, PROMPTS, *([REPOSITORIES] if manifest.indexes else [])]
-
-
-def _recover(home: Path, draft: Path) -> None:
-    """Put back what a restore that was killed had moved away, and drop what it had unpacked."""
-    old = draft / "old"
-    for path in old.iterdir() if old.is_dir() else ():
-        if not (home / path.name).exists():
-            path.rename(home / path.name)
-    shutil.rmtree(draft, ignore_errors=True)
-
-
-def _list_contents(home: Path) -> Sequence[str]:
-    return sorted(path.name for path in home.iterdir() if path.name not in {LOCK, DRAFT})
-
-
-def _check_room(manifest: BackupManifest, home: Path) -> None:
-    free = shutil.disk_usage(home).free
-    if manifest.size + _SPARE > free:
-        raise BackupError(
-            f"The backup takes {format_bytes(manifest.size)}, and the disk of {home} has {format_bytes(free)} free. "
-            "Make room first."
-        )

@@ -1,4 +1,4 @@
-"""The file of a backup: its list of contents, and reading it although it may be anything."""
+"""The file of a backup: its list of contents, and reading a file that may hold anything."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import hashlib
 import io
 import json
 import re
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Self
 
 from bot.maintenance.disk_usage import CONVERSATIONS, PROMPTS
 from bot.storage.database import INBOX_FILE
@@ -22,7 +23,6 @@ from indexer.store.data_folder import REPOSITORIES
 _LARGEST_LIST = 16 * 2**20  # bytes; some hundred thousand files
 _SLACK = 64 * 2**10  # bytes: the archive's end, and what is read ahead
 _HEADERS = 2_048  # bytes of a member beside its content: headers, and what fills up its last block
-_CHUNK = 2**20
 
 FORM = 1  # raise it when a backup of this version cannot be restored by earlier ones
 NAME = "citebot-backup.json"
@@ -37,92 +37,8 @@ _MEMBER = re.compile(
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class _Bounded(io.RawIOBase):
-    """The content of a compressed file, up to an allowance; more is an error and not read."""
-
-    def __init__(self, file: gzip.GzipFile) -> None:
-        self._file = file
-        self.allowance = _LARGEST_LIST + _SLACK
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what fits; `InvalidBackup` beyond the allowance."""
-        data = self._file.read(len(buffer))
-        self.allowance -= len(data)
-        if self.allowance < 0:
-            raise InvalidBackup("holds more than it declares")
-        buffer[: len(data)] = data
-        return len(data)
-
-
-class BackupArchive:
-    """An opened backup; `manifest` is what it declares."""
-
-    def __init__(self, archive: tarfile.TarFile, source: _Bounded) -> None:
-        self._archive = archive
-        self.manifest = self._read_manifest()
-        source.allowance += self.manifest.size + _HEADERS * len(self.manifest.members)
-
-    def _read_manifest(self) -> BackupManifest:
-        first = self._archive.next()
-        content = self._archive.extractfile(first) if first and first.name == NAME and first.isreg() else None
-        if first is None or content is None or first.size > _LARGEST_LIST:
-            raise InvalidBackup("is no backup of citebot")
-        return read_manifest(content.read())
-
-    def unpack(self, folder: Path) -> None:
-        """Write all files below a folder that is empty; each is checked against the list."""
-        missing = {member.name: member for member in self.manifest.members}
-        for header in self._archive:
-            if header.name == NAME and header.offset == 0:
-                continue
-            member = missing.pop(header.name, None)
-            if member is None:
-                raise InvalidBackup(f"holds {header.name!r:.80}, which its list of contents does not")
-            self._unpack_one(header, member, folder)
-        if missing:
-            raise InvalidBackup(f"is not whole: {next(iter(missing))} is missing")
-
-    def _unpack_one(self, header: tarfile.TarInfo, member: BackupMember, folder: Path) -> None:
-        if hasattr(tarfile, "data_filter"):  # which the first releases of Python 3.11 lack; the list rules as much out
-            tarfile.data_filter(header, str(folder))
-        content = self._archive.extractfile(header) if header.isreg() and not header.issparse() else None
-        if content is None or header.size != member.size:
-            raise InvalidBackup(f"holds {member.name} as something else than it declares")
-        target = folder / member.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if _write_file(content, target) != member.sha256:
-            raise InvalidBackup(f"is damaged: {member.name} is not what was saved")
-
-
-def _write_file(content: IO[bytes], target: Path) -> str:
-    """Write a file for its owner alone, and return its digest."""
-    digest = hashlib.sha256()
-    target.touch(mode=0o600, exist_ok=False)
-    with target.open("wb") as file:
-        while data := content.read(_CHUNK):
-            digest.update(data)
-            file.write(data)
-    return digest.hexdigest()
-
-
-@contextmanager
-def open_archive(file: Path) -> Iterator[BackupArchive]:
-    """Open a backup and read its list of contents; raises `InvalidBackup`, which says what is wrong with the file."""
-    try:
-        with gzip.open(file) as stream:
-            source = _Bounded(stream)
-            with tarfile.open(fileobj=source, mode="r|") as archive:
-                yield BackupArchive(archive, source)
-    except (gzip.BadGzipFile, tarfile.TarError, zlib.error, EOFError) as error:
-        raise InvalidBackup("is no backup of citebot, or is damaged") from error
-
-
 class InvalidBackup(Exception):
-    """A backup cannot be restored; the text goes on from its name."""
+    """A backup cannot be restored; the text continues a sentence that begins with the name of the file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +48,13 @@ class BackupMember:
     name: str
     size: int
     sha256: str
+
+    @classmethod
+    def read(cls, path: Path, folder: Path) -> Self:
+        """Describe a file below a folder."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(name=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,12 +82,12 @@ class BackupManifest:
 def read_manifest(data: bytes) -> BackupManifest:
     """Read and check a manifest; `InvalidBackup` says what is wrong with it."""
     try:
-        told = json.loads(data)
-        form = told["form"]
+        record = json.loads(data)
+        form = record["form"]
         if form != FORM:
             raise InvalidBackup(f"was made by another version of citebot (form {form!r:.20}, this one reads {FORM})")
-        members = [_member(each) for each in told["members"]]
-        made_at, indexes = float(told["made_at"]), bool(told["indexes"])
+        members = [_read_member(entry) for entry in record["members"]]
+        made_at, indexes = float(record["made_at"]), bool(record["indexes"])
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise InvalidBackup("has a list of contents that cannot be read") from error
     if len({member.name for member in members}) < len(members):
@@ -172,10 +95,82 @@ def read_manifest(data: bytes) -> BackupManifest:
     return BackupManifest(made_at=made_at, indexes=indexes, members=members)
 
 
-def _member(told: dict[str, Any]) -> BackupMember:
-    name, size, digest = told["name"], told["size"], told["sha256"]
+def _read_member(entry: dict[str, Any]) -> BackupMember:
+    name, size, digest = entry["name"], entry["size"], entry["sha256"]
     if not isinstance(name, str) or not _MEMBER.fullmatch(name):
         raise InvalidBackup(f"lists {name!r:.80}, which citebot never saves")
     if type(size) is not int or size < 0 or not _DIGEST.fullmatch(digest):
-        raise InvalidBackup(f"lists {name} wrongly")
+        raise InvalidBackup(f"lists {name} with a size or a digest that cannot be right")
     return BackupMember(name=name, size=size, sha256=digest)
+
+
+@contextmanager
+def open_archive(file: Path) -> Iterator[BackupArchive]:
+    """Open a backup and read its list of contents; raises `InvalidBackup`, which says what is wrong with the file."""
+    try:
+        with gzip.open(file) as stream:
+            source = _Bounded(stream)
+            with tarfile.open(fileobj=source, mode="r|") as archive:
+                yield BackupArchive(archive, source)
+    except (gzip.BadGzipFile, tarfile.TarError, zlib.error, EOFError) as error:
+        raise InvalidBackup("is no backup of citebot, or is damaged") from error
+
+
+class BackupArchive:
+    """An opened backup; `manifest` is what it declares."""
+
+    def __init__(self, archive: tarfile.TarFile, source: _Bounded) -> None:
+        first = archive.next()
+        content = archive.extractfile(first) if first and first.name == NAME and first.isreg() else None
+        if first is None or content is None or first.size > _LARGEST_LIST:
+            raise InvalidBackup("is no backup of citebot")
+        self.manifest = read_manifest(content.read())
+        self._archive = archive
+        source.allowance += self.manifest.size + _HEADERS * len(self.manifest.members)
+
+    def unpack(self, folder: Path) -> None:
+        """Write all files below a folder that is empty; each is checked against the list."""
+        missing = {member.name: member for member in self.manifest.members}
+        for header in self._archive:
+            if header.name == NAME and header.offset == 0:
+                continue
+            member = missing.pop(header.name, None)
+            if member is None:
+                raise InvalidBackup(f"holds {header.name!r:.80}, which its list of contents does not")
+            self._unpack_member(header, member, folder)
+        if missing:
+            raise InvalidBackup(f"is not whole: {next(iter(missing))} is missing")
+
+    def _unpack_member(self, header: tarfile.TarInfo, member: BackupMember, folder: Path) -> None:
+        """Write a file for its owner alone. Its name is from the list, so that it leads out of no folder."""
+        content = self._archive.extractfile(header) if header.isreg() and not header.issparse() else None
+        if content is None or header.size != member.size:
+            raise InvalidBackup(f"holds {member.name} as something else than it declares")
+        target = folder / member.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch(mode=0o600, exist_ok=False)
+        with target.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        if BackupMember.read(target, folder) != member:
+            raise InvalidBackup(f"is damaged: {member.name} is not what was saved")
+
+
+class _Bounded(io.RawIOBase):
+    """The content of a compressed file, up to an allowance; more than that is not read but an error."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.allowance = _LARGEST_LIST + _SLACK
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what fits; `InvalidBackup` beyond the allowance."""
+        data = self._file.read(len(buffer))
+        self.allowance -= len(data)
+        if self.allowance < 0:
+            raise InvalidBackup("holds more than it declares")
+        buffer[: len(data)] = data
+        return len(data)

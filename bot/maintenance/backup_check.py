@@ -8,13 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import agent.persistence.conversation_schema
-import indexer.store.catalog_schema
+from agent.persistence import conversation_schema
 from bot.maintenance.backup_archive import InvalidBackup
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.repositories import choice_store
 from bot.storage import inbox, rate_limits, threads, turn_records
 from bot.storage.database import INBOX_FILE, SCHEMA_VERSION, write_addition
+from indexer.store import catalog_schema
 from indexer.store.data_folder import REPOSITORIES
 
 _MOST_OBJECTS = 1_000
@@ -45,19 +45,12 @@ def check_databases(folder: Path) -> None:
     """Check every database of an unpacked backup; raises `InvalidBackup` for the first that cannot be used."""
     added = [write_addition("inbox", column, inbox.COUNT) for column in inbox.LATER_COLUMNS]
     layouts = {
-        CONVERSATIONS: _Layout.read(
-            agent.persistence.conversation_schema.lay_out, {agent.persistence.conversation_schema.SCHEMA_VERSION}
-        ),
+        CONVERSATIONS: _Layout.read(conversation_schema.lay_out, {conversation_schema.SCHEMA_VERSION}),
         INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
+        f"{REPOSITORIES}/*/catalog.sqlite": _Layout.read(catalog_schema.lay_out, range(1, catalog_schema.VERSION + 1)),
     }
-    for name, expected in layouts.items():
-        if (folder / name).exists():
-            _check(folder / name, name, expected)
-    catalogs = sorted((folder / REPOSITORIES).glob("*/catalog.sqlite"))
-    known = range(1, indexer.store.catalog_schema.VERSION + 1)
-    layout = _Layout.read(indexer.store.catalog_schema.lay_out, known) if catalogs else None
-    for path in catalogs:
-        if layout is not None:
+    for pattern, layout in layouts.items():
+        for path in sorted(folder.glob(pattern)):
             _check(path, path.relative_to(folder).as_posix(), layout)
 
 
@@ -67,31 +60,23 @@ def _lay_out_messages(db: sqlite3.Connection) -> None:
 
 
 def _check(path: Path, name: str, layout: _Layout) -> None:
+    """Refuse what would be run when the database is used, such as a trigger, before anything of it is; then damage."""
     try:
         # Read as a mere file: what lies beside it is no part of it, and nothing is written.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
             db.execute("PRAGMA trusted_schema = OFF")
             db.execute("PRAGMA cell_size_check = ON")
-            _check_layout(db, name, layout)
-            _check_pages(db, path, name)
+            for kind, what, _ in sorted(set(_read_objects(db)) - set(layout.objects)):
+                raise InvalidBackup(f"holds {name} with the {kind} {what!r:.80}, which citebot never makes so")
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in layout.versions:
+                raise InvalidBackup(f"holds {name} of another version of citebot (form {version})")
+            (pages,), (size,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
+            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok" or pages * size != path.stat().st_size:
+                raise InvalidBackup(f"holds {name}, which is damaged")
     except sqlite3.Error as error:
         raise InvalidBackup(f"holds {name}, which is damaged or no database of citebot ({error})") from error
-
-
-def _check_layout(db: sqlite3.Connection, name: str, layout: _Layout) -> None:
-    """Refuse what would be run when the database is used, such as a trigger; before anything of it is."""
-    for kind, what, _ in sorted(set(_read_objects(db)) - set(layout.objects)):
-        raise InvalidBackup(f"holds {name} with the {kind} {what!r:.80}, which citebot never makes so")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version not in layout.versions:
-        raise InvalidBackup(f"holds {name} of another version of citebot (form {version})")
-
-
-def _check_pages(db: sqlite3.Connection, path: Path, name: str) -> None:
-    ((pages,), (size,)) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
-    (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
-    if verdict != "ok" or pages * size != path.stat().st_size:
-        raise InvalidBackup(f"holds {name}, which is damaged")
 
 
 def _read_objects(db: sqlite3.Connection) -> Collection[tuple[str, str, str]]:
