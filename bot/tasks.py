@@ -1,4 +1,4 @@
-"""Runs work until it ends or a signal ends it, and runs work in the background of other work."""
+"""Runs work until a signal ends it, in the background of other work, or again while a platform is away."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from bot.errors import BotError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_never
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
+
+from bot.clock import Clock
+from bot.errors import BotError, PlatformUnreachable, RateLimited
 
 T = TypeVar("T")
 
@@ -97,3 +102,33 @@ def _first(group: BaseExceptionGroup[BotError]) -> BotError:
     """One is enough: the others came of it, or say the same."""
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+def retry_while_away(
+    clock: Clock,
+    *,
+    wait: wait_base,
+    stop: stop_base = stop_never,
+    report: Callable[[Exception, float], None],
+) -> AsyncRetrying:
+    """Return what tries a call again while a platform is away or puts it off, and no sooner than that asks for.
+
+    `report` is given the error and the seconds before each wait. The last error is raised as it is.
+    """
+
+    def wait_as_asked(state: RetryCallState) -> float:
+        error, pause = _get_error(state), wait(state)
+        return max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
+
+    return AsyncRetrying(
+        sleep=clock.sleep,
+        retry=retry_if_exception_type((RateLimited, PlatformUnreachable)),
+        wait=wait_as_asked,
+        stop=stop,
+        before_sleep=lambda state: report(_get_error(state), state.upcoming_sleep),
+        reraise=True,
+    )
+
+
+def _get_error(state: RetryCallState) -> Exception:
+    return cast("Exception", state.outcome.exception() if state.outcome else None)  # only a failed call waits

@@ -71,6 +71,12 @@ HOMES = {
     "slack_bolt": ("bot/adapters/slack/",),
     "slack_sdk": ("bot/adapters/slack/",),
     "onnxruntime": ("agent/guard/classifier/onnx_model.py",),
+    "tenacity": (
+        "bot/tasks.py",
+        "bot/serving/supervisor.py",
+        "bot/replies/reply.py",
+        "bot/adapters/discord/adapter.py",
+    ),
     "tokenizers": ("agent/guard/classifier/onnx_model.py", "indexer/"),
     "tree_sitter": ("indexer/",),
 }

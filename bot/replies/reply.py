@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
 from bot.errors import (
     ChatError,
     EditRefused,
@@ -132,16 +134,15 @@ class Reply:
     async def settle(self, content: MessageContent) -> None:
         """Show the final content; raises `ChatError` only after all ways and tries."""
         async with self._sending:
-            for attempt in range(TRIES):
-                try:
-                    await self._deliver(content, final=True, patient=True)
-                except PlatformUnreachable:
-                    if attempt == TRIES - 1:
-                        raise
-                    await self._ways.clock.sleep(BACKOFF * 2**attempt)
-                else:
-                    self._on_shown(content)
-                    return
+            retrying = AsyncRetrying(
+                sleep=self._ways.clock.sleep,
+                retry=retry_if_exception_type(PlatformUnreachable),
+                wait=wait_exponential(BACKOFF),
+                stop=stop_after_attempt(TRIES),
+                reraise=True,
+            )
+            await retrying(self._deliver, content, final=True, patient=True)
+            self._on_shown(content)
 
     async def withdraw(self) -> None:
         """Take the whole reply back."""

@@ -9,10 +9,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
+from tenacity import wait_exponential
+
 from bot.clock import Clock
-from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
+from bot.errors import ChatError, SettingsError
 from bot.monitoring.health import Health
 from bot.serving.platforms import PlatformContext, PlatformFactory
+from bot.tasks import retry_while_away
 
 T = TypeVar("T")
 Announce = Callable[[str], None]
@@ -81,17 +84,17 @@ class PlatformSupervisor:
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack
     ) -> T:
         """Open what needs a platform, as often as that is away, and no sooner than it asks to."""
-        pause = 1.0
-        while True:
-            try:
-                return await stack.enter_async_context(opening())
-            except (RateLimited, PlatformUnreachable) as error:
-                self._tried.add(name)
-                self._health.set_waiting(name, str(error))
-                wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
-                log.warning("%s Trying again in %g seconds.", error, wait)
-            await self._clock.sleep(wait)
-            pause = min(2 * pause, LONGEST_PAUSE)
+
+        async def enter() -> T:
+            return await stack.enter_async_context(opening())
+
+        def report(error: Exception, wait: float) -> None:
+            self._tried.add(name)
+            self._health.set_waiting(name, str(error))
+            log.warning("%s Trying again in %g seconds.", error, wait)
+
+        retrying = retry_while_away(self._clock, wait=wait_exponential(max=LONGEST_PAUSE), report=report)
+        return await retrying(enter)
 
     def _lose(self, name: str, error: Exception) -> None:
         """Tell that a platform is not served any more."""

@@ -6,9 +6,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self, cast
 
 import discord
+from tenacity import stop_after_attempt, wait_chain, wait_fixed
 
 from bot.access import AccessPolicy
 from bot.adapters.discord.api_errors import map_post_errors
@@ -30,7 +32,7 @@ from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsErro
 from bot.messages import IncomingMessage, RateLimit, SendMethod
 from bot.monitoring.observer import CountLoss, ignore_loss
 from bot.ports import Repositories
-from bot.tasks import run_in_background
+from bot.tasks import retry_while_away, run_in_background
 
 PAUSES = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)  # seconds between tries where Discord does not answer
 
@@ -152,21 +154,18 @@ class DiscordAdapter:
 
 async def keep_registering(client: discord.Client, clock: Clock) -> None:
     """Bring the commands up to date, a few times where Discord does not answer or asks to wait."""
-    for pause in (*PAUSES, None):
-        try:
-            await register_commands(client)
-        except (RateLimited, PlatformUnreachable) as error:
-            if pause is None:
-                log.warning("the commands were not registered: %s Restart citebot to try again.", error)
-                return
-            wait = max(pause, error.retry_after) if isinstance(error, RateLimited) else pause
-            log.warning("the commands are not registered yet: %s Trying again in %g seconds.", error, wait)
-            await clock.sleep(wait)
-        except ChatError as error:
-            log.warning("the commands were not registered: %s", error)
-            return
-        else:
-            return
+    retrying = retry_while_away(
+        clock,
+        wait=wait_chain(*map(wait_fixed, PAUSES)),
+        stop=stop_after_attempt(len(PAUSES) + 1),
+        report=partial(log.warning, "the commands are not registered yet: %s Trying again in %g seconds."),
+    )
+    try:
+        await retrying(register_commands, client)
+    except (RateLimited, PlatformUnreachable) as error:
+        log.warning("the commands were not registered: %s Restart citebot to try again.", error)
+    except ChatError as error:
+        log.warning("the commands were not registered: %s", error)
 
 
 async def register_commands(client: discord.Client) -> bool:
