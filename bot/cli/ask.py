@@ -16,11 +16,9 @@ from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.trace import RunTrace
 from bot.app import App, make_redactor
-from bot.ports import Assistant
 from bot.repositories.refresh import refresh_if_stale
 
 log = logging.getLogger(__name__)
-
 
 NEEDS_REPLY = "This question waits for a reply. Ask it in `citebot chat`, where your next line is the reply."
 
@@ -38,25 +36,20 @@ async def ask(
         try:
             answer = await terminal.follow(assistant.ask(question, thread=thread), trace)
         finally:
-            await _forget(assistant, thread)
+            try:
+                await assistant.forget(thread)
+            except AgentError as error:  # an answer is not lost because the database cannot be written any more
+                log.warning("the question was not forgotten: %s", error)
     waits = answer.route == "paused"
-    said = CommandOutcome(note=NEEDS_REPLY if waits else "", ok=not waits)
+    outcome = CommandOutcome(note=NEEDS_REPLY if waits else "", ok=not waits)
     if as_json:
-        return replace(said, output=output.to_json(output.answer_to_record(answer)))
+        return replace(outcome, output=output.to_json(output.answer_to_record(answer)))
     terminal.show(answer, Path((await app.index.status()).path))
-    return said
-
-
-async def _forget(assistant: Assistant, thread: str) -> None:
-    """An answer is not lost because the conversation database cannot be written to any more."""
-    try:
-        await assistant.forget(thread)
-    except AgentError as error:
-        log.warning("the question was not forgotten: %s", error)
+    return outcome
 
 
 async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> CommandOutcome:
-    """Talk until the person leaves; the lines of a pipe are answered one after the other."""
+    """Hold a conversation until the person leaves; the lines of a pipe are answered one after the other."""
     lines: InputLines = PipedInput(stream)
     if interactive:
         await refresh_if_stale(app.index, terminal)

@@ -34,7 +34,16 @@ class CliContext:
 
     def run_command(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]) -> int:
         """Open the application, do the task, print its outcome; return the exit code."""
-        return self.print_outcome(self._run_in_app(repo, task))
+
+        async def work() -> CommandOutcome:
+            from bot.adapters.terminal.display import Terminal
+            from bot.app import App
+
+            settings = self.settings()
+            async with (self.open_app or App.open)(settings, self.repository(repo, settings)) as app:
+                return await task(app, Terminal.standard())
+
+        return self.print_outcome(work())
 
     def print_outcome(self, work: Coroutine[Any, Any, CommandOutcome]) -> int:
         """Do the work, print its outcome; return the exit code."""
@@ -55,7 +64,7 @@ class CliContext:
             runner.run(run_until_signal(service.serve_team(settings, self.repository(repo, settings), print_error)))
 
     def settings(self) -> Settings:
-        """Read the settings, log as they say, and tell of a citebot.toml that is not read."""
+        """Read the settings, set up the log, and warn of a citebot.toml that is not read."""
         from bot.app import make_redactor
         from bot.monitoring.logs import log_to_stderr
         from bot.settings import Settings
@@ -73,16 +82,6 @@ class CliContext:
     def is_named(self, repo: Path | None) -> bool:
         """Whether the command line says which repository is meant."""
         return (repo or self.repo) is not None
-
-    async def _run_in_app(
-        self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]
-    ) -> CommandOutcome:
-        from bot.adapters.terminal.display import Terminal
-        from bot.app import App
-
-        settings = self.settings()
-        async with (self.open_app or App.open)(settings, self.repository(repo, settings)) as app:
-            return await task(app, Terminal.standard())
 
 
 class RepositoryPath(click.Path):
@@ -113,7 +112,7 @@ def json_option(command: Command) -> Command:
 
 
 def print_error(text: str, level: int = logging.INFO) -> None:
-    """Say something on standard error, in the form that logs have; `level` counts where they are JSON."""
+    """Print a message on standard error, in the format of the log; `level` counts where that is JSON."""
     from bot.markdown import replace_control_characters
     from bot.monitoring import logs
 

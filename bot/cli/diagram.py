@@ -16,8 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from agent.graph import build_graph
 
 if TYPE_CHECKING:
-    from langchain_core.runnables.graph import Edge, Graph
-
+    from langchain_core.runnables.graph import Graph
 
 Line = tuple[str, str]
 Point = tuple[float, float]
@@ -52,14 +51,18 @@ class DiagramLayout:
 def lay_out(widths: Mapping[str, float], lines: Sequence[Line]) -> DiagramLayout:
     """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards."""
     ranks = _rank_nodes(list(widths), lines)
-    chains = {line: _chain(line, ranks) for line in lines}
+    chains: dict[Line, list[Place]] = {}
+    for source, target in lines:
+        step = 1 if ranks[target] > ranks[source] else -1
+        passages = [((source, target), rank) for rank in range(ranks[source] + step, ranks[target], step)]
+        chains[source, target] = [source, *passages, target]
     neighbours: dict[Place, list[Place]] = defaultdict(list)
     for chain in chains.values():
         for one, other in pairwise(chain):
             neighbours[one].append(other)
             neighbours[other].append(one)
-    layers = _layers(ranks, chains)
-    _uncross(layers, neighbours)
+    layers = _fill_layers(ranks, chains)
+    _reduce_crossings(layers, neighbours)
     xs = _spread(layers, neighbours, widths)
     points = {place: (xs[place], rank * LAYER_HEIGHT) for rank, layer in enumerate(layers) for place in layer}
     return DiagramLayout(
@@ -78,15 +81,7 @@ def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
     return ranks
 
 
-def _chain(line: Line, ranks: Mapping[str, int]) -> list[Place]:
-    """Return the places that a line runs through, its two nodes included."""
-    source, target = line
-    step = 1 if ranks[target] > ranks[source] else -1
-    passages = [(line, rank) for rank in range(ranks[source] + step, ranks[target], step)]
-    return [source, *passages, target]
-
-
-def _layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) -> list[list[Place]]:
+def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) -> list[list[Place]]:
     layers: list[list[Place]] = [[] for _ in range(max(ranks.values()) + 1)]
     for name, rank in ranks.items():
         layers[rank].append(name)
@@ -96,7 +91,7 @@ def _layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) ->
     return layers
 
 
-def _uncross(layers: list[list[Place]], neighbours: Mapping[Place, Sequence[Place]]) -> None:
+def _reduce_crossings(layers: list[list[Place]], neighbours: Mapping[Place, Sequence[Place]]) -> None:
     """Order each layer by where its neighbours stand, downwards and upwards in turn."""
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 else reversed(layers):
@@ -175,14 +170,11 @@ class _Sheet:
         for start, end in pairwise([*before, rim]):
             for piece in _dashes(start, end) if dashed else [(start, end)]:
                 self._draw.line([self._at(point) for point in piece], fill=INK, width=SCALE)
-        self._head(before[-1], rim)
-
-    def _head(self, start: Point, tip: Point) -> None:
-        angle = math.atan2(start[1] - tip[1], start[0] - tip[0])
+        angle = math.atan2(before[-1][1] - rim[1], before[-1][0] - rim[0])
         sides = [
-            (tip[0] + ARROW * math.cos(angle + turn), tip[1] + ARROW * math.sin(angle + turn)) for turn in (-0.4, 0.4)
+            (rim[0] + ARROW * math.cos(angle + turn), rim[1] + ARROW * math.sin(angle + turn)) for turn in (-0.4, 0.4)
         ]
-        self._draw.polygon([self._at(point) for point in (tip, *sides)], fill=INK)
+        self._draw.polygon([self._at(point) for point in (rim, *sides)], fill=INK)
 
     def png(self) -> bytes:
         """Return the drawing as the bytes of a file."""
@@ -217,13 +209,11 @@ def format_mermaid() -> str:
 def format_boxes() -> str:
     """Write every node as a box, in the order of the flow, above the arrows that leave it; fits 80 columns."""
     graph = read_graph()
-    drawn = [line for name in graph.nodes for line in _box(name, [edge for edge in graph.edges if edge.source == name])]
-    return "\n".join([*drawn, LEGEND])
-
-
-def _box(name: str, edges: list[Edge]) -> Iterator[str]:
-    rule = f"+{'-' * (len(name) + 2)}+"
-    yield from (rule, f"| {name} |", rule)
-    for edge in edges:
-        yield f"  |{'..>' if edge.conditional else '-->'} {edge.target}"
-    yield ""
+    lines: list[str] = []
+    for name in graph.nodes:
+        rule = f"+{'-' * (len(name) + 2)}+"
+        arrows = [edge for edge in graph.edges if edge.source == name]
+        lines += [rule, f"| {name} |", rule]
+        lines += [f"  |{'..>' if edge.conditional else '-->'} {edge.target}" for edge in arrows]
+        lines.append("")
+    return "\n".join([*lines, LEGEND])

@@ -54,7 +54,7 @@ _NO_MODEL = (
 )
 
 
-async def configuration(remark: str) -> Sequence[DoctorFinding]:
+async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
     """Whether there is a citebot.toml that is not read; `remark` says so."""
     return [warning(remark, _UNREAD)] if remark else []
 
@@ -65,36 +65,36 @@ async def check_git() -> Sequence[DoctorFinding]:
         process = await start_git_async(["--version"])
     except OSError as error:
         return [problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
-    told, _ = await process.communicate()
+    output, _ = await process.communicate()
     if process.returncode:
         return [problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
-    return [ok(f"git is installed: {told.decode(errors='replace').removeprefix('git version').strip()}.")]
+    return [ok(f"git is installed: {output.decode(errors='replace').removeprefix('git version').strip()}.")]
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
     """Whether there is room for indexes and conversations, whether they can be written, and by whom else."""
-    return await asyncio.to_thread(_data_folder, home)
 
-
-def _data_folder(home: Path) -> Sequence[DoctorFinding]:
-    try:
+    def measure() -> tuple[Sequence[str], int]:
         exposed = find_exposures(home)
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home):
-            free = shutil.disk_usage(home).free
+            return exposed, shutil.disk_usage(home).free
+
+    try:
+        exposed, free = await asyncio.to_thread(measure)
     except OSError as error:
         what = f"The data folder {home} cannot be written ({error.strerror or error})."
         return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
-    return [check_disk_space(home, free), *(warning(each, _EXPOSED) for each in exposed)]
+    return [check_disk_space(home, free), *(warning(sentence, _EXPOSED) for sentence in exposed)]
 
 
 def check_disk_space(home: Path, free: int) -> DoctorFinding:
     """Whether so many bytes are enough."""
-    told = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
+    what = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
     if free < TOO_LITTLE:
-        return problem(told, advice)
-    return warning(told, advice) if free < LITTLE else ok(told)
+        return problem(what, advice)
+    return warning(what, advice) if free < LITTLE else ok(what)
 
 
 async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
@@ -114,18 +114,14 @@ async def check_models(
         if turn.main is None:
             return [note("There is no language model: answers quote the code.", _NO_MODEL)]
         different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
-        return [
-            await _check_model_response(model) if call else _set_up(model) for model in different if model is not None
-        ]
+        return [await _check_model(model, call=call) for model in different if model is not None]
 
 
-def _set_up(model: ChatModel) -> DoctorFinding:
-    return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
-
-
-async def _check_model_response(model: ChatModel) -> DoctorFinding:
+async def _check_model(model: ChatModel, *, call: bool) -> DoctorFinding:
     from agent.llm.chat_model import ping_model
 
+    if not call:
+        return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
     wanted = model.name
     await ping_model(model)
     if model.name != wanted:
@@ -143,41 +139,37 @@ class Scoring(Protocol):
         """Return how likely a text is an attack."""
 
 
-async def classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
+async def check_classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
     """Whether the operator's classifier can be loaded, and answers in time."""
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
         return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
-    took = await asyncio.to_thread(_time, model)
-    told = f"The classifier in {folder} is the pinned one, and takes {took:,.0f} ms for a question"
-    if took > milliseconds:
-        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
-        return [warning(f"{told}; it has {milliseconds}.", advice)]
-    return [ok(f"{told}.")]
-
-
-def _time(model: Scoring) -> float:
     began = time.perf_counter()
-    model.score(_QUESTION)
-    return 1000 * (time.perf_counter() - began)
+    await asyncio.to_thread(model.score, _QUESTION)
+    duration = 1000 * (time.perf_counter() - began)
+    what = f"The classifier in {folder} is the pinned one, and takes {duration:,.0f} ms for a question"
+    if duration > milliseconds:
+        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
+        return [warning(f"{what}; it may take {milliseconds}.", advice)]
+    return [ok(f"{what}.")]
 
 
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
     """How fresh the index of each repository is."""
-    return [finding for name in repositories.list_names() for finding in await _index(repositories, name, now)]
+    found: list[DoctorFinding] = []
+    for name in repositories.list_names():
+        try:
+            status = await repositories.status(name)
+        except IndexerError as error:
+            found.append(problem(f"{to_one_line(name)}: {error}"))
+        else:
+            found.append(_check_freshness(status, now))
+            found += (warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings)
+    return found
 
 
-async def _index(repositories: Repositories, name: str, now: float) -> Sequence[DoctorFinding]:
-    try:
-        status = await repositories.status(name)
-    except IndexerError as error:
-        return [problem(f"{to_one_line(name)}: {error}")]
-    told = [warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings]
-    return [_freshness(status, now), *told]
-
-
-def _freshness(status: IndexStatus, now: float) -> DoctorFinding:
+def _check_freshness(status: IndexStatus, now: float) -> DoctorFinding:
     line = f"{describe_freshness(status, now)}."
     if status.commit is None:
         return warning(line, "Run `citebot index`, or wait longer for the first question.")
@@ -198,7 +190,7 @@ async def run_doctor(
     """Make all checks for the repository at a path."""
     clock = SystemClock()
 
-    async def indexes() -> Sequence[DoctorFinding]:
+    async def check_all_indexes() -> Sequence[DoctorFinding]:
         if settings.repositories:
             async with open_team_repositories(settings, repository, Terminal.standard()) as stock:
                 return await check_indexes(stock.library, clock.now())
@@ -208,15 +200,15 @@ async def run_doctor(
 
     return await findings.run_checks(
         [
-            partial(configuration, settings.remark),
+            partial(check_configuration, settings.remark),
             check_git,
             partial(check_data_folder, settings.home),
             partial(check_inbox, settings.home / INBOX_FILE),
-            indexes,
+            check_all_indexes,
             partial(check_models, partial(open_models, settings), call=call_model),
-            partial(_classifier, settings.guard),
+            partial(_check_guard, settings.guard),
             partial(diagnostics.run_diagnostics, read_slack_credentials(settings), clock),
-            partial(_discord, settings, clock),
+            partial(_check_discord, settings, clock),
         ],
         secrets=settings.secret_values(),
     )
@@ -239,14 +231,14 @@ def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
     )
 
 
-async def _classifier(guard: GuardTable) -> Sequence[DoctorFinding]:
+async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
     """Whether the classifier can be used, where there is one."""
     if guard.classifier is None:
         return []
-    return await classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
+    return await check_classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
 
 
-async def _discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
+async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
     """Whether Discord can be used; raises `BotError`s that say why it cannot."""
     if settings.discord_token is None:
         return [findings.note("Discord is not set up.", HOW_TO_ADD)]
@@ -263,20 +255,18 @@ def _text(secret: SecretStr | None) -> str:
 
 
 def format_report(findings: Sequence[DoctorFinding], *, as_json: bool) -> CommandOutcome:
-    """Say what was found; it is a success where there is no problem."""
+    """Format all findings, with how many there are; a success if there is no problem."""
     problems = sum(finding.level == "problem" for finding in findings)
     warnings = sum(finding.level == "warning" for finding in findings)
     if as_json:
         found = [dataclasses.asdict(finding) for finding in findings]
         return CommandOutcome(output=to_json({"ok": not problems, "findings": found}), ok=not problems)
-    lines = [line for finding in findings for line in _lines(finding)]
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level:<9}{to_one_line(finding.what)}")
+        lines += [f"{'':<9}-> {to_one_line(finding.advice)}"] if finding.advice else []
     total = f"{_count(problems, 'problem')}, {_count(warnings, 'warning')}."
     return CommandOutcome(output="\n".join([*lines, "", total]), ok=not problems)
-
-
-def _lines(finding: DoctorFinding) -> Sequence[str]:
-    what, advice = to_one_line(finding.what), to_one_line(finding.advice)
-    return [f"{finding.level:<9}{what}", *([f"{'':<9}-> {advice}"] if advice else [])]
 
 
 def _count(number: int, of_what: str) -> str:

@@ -1,4 +1,4 @@
-"""The command line: what `citebot` is asked to do, and how it says that something is wrong.
+"""The command line: the commands of `citebot`, their exit codes, and how errors are shown.
 
 Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
 before a command is known to be right, so that `--help` and mistakes are answered at once.
@@ -144,7 +144,13 @@ def search(
     """Rank the places in the code that a query is about."""
     if bool(query and query.strip()) == bool(batch):
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
-    _check(globs)
+    from indexer.errors import BadPattern
+    from indexer.text.globs import compile_globs
+
+    try:
+        compile_globs(globs)
+    except BadPattern as error:
+        raise click.UsageError(str(error)) from error
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.query import SearchQuery, pin_current, run_batch, run_search
@@ -296,16 +302,6 @@ def _look_up(
         return await look_up(await pin_current(app.index, terminal), name, as_json=as_json)
 
     return invocation.run_command(repo, task)
-
-
-def _check(globs: Sequence[str]) -> None:
-    from indexer.errors import BadPattern
-    from indexer.text.globs import compile_globs
-
-    try:
-        compile_globs(globs)
-    except BadPattern as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _prepare_streams() -> None:

@@ -42,12 +42,12 @@ async def index_now(index: RepositoryIndex, display: ProgressDisplay, *, full: b
 async def run_search(code: CodeSearch, text: str, query: SearchQuery, *, as_json: bool) -> CommandOutcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
-    note = "" if hits else await _nothing_found(code, query.filters)
+    note = "" if hits else await _explain_no_hits(code, query.filters)
     rows = [output.hit_to_record(hit) for hit in hits] if as_json else [output.format_hit(hit) for hit in hits]
     return _listing("hits", rows, note, as_json=as_json)
 
 
-async def _nothing_found(code: CodeSearch, filters: Filters) -> str:
+async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
     present = {file.language for file in await code.files()}
     unknown = [language for language in filters.languages if language not in present]
     if unknown and present:
@@ -59,7 +59,7 @@ async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> Com
     """List the definitions of a name."""
     found = await code.definitions(name)
     note = "" if found else _describe_undefined(code, name)
-    rows = [output.definition_to_record(each) if as_json else output.format_definition(each) for each in found]
+    rows = [output.definition_to_record(item) if as_json else output.format_definition(item) for item in found]
     return _listing("symbols", rows, note, as_json=as_json)
 
 
@@ -141,7 +141,7 @@ async def run_batch(
     for number, raw in enumerate(lines, start=1):
         try:
             line = parse_batch_line(raw.decode()) if raw.strip() else None
-        except ValueError as error:  # BadLine, and bytes that are not UTF-8
+        except ValueError as error:  # InvalidBatchLine, and bytes that are not UTF-8
             bad += 1
             complain(f"line {number}: {error}")
             continue

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.adapters.terminal import output
-from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.adapters.terminal.output import CommandOutcome
 from bot.app import locate_repositories, open_team_repositories
 from bot.clock import Clock
 from bot.errors import SettingsError
@@ -45,16 +45,18 @@ async def sweep_data_folder(
     if unused and not settings.repositories:
         raise SettingsError(NO_TABLES)
     before = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
-    removed = await asyncio.to_thread(_remove_unused, settings) if unused else []
+    removed = (await asyncio.to_thread(_measure_usage, settings)).unused or () if unused else ()
+    for folder in removed:
+        await asyncio.to_thread(remove_index, settings.home, folder.name)
     async with AsyncExitStack() as stack:
-        indexes, problems = await _indexes(settings, repository, display, stack)
+        indexes, problems = await _open_indexes(settings, repository, display, stack)
         kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
-    return _outcome(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
+    return _report_sweep(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
 
 
-async def _indexes(
+async def _open_indexes(
     settings: Settings, repository: Path, display: ProgressDisplay, stack: AsyncExitStack
 ) -> tuple[IndexSweeper | None, Sequence[str]]:
     """Open the indexes in use; outside of any repository there may be none."""
@@ -65,26 +67,19 @@ async def _indexes(
     return stock.library, []
 
 
-def _remove_unused(settings: Settings) -> Sequence[IndexFolder]:
-    unused = _measure_usage(settings).unused or ()
-    for folder in unused:
-        remove_index(settings.home, folder.name)
-    return unused
-
-
-def _outcome(
+def _report_sweep(
     swept: SweepReport, problems: Sequence[str], removed: Sequence[IndexFolder], freed: int, *, as_json: bool
 ) -> CommandOutcome:
     note = "\n".join(problems)
     if as_json:
-        told = {
+        record = {
             **retention.sweep_to_record(swept),
             "problems": list(problems),
-            "removed_indexes": [each.name for each in removed],
+            "removed_indexes": [folder.name for folder in removed],
             "freed_bytes": max(0, freed),
         }
-        return CommandOutcome(output=output.to_json(told), note=note, ok=not problems)
-    lines = [f"Removed the index {each.name} ({disk_usage.format_bytes(each.size)})." for each in removed]
+        return CommandOutcome(output=output.to_json(record), note=note, ok=not problems)
+    lines = [f"Removed the index {folder.name} ({disk_usage.format_bytes(folder.size)})." for folder in removed]
     lines.append(
         f"{retention.describe_sweep(swept)} {disk_usage.format_bytes(max(0, freed))} of disk space is free again."
     )
@@ -92,8 +87,8 @@ def _outcome(
 
 
 async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) -> CommandOutcome:
-    """Say what is indexed, and what the data folder takes."""
-    use, note = await _use(settings)
+    """Report what is indexed, and the disk space that the data folder takes."""
+    use, note = await _measure(settings)
     if as_json:
         record = {**output.status_to_record(found), "data": disk_usage.usage_to_record(use)}
         return CommandOutcome(output=output.to_json(record), note=note)
@@ -101,8 +96,8 @@ async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) 
 
 
 async def show_all_statuses(states: Sequence[RepositoryState], settings: Settings, *, as_json: bool) -> CommandOutcome:
-    """Say how each of several repositories is doing; a failure where one of them cannot be read."""
-    use, note = await _use(settings)
+    """Report the state of several repositories; a failure if one of them cannot be read."""
+    use, note = await _measure(settings)
     ok = all(state.state != "failed" for state in states)
     if as_json:
         record = {"repositories": [*map(output.state_to_record, states)], "data": disk_usage.usage_to_record(use)}
@@ -112,8 +107,8 @@ async def show_all_statuses(states: Sequence[RepositoryState], settings: Setting
     )
 
 
-async def _use(settings: Settings) -> tuple[DiskUsage, str]:
-    """Measure the data folder; where nobody knows which indexes are unused, a remark says so."""
+async def _measure(settings: Settings) -> tuple[DiskUsage, str]:
+    """Measure the data folder; the second value is a remark if the unused indexes cannot be determined."""
     try:
         return await asyncio.to_thread(_measure_usage, settings), ""
     except RepositoryError as error:
@@ -139,7 +134,7 @@ async def restore_data_folder(home: Path, file: Path, *, force: bool, as_json: b
     return _report_backup("Restored", found, file, as_json=as_json)
 
 
-def _report_backup(done: str, manifest: BackupManifest, file: Path, *, as_json: bool) -> CommandOutcome:
+def _report_backup(verb: str, manifest: BackupManifest, file: Path, *, as_json: bool) -> CommandOutcome:
     made_at = datetime.fromtimestamp(manifest.made_at, UTC)
     count, files = manifest.repositories(), len(manifest.members)
     if as_json:
@@ -153,8 +148,8 @@ def _report_backup(done: str, manifest: BackupManifest, file: Path, *, as_json: 
         return CommandOutcome(output=output.to_json(record))
     indexes = f"{count} {'index' if count == 1 else 'indexes'}" if manifest.indexes else "no indexes"
     return CommandOutcome(
-        output=f"{done} {files:,} file{'s' * (files != 1)} ({disk_usage.format_bytes(manifest.size)}, {indexes}), "
-        f"as of {made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if done == 'Saved' else 'from'} {to_one_line(str(file))}."
+        output=f"{verb} {files:,} file{'s' * (files != 1)} ({disk_usage.format_bytes(manifest.size)}, {indexes}), "
+        f"as of {made_at.astimezone():%Y-%m-%d %H:%M}, {'to' if verb == 'Saved' else 'from'} {to_one_line(str(file))}."
     )
 
 
@@ -164,29 +159,25 @@ def _measure_usage(settings: Settings) -> DiskUsage:
 
 
 async def export_feedback(path: Path, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
-    """List the opinions of the last days, or all, oldest first, from the database at a path.
+    """List the ratings of the last days, or all, oldest first, from the database at a path.
 
-    Who gave them stays there, and so does the question: citebot keeps none once it is answered.
+    The raters are not named. The questions are not shown: citebot keeps none once it is answered.
     """
     since = clock.now() - days * DAY if days is not None else 0.0
-    found = await _opinions(path, clock, since)
+    found: Sequence[FeedbackEntry] = ()
+    if await asyncio.to_thread(path.is_file):
+        async with open_database(path) as database:
+            records = TurnRecordStore(database, clock)
+            await records.open()
+            found = await records.feedback(since=since)
     note = "" if found else "Nobody has rated an answer" + (f" in the last {days} days." if days else " yet.")
-    rows = [feedback_to_record(each) for each in found] if as_json else [format_feedback(each) for each in found]
-    output = to_json({"feedback": rows}) if as_json else "\n".join(map(str, rows))
-    return CommandOutcome(output=output, note=note, ok=bool(found))
-
-
-async def _opinions(path: Path, clock: Clock, since: float) -> Sequence[FeedbackEntry]:
-    if not await asyncio.to_thread(path.is_file):
-        return ()
-    async with open_database(path) as database:
-        records = TurnRecordStore(database, clock)
-        await records.open()
-        return await records.feedback(since=since)
+    rows = [feedback_to_record(entry) for entry in found] if as_json else [format_feedback(entry) for entry in found]
+    text = output.to_json({"feedback": rows}) if as_json else "\n".join(map(str, rows))
+    return CommandOutcome(output=text, note=note, ok=bool(found))
 
 
 def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
-    """Describe an opinion; of a turn that was forgotten nothing but the opinion is left."""
+    """Describe a rating, for JSON; of a turn that was forgotten nothing but the rating is left."""
     turn = feedback.record
     return {
         "rating": feedback.opinion,
@@ -203,7 +194,7 @@ def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
 
 
 def format_feedback(feedback: FeedbackEntry) -> str:
-    """Write an opinion on one line: when, which, on what, and how the answer came about."""
+    """Write a rating on one line: when, which, of what, and how the answer came about."""
     when = f"{datetime.fromtimestamp(feedback.at).astimezone():%Y-%m-%d %H:%M}"
     turn = feedback.record
     if turn is None:
