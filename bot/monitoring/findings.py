@@ -1,4 +1,4 @@
-"""What `citebot doctor` has found: each thing that is well or amiss, what to do about it, and how that is told."""
+"""What `citebot doctor` finds: the level of each finding, a sentence, and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.errors import AgentError
 from bot.errors import BotError
 from indexer.errors import IndexerError
 
-# A note is what cannot be told, or need not be: nothing is amiss. Citebot works in spite of a warning, less well.
+# A note is no fault: something cannot be determined, or is optional. With a warning, citebot works less well.
 Level = Literal["ok", "note", "warning", "problem"]
 _SHORTEST_SECRET = 6  # characters; what is shorter is part of too many words
 
@@ -35,7 +35,7 @@ def ok(what: str) -> DoctorFinding:
 
 
 def note(what: str, advice: str = "") -> DoctorFinding:
-    """Something cannot be told, or need not be there."""
+    """Something cannot be determined, or is optional."""
     return DoctorFinding(level="note", what=what, advice=advice)
 
 
@@ -53,7 +53,7 @@ async def run_checks(checks: Sequence[Check], *, secrets: Collection[str] = ()) 
     """Make all checks side by side, and return what they found in their order; no finding quotes a secret."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_run_check(check)) for check in checks]
-    return [_discreet(finding, secrets) for task in tasks for finding in task.result()]
+    return [_mask_secrets(finding, secrets) for task in tasks for finding in task.result()]
 
 
 async def _run_check(check: Check) -> Sequence[DoctorFinding]:
@@ -66,7 +66,7 @@ async def _run_check(check: Check) -> Sequence[DoctorFinding]:
         return [problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
 
 
-def _discreet(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
+def _mask_secrets(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
     what, advice = finding.what, finding.advice
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:

@@ -23,8 +23,8 @@ T = TypeVar("T")
 Check = Callable[[], Awaitable[None]]
 Unready = Callable[[], Awaitable[str]]
 
-SECONDS = 5.0  # what takes longer to tell is not well
-KEPT_SECONDS = 2.0  # for so long what was found out is told again: probes come as often as they like
+SECONDS = 5.0  # a check that takes longer has failed
+KEPT_SECONDS = 2.0  # for so long a result is used again: probes come as often as they like
 
 # A proxy says by these that somebody else stands behind it; that none of them is there proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
@@ -36,7 +36,7 @@ Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, kw_only=True)
 class Readiness:
-    """What there is to say of the process; it is ready where there are no reasons against it."""
+    """The state of the process; it is ready if there are no reasons against it."""
 
     reasons: tuple[str, ...]
     platforms: Mapping[str, str]
@@ -64,9 +64,9 @@ class Readiness:
 
 
 class Health:
-    """Asks those who know how they are; what is not there yet is not ready.
+    """Asks each part whether it is ready; what is not there yet is not.
 
-    `watched` tells what whoever watches the repositories says of them, by their names.
+    `watched` returns what the watcher says of the repositories, by their names.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class Health:
         self._watched = watched
         self._check: Check | None = None
         self._ending = False
-        self._store = _Kept(clock, self._check_store)
-        self._all = _Kept(clock, self._compute_readiness)
+        self._store = _Cached(clock, self._check_store)
+        self._all = _Cached(clock, self._compute_readiness)
 
     def set_waiting(self, platform: str, reason: str) -> None:
-        """Take note of why a platform is not there yet."""
+        """Record why a platform is not there yet."""
         self._platforms[platform] = reason
 
     def set_listening(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
-        """Ask a platform from now on, which is listened to."""
+        """Ask a connected platform itself from now on."""
         self._platforms[platform] = unready
         self._remarks[platform] = remark
 
@@ -99,15 +99,15 @@ class Health:
         self._check = check
 
     def set_ended(self) -> None:
-        """The process takes in nothing more."""
+        """Record that the process accepts nothing more."""
         self._ending = True
 
     async def store(self) -> str:
-        """Say why messages cannot be stored; nothing where they can, or where it is not time for them."""
+        """Return why messages cannot be stored; empty if they can, or before any are received."""
         return await self._store.get()
 
     async def readiness(self) -> Readiness:
-        """Find out how everything is."""
+        """Return the state of everything."""
         return await self._all.get()
 
     async def _check_store(self) -> str:
@@ -124,12 +124,14 @@ class Health:
 
     async def _compute_readiness(self) -> Readiness:
         store = await self.store()
-        platforms = {name: await _ask_platform(each) for name, each in self._platforms.items()}
+        platforms = {
+            name: unready if isinstance(unready, str) else await unready() for name, unready in self._platforms.items()
+        }
         watched = self._watched()
         repositories = await asyncio.gather(
             *(self._read_repository_state(name, watched) for name in self._repositories.list_names())
         )
-        reasons = [store, *platforms.values(), _usable(repositories)]
+        reasons = [store, *platforms.values(), _explain_unreadable(repositories)]
         if self._ending:
             reasons.insert(0, "citebot is shutting down: it finishes its answers and accepts nothing new.")
         return Readiness(
@@ -148,8 +150,8 @@ class Health:
             return RepositoryState(name=name, state="failed", sentence=f"Its index took over {SECONDS:g} s to answer.")
 
 
-class _Kept(Generic[T]):
-    """What was found out a moment ago is told again; only one looks at a time."""
+class _Cached(Generic[T]):
+    """A result that is used again for a moment; only one caller computes it at a time."""
 
     def __init__(self, clock: Clock, find: Callable[[], Awaitable[T]]) -> None:
         self._clock = clock
@@ -165,14 +167,10 @@ class _Kept(Generic[T]):
             return self._last[1]
 
 
-async def _ask_platform(platform: Unready | str) -> str:
-    return platform if isinstance(platform, str) else await platform()
+def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
+    """Say that there is nothing to answer from; empty while one repository can be read.
 
-
-def _usable(repositories: Sequence[RepositoryState]) -> str:
-    """One repository that fails is told of; where all do, there is nothing to answer from.
-
-    One that is not indexed yet is no reason: the question that comes in has it indexed.
+    One that is not indexed yet is no reason: the next question indexes it.
     """
     if all(each.state == "failed" and not each.is_usable for each in repositories):
         return "No repository can be read: " + " ".join(each.sentence for each in repositories)
@@ -204,14 +202,20 @@ class ProbeHandlers:
 
     def _add(self, application: web.Application, trust: Trust) -> None:
         async def healthz(request: web.Request) -> web.Response:
-            return await self._tell_life(in_full=trust(request))
+            reason = await self.health.store()
+            record: dict[str, Any] = {"alive": not reason}
+            return self._json(record | ({"reasons": [reason]} if reason and trust(request) else {}), ok=not reason)
 
         async def readyz(request: web.Request) -> web.Response:
-            return await self._tell_readiness(in_full=trust(request))
+            found = await self.health.readiness()
+            record = found.record(self.clock.now()) if trust(request) else {"ready": found.ready}
+            return self._json(record, ok=found.ready)
 
         async def metrics(request: web.Request) -> web.Response:
             if trust(request):
-                return await self._tell_figures()
+                found = await self.health.readiness()
+                body = self.metrics.text(self.load(), found.repositories, self.clock.now())
+                return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
             if self.token:
                 raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
             raise web.HTTPNotFound
@@ -221,27 +225,14 @@ class ProbeHandlers:
         application.router.add_get("/metrics", metrics)
         application.middlewares.append(self._count_requests())
 
-    async def _tell_life(self, *, in_full: bool) -> web.Response:
-        """Whether the process lives: its loop answers, and what is said to it can be stored."""
-        reason = await self.health.store()
-        told: dict[str, Any] = {"alive": not reason}
-        return self._json(told | ({"reasons": [reason]} if reason and in_full else {}), ok=not reason)
-
-    async def _tell_readiness(self, *, in_full: bool) -> web.Response:
-        """Whether questions come in and can be answered."""
-        found = await self.health.readiness()
-        return self._json(found.record(self.clock.now()) if in_full else {"ready": found.ready}, ok=found.ready)
-
-    async def _tell_figures(self) -> web.Response:
-        """Everything that is counted, for Prometheus."""
-        found = await self.health.readiness()
-        body = self.metrics.text(self.load(), found.repositories, self.clock.now())
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
-
     def _has_token(self, request: web.Request) -> bool:
         given = request.headers.getall("Authorization", [])
         wanted = f"Bearer {self.token}".encode()
-        return bool(self.token) and len(given) == 1 and hmac.compare_digest(_encode(given[0]), wanted)
+        return (
+            bool(self.token)
+            and len(given) == 1
+            and hmac.compare_digest(given[0].encode("utf-8", "surrogateescape"), wanted)
+        )
 
     def _json(self, record: dict[str, Any], *, ok: bool) -> web.Response:
         shown = _mask_record(record, self.mask)
@@ -279,10 +270,6 @@ def is_local(request: web.Request) -> bool:
         return near and (asked_for == "localhost" or ipaddress.ip_address(asked_for).is_loopback)
     except ValueError:
         return False
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _mask_record(value: Any, mask: Callable[[str], str]) -> Any:

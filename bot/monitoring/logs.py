@@ -33,7 +33,7 @@ TURN: ContextVar[LoggedTurn | None] = ContextVar("citebot_turn", default=None)
 
 @contextmanager
 def log_turn(run: str, conversation: str) -> Iterator[None]:
-    """Let all that is logged meanwhile, in tasks begun meanwhile as well, bear the names of a turn."""
+    """Add the names of a turn to everything logged within the context, also by tasks that are started in it."""
     token = TURN.set(LoggedTurn(run=run, conversation=conversation))
     try:
         yield
@@ -86,7 +86,7 @@ class JsonFormatter(_Masking):
 
 
 def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
-    """Log what is ours from a level on, and of the libraries what is a warning at least."""
+    """Log our own records from a level on, and those of the libraries from warnings on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(mask) if log_format == "json" else HumanFormatter(mask))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -101,6 +101,6 @@ def is_json_logging() -> bool:
 
 
 def log_always(text: str, level: int = logging.INFO) -> None:
-    """Log something that is always to be seen, whatever the level."""
+    """Log a message whatever the level is set to."""
     logger = logging.getLogger(OURS[0])
     logger.handle(logger.makeRecord(logger.name, level, __file__, 0, text, (), None))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from agent.events import AgentEvent, EventKind, Subscription
+from agent.events import AgentEvent, Subscription
 from bot.messages import SendMethod
 from bot.monitoring.observer import AnswerLoad, Loss, Stage, TurnOutcome
 from bot.repositories.status import RepositoryState
@@ -105,21 +105,27 @@ class RunMetrics:
 
     def take(self, event: AgentEvent) -> None:
         """Take in one event."""
-        taking: Mapping[EventKind, Callable[[AgentEvent], None]] = {
-            "step_start": self._record_node_start,
-            "step_end": self._measure_node,
-            "classified": self._count_classification,
-            "tool_end": self._count_tool_call,
-            "flagged": self._count_flags,
-            "model_end": self._record_model_call,
-            "answer": self._count_answer,
-            "run_end": self._forget_run,
-        }
-        if event.kind in taking:
-            taking[event.kind](event)
-
-    def _record_node_start(self, event: AgentEvent) -> None:
-        self._begun.setdefault((event.run_id, str(event.payload["node"])), event.ts)
+        payload = event.payload
+        match event.kind:
+            case "step_start":
+                self._begun.setdefault((event.run_id, str(payload["node"])), event.ts)
+            case "step_end":
+                self._measure_node(event)
+            case "classified":
+                self._classified.labels(str(payload["result"])).inc()
+            case "tool_end":
+                tool = self._tool(payload["tool"])
+                self._tools.labels(tool).inc()
+                if not payload["ok"]:
+                    self._tool_errors.labels(tool).inc()
+            case "flagged":
+                self._flags.labels(str(payload["source"])).inc(int(payload["count"]))
+            case "model_end":
+                self._record_model_call(payload)
+            case "answer":
+                self._answers.labels(self._route(payload["answer"].route)).inc()
+            case "run_end":  # the nodes that it was broken off in never end
+                self._begun = {key: began for key, began in self._begun.items() if key[0] != event.run_id}
 
     def _measure_node(self, event: AgentEvent) -> None:
         node, changes = str(event.payload["node"]), event.payload["changes"]
@@ -127,50 +133,27 @@ class RunMetrics:
         if began is not None:
             self._nodes.labels(self._node(node)).observe(max(0.0, event.ts - began))
         if node == "router" and "router_output" in changes:
-            self._count_route(changes["router_output"])
+            decision = changes["router_output"]
+            fast = "yes" if decision.get("fast_path") else "no"
+            self._routes.labels(self._route(decision.get("route")), fast).inc()
         elif node == "security_gateway":
-            self._verdicts.labels(_verdict(changes)).inc()
+            self._verdicts.labels(_read_verdict(changes)).inc()
 
-    def _count_classification(self, event: AgentEvent) -> None:
-        self._classified.labels(str(event.payload["result"])).inc()
-
-    def _count_route(self, decision: Mapping[str, Any]) -> None:
-        fast = "yes" if decision.get("fast_path") else "no"
-        self._routes.labels(self._route(decision.get("route")), fast).inc()
-
-    def _count_tool_call(self, event: AgentEvent) -> None:
-        tool = self._tool(event.payload["tool"])
-        self._tools.labels(tool).inc()
-        if not event.payload["ok"]:
-            self._tool_errors.labels(tool).inc()
-
-    def _count_flags(self, event: AgentEvent) -> None:
-        self._flags.labels(str(event.payload["source"])).inc(int(event.payload["count"]))
-
-    def _record_model_call(self, event: AgentEvent) -> None:
-        told = event.payload
-        name, task = str(told["model"]), self._task(told["task"])
-        model, read, written = self._model(name), int(told["input_tokens"]), int(told["output_tokens"])
+    def _record_model_call(self, payload: Mapping[str, Any]) -> None:
+        name, task = str(payload["model"]), self._task(payload["task"])
+        model, read, written = self._model(name), int(payload["input_tokens"]), int(payload["output_tokens"])
         self._calls.labels(model, task).inc()
-        self._seconds.labels(model).observe(float(told["seconds"]))
+        self._seconds.labels(model).observe(float(payload["seconds"]))
         self._tokens.labels(model, "input").inc(read)
         self._tokens.labels(model, "output").inc(written)
-        if told["error"]:
+        if payload["error"]:
             self._errors.labels(model, task).inc()
         if (price := self._prices.get(name)) is not None:
             self._cost.labels(model).inc((read * price.input + written * price.output) / _MILLION)
 
-    def _count_answer(self, event: AgentEvent) -> None:
-        self._answers.labels(self._route(event.payload["answer"].route)).inc()
 
-    def _forget_run(self, event: AgentEvent) -> None:
-        """Forget the nodes that a run was broken off in."""
-        for key in [key for key in self._begun if key[0] == event.run_id]:
-            del self._begun[key]
-
-
-def _verdict(changes: Mapping[str, Any]) -> str:
-    """`allow`, `watch`, `block`; `empty` and `too_long` are no questions at all."""
+def _read_verdict(changes: Mapping[str, Any]) -> str:
+    """Return `allow`, `watch` or `block`; `empty` or `too_long` for what is no question at all."""
     if not changes.get("is_blocked"):
         return str(changes.get("gateway_verdict") or "allow")
     reason = str(changes.get("gateway_reason"))
@@ -178,7 +161,7 @@ def _verdict(changes: Mapping[str, Any]) -> str:
 
 
 class ConversationMetrics:
-    """An `Observer` of conversations; `registry` holds all that is told at `/metrics`, and nothing is shared."""
+    """A `ConversationObserver`; `registry` holds all that `/metrics` shows, and nothing is shared."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -212,7 +195,7 @@ class ConversationMetrics:
         )  # fmt: skip
         self._indexes = _Indexes(registry)
         release = Gauge("citebot_info", "The release that runs.", ["version"], registry=registry)
-        release.labels(_release()).set(1)
+        release.labels(_read_release()).set(1)
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """Measure how long a reply took to a stage."""
@@ -230,7 +213,7 @@ class ConversationMetrics:
         self._limited.labels(platform, method).inc()
 
     def count_loss(self, platform: str, reason: Loss) -> None:
-        """Count that something a platform had to tell was not heard."""
+        """Count an event of a platform that was lost."""
         self._lost.labels(platform, reason).inc()
 
     def count_request(self, path: str, status: int) -> None:
@@ -275,7 +258,7 @@ class _Indexes:
                 self._behind.labels(each.name).set(each.commits_behind)
 
 
-def _release() -> str:
+def _read_release() -> str:
     try:
         return version("citebot")
     except PackageNotFoundError:  # run from its folder without being installed

@@ -1,4 +1,4 @@
-"""What the conversation core lets others see of itself: how far replies come, how they end, who asks to wait."""
+"""What the conversations report to an observer: stages of replies, how turns end, rate limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TurnOutcome = Literal[
     "superseded", "handed_over", "command",
 ]  # fmt: skip
 
-# Why something that a platform had to tell was not heard: it could not be read; the platform held it back.
+# Why an event of a platform was lost: it could not be read; the platform held it back.
 Loss = Literal["malformed", "rate_limited"]
 CountLoss = Callable[[Loss], None]
 
@@ -64,7 +64,7 @@ class AnswerLoad:
 
 @dataclass(kw_only=True)
 class ReplyTimer:
-    """Tells an observer when the reply to one message reaches each stage, once, from `begin` on."""
+    """Reports to an observer when the reply to one message reaches each stage, once, from `begin` on."""
 
     observer: ConversationObserver
     clock: Clock
@@ -77,13 +77,13 @@ class ReplyTimer:
         self._left = {"sign_of_life", "first_text", "settled"}
 
     def record_content(self, content: MessageContent) -> None:
-        """Take note that the reply shows a content."""
+        """Record that the reply shows a content."""
         self._reach("sign_of_life")
         if content.text:
             self._reach("first_text")
 
     def record_final_content(self) -> None:
-        """Take note that the reply shows its final content."""
+        """Record that the reply shows its final content."""
         self._reach("settled")
 
     def _reach(self, stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Notices what holds the event loop: while one call works, nobody else is heard, and no probe is answered.
+"""Notices what blocks the event loop: while one call runs, no message and no probe is answered.
 
 What counts is the processor time of the loop's own thread. A process that is stopped, a machine that sleeps or has
 other things to do, and the collection of garbage are nobody's call.
@@ -88,9 +88,9 @@ class Watchdog:
         self._thread = threading.get_ident()
         self._clock = _find_clock(self._thread)
         self._glimpse = Stall(0, 0.0)  # the last round that was seen to take long
-        self._told = 0  # the round that was logged before it was over
+        self._logged = 0  # the round that was logged before it was over
         self._quiet_until = 0.0
-        self._untold = 0
+        self._left_out = 0
         self._collecting = 0.0
         self._ended = False
 
@@ -116,29 +116,25 @@ class Watchdog:
         self._settle()
 
     def _look(self) -> None:
-        """See where the loop stands, if it has been at work for a while."""
+        """Note where the loop is, if it has been at work for a while."""
         under_way = self._meter.round
-        if under_way is not None and under_way.number != self._told:
+        if under_way is not None and under_way.number != self._logged:
             held = self._clock() - under_way.began - self._meter.collected
             frame = sys._current_frames().get(self._thread) if held > self._limit / 2 else None  # noqa: SLF001 - documented
             is_over = self._meter.round is not under_way or (frame and frame.f_code is Meter.select.__code__)
             if frame is not None and not is_over:
-                self._see(Stall(under_way.number, held, _describe(frame)))
+                self._glimpse = Stall(under_way.number, held, _describe_stack(frame))
+                if held > max(LONG_SECONDS, self._limit):  # it may never be over
+                    self._logged = under_way.number
+                    self._log(self._glimpse, "has been held for %.1f s so far")
         self._settle()
-
-    def _see(self, stall: Stall) -> None:
-        """Take note of a round under way; what may never be over is logged at once."""
-        self._glimpse = stall
-        if stall.seconds > max(LONG_SECONDS, self._limit):
-            self._told = stall.number
-            self._log(stall, "has been held for %.1f s so far")
 
     def _settle(self) -> None:
         """Measure and log the stalls that are over."""
         while self._meter.stalls:
             stall = self._meter.stalls.popleft()
             self._measure(stall.seconds)
-            if stall.number == self._told:
+            if stall.number == self._logged:
                 log.warning("the event loop is free again after %.1f s", stall.seconds)
             else:
                 stack = self._glimpse.stack if self._glimpse.number == stall.number else ""
@@ -147,10 +143,10 @@ class Watchdog:
     def _log(self, stall: Stall, how: str) -> None:
         now = time.monotonic()
         if now < self._quiet_until:
-            self._untold += 1
+            self._left_out += 1
             return
-        more = f" ({self._untold} more times since the last one)" if self._untold else ""
-        self._quiet_until, self._untold = now + LOG_SECONDS, 0
+        more = f" ({self._left_out} more times since the last one)" if self._left_out else ""
+        self._quiet_until, self._left_out = now + LOG_SECONDS, 0
         where = f"; it stood at\n{stall.stack}" if stall.stack else "; it was over before anybody saw where"
         log.warning("the event loop %s%s%s", how % stall.seconds, more, where)
 
@@ -183,7 +179,7 @@ def _find_clock(thread: int) -> Callable[[], float]:
     return lambda: time.clock_gettime(clock)
 
 
-def _describe(frame: FrameType | None) -> str:
+def _describe_stack(frame: FrameType | None) -> str:
     """Name the innermost calls, outermost first: files, lines and functions, but no values."""
     lines: list[str] = []
     while frame is not None and len(lines) < MOST_FRAMES and frame.f_code is not asyncio.Handle._run.__code__:  # noqa: SLF001

@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Connections:
-    """Those that are open, the oldest first; where there are too many, the oldest makes room for the newest.
+    """The open connections, the oldest first; if there are too many, the oldest makes room for the newest.
 
-    So nobody keeps others out by holding connections: for that, as many as there may be have to be opened in the
-    moment that a request takes.
+    So nobody can keep others out by holding connections: they would have to open the maximum within the time that one
+    request takes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Connections:
         return lambda: _Connection(cast("asyncio.Protocol", make()), self)
 
     async def close(self) -> None:
-        """End those that are still open, and any that is yet made."""
+        """End the open connections, and any that is made from now on."""
         self._is_closed = True
         for _ in range(_LAST_ROUNDS):
             for connection in list(self._open):

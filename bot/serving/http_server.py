@@ -36,7 +36,7 @@ _BUFFER = 16_384  # bytes of a body that are taken in before somebody reads it
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMonitoring:
-    """What the platforms report to, and the doors that they hear through; an address is empty where nothing listens.
+    """What the platforms report to, and the paths that they receive at; an address is empty where nothing listens.
 
     `metrics_address` is reached from this machine alone.
     """
@@ -53,9 +53,9 @@ class ServiceMonitoring:
 async def open_monitoring(
     settings: Settings, team: TeamApp, clock: Clock, *, platforms: Sequence[str], doors: Sequence[str]
 ) -> AsyncIterator[ServiceMonitoring]:
-    """Open everything; `doors` are the paths that platforms hear through, without any the server may be missing.
+    """Open everything; `doors` are the paths that platforms receive at. Without any, citebot runs without the server.
 
-    Raises `SettingsError` where doors are wanted and nothing can listen.
+    Raises `SettingsError` if there are such paths and nothing can listen.
     """
     metrics = ConversationMetrics()
     watcher = team.stock.watcher
@@ -71,7 +71,7 @@ async def open_monitoring(
     for path in doors:
         server.router.add_post(path, entrance.receive)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(_following(team, RunMetrics(metrics.registry, settings.prices)))
+        await stack.enter_async_context(_count_runs(team, RunMetrics(metrics.registry, settings.prices)))
         connections = Connections(count_closed=metrics.count_closed)
         listening = run_http_server(server, host=settings.web_host, port=settings.web_port, connections=connections)
         address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors))
@@ -89,7 +89,7 @@ async def open_monitoring(
 async def _enter(
     stack: AsyncExitStack, listening: AbstractAsyncContextManager[str], missing: str, *, needed: bool
 ) -> str:
-    """Begin to listen, and return where; nowhere, with a warning, where that fails and is not needed."""
+    """Start to listen, and return the address; empty, with a warning, if that fails and is not needed."""
     try:
         return await stack.enter_async_context(listening)
     except SettingsError as error:
@@ -100,23 +100,22 @@ async def _enter(
 
 
 @asynccontextmanager
-async def _following(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
+async def _count_runs(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
     """Count what the agent does for as long as the context is open."""
+
+    def log_failure(task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # the runs themselves go on
+            log.error("Runs are not counted any more.", exc_info=error)
+
     with team.events.subscribe() as events:
         task = asyncio.create_task(runs.follow(events))
-        task.add_done_callback(_log_stop)
+        task.add_done_callback(log_failure)
         try:
             yield
         finally:
             task.cancel()
             await asyncio.wait({task})
-
-
-def _log_stop(task: asyncio.Task[None]) -> None:
-    """Say it where runs are counted no more; they go on."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None:
-        log.error("Runs are not counted any more.", exc_info=error)
 
 
 def make_application() -> web.Application:
@@ -139,7 +138,7 @@ async def _close_afterwards(request: web.Request, handler: Receive) -> web.Strea
 
 
 class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """Tells in one line, at a level of its own, of requests that are no HTTP: anybody can send as many as they like."""
+    """Logs requests that are no HTTP in one line, as information: anybody can send as many as they like."""
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **more: Any) -> None:
         if isinstance(exc_info, HttpProcessingError | web.RequestPayloadError | ConnectionError):
@@ -160,7 +159,7 @@ class LatePostRoutes:
         self._open[path] = receive
 
     def close(self) -> None:
-        """Take nothing more in; who posts is asked to try again."""
+        """Accept nothing more; callers are asked to try again."""
         self._closed = True
 
     async def receive(self, request: web.Request) -> web.StreamResponse:
@@ -208,8 +207,8 @@ async def run_http_server(
 async def stop_accepting(listener: asyncio.Server) -> None:
     """Take no more connections in, and let those that were accepted be made.
 
-    To close at once would lose a connection that was accepted in the same moment: until Python 3.13 it then lies about,
-    neither served nor closed, until memory is next cleared up.
+    Closing at once would lose a connection that was accepted at the same moment: until Python 3.13 it is then neither
+    served nor closed until the next garbage collection.
     """
     loop = asyncio.get_running_loop()
     for each in listener.sockets:
@@ -224,9 +223,6 @@ async def _listen(runner: web.AppRunner, connections: Connections, host: str, po
     try:
         return await asyncio.get_running_loop().create_server(connections.wrap(runner.server), host, port)
     except OSError as error:
-        raise SettingsError(f"Nothing can listen at {host}:{port} ({_reason(error)}). {advice}") from error
-
-
-def _reason(error: OSError) -> str:
-    """What the operating system said; asyncio puts the address before it, which is told already."""
-    return (error.strerror or str(error)).rpartition(": ")[2]
+        # asyncio puts the address before what the operating system says.
+        reason = (error.strerror or str(error)).rpartition(": ")[2]
+        raise SettingsError(f"Nothing can listen at {host}:{port} ({reason}). {advice}") from error

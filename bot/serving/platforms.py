@@ -1,4 +1,4 @@
-"""The platforms that citebot is on: how each is opened as the settings say, and how people are heard there."""
+"""The platforms that citebot is on: how each is opened by the settings, and how it receives messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_PLATFORM = (
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformContext:
-    """Who is told of what people do, and where requests of platforms come in."""
+    """What a platform delivers to: the conversations, and the server that its requests come in at."""
 
     conversations: Conversations
     repositories: Repositories
@@ -38,10 +38,10 @@ class PlatformContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformConnection:
-    """A platform that citebot is on. Once the context of `hear` is open, and for as long as it is, people are heard.
+    """A platform that citebot is on. It receives messages while the context of `hear` is open.
 
-    `unready` says why they cannot be heard at the moment; nothing where all is well. `remark` says what is worth
-    knowing all the same.
+    `unready` returns why it cannot receive any at the moment; empty if it can. `remark` returns what is worth knowing
+    all the same.
     """
 
     platform: ChatPlatform
@@ -60,20 +60,22 @@ class PlatformFactory:
 
 
 def list_platforms(settings: Settings) -> Mapping[str, PlatformFactory]:
-    """How the platforms are opened whose tokens are set, by name; raises `SettingsError` where something is missing."""
+    """Return how each platform with a token is opened, by name; raises `SettingsError` if something is missing."""
     found: dict[str, PlatformFactory] = {}
     if settings.slack_bot_token is not None:
         options = read_slack_options(settings)
-        found["slack"] = PlatformFactory(open=partial(_slack, options), doors=[PATH] if options.mode == "http" else [])
+        found["slack"] = PlatformFactory(
+            open=partial(_open_slack, options), doors=[PATH] if options.mode == "http" else []
+        )
     if settings.discord_token is not None:
-        found["discord"] = PlatformFactory(open=partial(_discord, read_discord_options(settings)))
+        found["discord"] = PlatformFactory(open=partial(_open_discord, read_discord_options(settings)))
     if not found:
         raise SettingsError(NO_PLATFORM)
     return found
 
 
 def read_slack_options(settings: Settings) -> SlackOptions:
-    """Say how Slack is reached."""
+    """Read how Slack is reached."""
     return SlackOptions(
         bot_token=settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else "",
         app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else "",
@@ -85,7 +87,7 @@ def read_slack_options(settings: Settings) -> SlackOptions:
 
 
 @asynccontextmanager
-async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+async def _open_slack(options: SlackOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
     async with SlackAdapter.open(options, clock) as slack:
         yield PlatformConnection(
             platform=slack.platform,
@@ -99,7 +101,7 @@ async def _slack(options: SlackOptions, clock: Clock) -> AsyncIterator[PlatformC
 
 
 def read_discord_options(settings: Settings) -> DiscordOptions:
-    """Say how Discord is reached."""
+    """Read how Discord is reached."""
     return DiscordOptions(
         token=settings.discord_token.get_secret_value() if settings.discord_token else "",
         api_url=settings.discord_api_base_url or "",
@@ -111,7 +113,7 @@ def read_discord_options(settings: Settings) -> DiscordOptions:
 
 
 @asynccontextmanager
-async def _discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
+async def _open_discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[PlatformConnection]:
     async with DiscordAdapter.open(options, clock) as discord:
         yield PlatformConnection(
             platform=discord.platform,

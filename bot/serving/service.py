@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.monitoring.watchdog import watch_loop
 from bot.repositories.library import WatchedRepositories
 from bot.serving.http_server import ServiceMonitoring, open_monitoring
-from bot.serving.platforms import PlatformContext, PlatformFactory, list_platforms
+from bot.serving.platforms import PlatformContext, list_platforms
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
 from bot.storage.database import INBOX_FILE
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class LoggingDisplay:
-    """A display for a process that nobody watches: what is worth knowing is logged."""
+    """A display for a process that nobody watches: remarks are logged."""
 
     @contextmanager
     def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
@@ -47,31 +47,29 @@ class LoggingDisplay:
 async def serve_team(settings: Settings, repository: Path, say: Announce) -> None:
     """Serve until cancelled; the answers under way are then finished, or handed over to the next process."""
     opening, clock = list_platforms(settings), SystemClock()
+    doors = [path for factory in opening.values() for path in factory.doors]
+    doors += [PUSHES] if settings.webhook_secret is not None else []
     async with (
         TeamApp.open(settings, repository, LoggingDisplay()) as team,
-        open_monitoring(settings, team, clock, platforms=list(opening), doors=_doors(settings, opening)) as operations,
+        open_monitoring(settings, team, clock, platforms=list(opening), doors=doors) as operations,
         _watch_repositories(settings, team, operations, clock),
-        _answering(settings, team, operations, clock) as ear,
+        _open_conversations(settings, team, operations, clock) as context,
         run_daily_sweep(make_retention(settings, team).sweep, clock),
     ):
         listening = f" Listening at {operations.address}." if operations.address else ""
         metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
         greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.list_names())}. Ctrl-C ends it."
-        presence = PlatformSupervisor(opening, ear, operations.health, clock, say=say, greeting=greeting)
-        _spare_the_collector()
+        supervisor = PlatformSupervisor(opening, context, operations.health, clock, say=say, greeting=greeting)
+        # What stays until the end is left out of collections: one that goes over it holds every answer up for 0.1 s.
+        gc.collect()
+        gc.freeze()
         with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
-            async with run_in_background(presence.run()):
-                await _until_ended(operations)
+            async with run_in_background(supervisor.run()):
+                await _wait_until_cancelled(operations)
 
 
-def _spare_the_collector() -> None:
-    """Leave out what stays until the end: a collection that goes over all of it holds every answer up for 0.1 s."""
-    gc.collect()
-    gc.freeze()
-
-
-async def _until_ended(operations: ServiceMonitoring) -> None:
-    """Wait until this is cancelled; then take in nothing more while the answers under way are finished."""
+async def _wait_until_cancelled(operations: ServiceMonitoring) -> None:
+    """Wait until this is cancelled; then accept nothing more while the answers under way are finished."""
     try:
         await asyncio.Event().wait()
     finally:
@@ -84,17 +82,11 @@ def make_retention(settings: Settings, team: TeamApp) -> Retention:
     return Retention(home=settings.home, days=settings.retention_days, clock=SystemClock(), indexes=team.stock.library)
 
 
-def _doors(settings: Settings, opening: Mapping[str, PlatformFactory]) -> list[str]:
-    """The paths that others post to."""
-    pushes = [PUSHES] if settings.webhook_secret is not None else []
-    return [*(path for each in opening.values() for path in each.doors), *pushes]
-
-
 @asynccontextmanager
 async def _watch_repositories(
     settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
 ) -> AsyncIterator[None]:
-    """Watch the repositories; hosts may tell of pushes where they can be told from strangers."""
+    """Watch the repositories; with a secret, hosts may report pushes too."""
     stock = team.stock
     if settings.webhook_secret is not None:
         handler = make_push_handler(stock.remotes, [settings.webhook_secret], stock.watcher.notify, clock)
@@ -104,10 +96,10 @@ async def _watch_repositories(
 
 
 @asynccontextmanager
-async def _answering(
+async def _open_conversations(
     settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
 ) -> AsyncIterator[PlatformContext]:
-    """Open the conversations, and let those who look after the process see them."""
+    """Open the conversations, and show their state to the probes."""
     repositories = WatchedRepositories(team.stock.library, team.stock.watcher)
     path, policy, metrics = settings.home / INBOX_FILE, make_chat_policy(settings, team), operations.metrics
     async with (

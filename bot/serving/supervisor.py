@@ -1,4 +1,4 @@
-"""Keeps citebot present on its platforms: each is opened, heard and closed by a task of its own."""
+"""Keeps citebot connected to its platforms: each is opened, served and closed by a task of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class PlatformSupervisor:
-    """The platforms, each as far as it has come. What happens to one of them holds no other up.
+    """Serves each platform on its own: what happens to one of them holds no other up.
 
     A platform that is away is tried again without end. One that refuses citebot is not: at its first try that is a
     mistake in the settings, which ends everything; later it is lost alone, unless no other is left.
@@ -35,7 +35,7 @@ class PlatformSupervisor:
     def __init__(
         self,
         openings: Mapping[str, PlatformFactory],
-        ear: PlatformContext,
+        context: PlatformContext,
         health: Health,
         clock: Clock,
         *,
@@ -43,7 +43,7 @@ class PlatformSupervisor:
         greeting: str = "",
     ) -> None:
         self._openings = openings
-        self._ear = ear
+        self._context = context
         self._health = health
         self._clock = clock
         self._say = say
@@ -52,13 +52,13 @@ class PlatformSupervisor:
         self._tried: set[str] = set()  # those whose first try is over
 
     async def run(self) -> None:
-        """Hear and answer people until this is cancelled; raises errors of platforms in a group."""
+        """Serve people until this is cancelled; raises errors of platforms in a group."""
         async with asyncio.TaskGroup() as group:
             for name, opening in self._openings.items():
-                group.create_task(self._attend(name, opening))
+                group.create_task(self._serve_platform(name, opening))
 
-    async def _attend(self, name: str, opening: PlatformFactory) -> None:
-        """Be on one platform for as long as it lets citebot in."""
+    async def _serve_platform(self, name: str, opening: PlatformFactory) -> None:
+        """Serve one platform for as long as it lets citebot in."""
         try:
             async with AsyncExitStack() as stack:
                 await self._enter(name, opening, stack)
@@ -67,23 +67,25 @@ class PlatformSupervisor:
             self._left.discard(name)
             if name not in self._tried or not self._left:
                 raise
-            self._lose(name, error)
+            reason = f"{error} Then start citebot again: until then {name} is not served, and the others are."
+            log.error("%s", reason)  # noqa: TRY400 - the sentence says everything
+            self._health.set_waiting(name, reason)
 
     async def _enter(self, name: str, opening: PlatformFactory, stack: AsyncExitStack) -> None:
-        """Open a platform, take up what was left there, and hear people."""
-        place = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
-        await stack.enter_async_context(self._ear.conversations.connect_platform(name, place.platform))
-        self._health.set_listening(name, place.unready, place.remark)  # which can tell already what it waits for
-        await self._open_with_retry(name, partial(place.hear, self._ear), stack)
-        self._health.set_listening(name, place.unready, place.remark)
+        """Open a platform, go on with what was left there, and receive messages."""
+        connection = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
+        await stack.enter_async_context(self._context.conversations.connect_platform(name, connection.platform))
+        self._health.set_listening(name, connection.unready, connection.remark)  # it knows already what it waits for
+        await self._open_with_retry(name, partial(connection.hear, self._context), stack)
+        self._health.set_listening(name, connection.unready, connection.remark)
         self._tried.add(name)
-        self._say(f"In {place.where}.{self._greeting}")
+        self._say(f"In {connection.where}.{self._greeting}")
         self._greeting = ""
 
     async def _open_with_retry(
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack
     ) -> T:
-        """Open what needs a platform, as often as that is away, and no sooner than it asks to."""
+        """Open what needs a platform; while that is away, try again, no sooner than it asks for."""
 
         async def enter() -> T:
             return await stack.enter_async_context(opening())
@@ -95,9 +97,3 @@ class PlatformSupervisor:
 
         retrying = retry_while_away(self._clock, wait=wait_exponential(max=LONGEST_PAUSE), report=report)
         return await retrying(enter)
-
-    def _lose(self, name: str, error: Exception) -> None:
-        """Tell that a platform is not served any more."""
-        told = f"{error} Then start citebot again: until then {name} is not served, and the others are."
-        log.error("%s", told)
-        self._health.set_waiting(name, told)

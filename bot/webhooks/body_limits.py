@@ -52,13 +52,9 @@ class BodyReader:
             if deadline in self._deadlines:
                 self._deadlines[deadline] += len(part)
                 self._held += len(part)
-            self._make_room()
+            while self._held > self._total:  # the ones that have been read for longest are given up
+                oldest = next(iter(self._deadlines))
+                self._held -= self._deadlines.pop(oldest)
+                if not oldest.expired():
+                    oldest.reschedule(asyncio.get_running_loop().time())
         return bytes(body)
-
-    def _make_room(self) -> None:
-        """Give up those that have been read for longest, until the others fit."""
-        while self._held > self._total:
-            oldest = next(iter(self._deadlines))
-            self._held -= self._deadlines.pop(oldest)
-            if not oldest.expired():
-                oldest.reschedule(asyncio.get_running_loop().time())

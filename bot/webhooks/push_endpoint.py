@@ -40,7 +40,7 @@ _IDENTITIES = (
 
 
 class PushListener(Protocol):
-    """Whoever wants to know of pushes; takes no time."""
+    """Receives pushes; returns at once."""
 
     def __call__(self, repository: str, ref: str, commit: str | None = None) -> None:
         """Take note that a ref of a configured repository was pushed."""
@@ -69,7 +69,7 @@ def make_push_handler(
             return body
         if not verify_signature(request.headers, body, texts, now=clock.now()):
             return _refuse(warnings)
-        return web.Response(status=_pass_on(request, body, remotes, notify, deliveries))
+        return web.Response(status=_handle_delivery(request, body, remotes, notify, deliveries))
 
     return answer
 
@@ -79,14 +79,14 @@ def _refuse(warnings: RareWarnings) -> web.Response:
     return web.Response(status=401)
 
 
-def _pass_on(
+def _handle_delivery(
     request: web.Request,
     body: bytes,
     remotes: Sequence[RemoteRepository],
     notify: PushListener,
     deliveries: SeenDeliveries,
 ) -> int:
-    """Tell of the pushes in a delivery that is authentic; return the status to answer with."""
+    """Report the pushes in an authentic delivery; return the status to answer with."""
     event = read_event(request.headers)
     if is_ping(event):
         return 200

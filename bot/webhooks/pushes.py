@@ -65,12 +65,12 @@ def read_payload(body: bytes, content_type: str) -> Payload | None:
 
 
 def read_event(headers: Mapping[str, str]) -> str:
-    """What a host calls that which happened."""
+    """Return the name that a host gives to the event; empty if it names none."""
     return next((headers[name] for name in _EVENT_HEADERS if name in headers), "")
 
 
 def is_ping(event: str) -> bool:
-    """Whether a host only tries whether somebody listens."""
+    """Whether a host only checks that the webhook is there."""
     return event in _PINGS
 
 
@@ -79,8 +79,10 @@ def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
     is_push = event in _PUSHES or (event == _SYSTEM and payload.get("object_kind") == "push")
     if not is_push:
         return ()
-    keys = frozenset(_keys(filter(None, (_text(payload, *path) for path in _ADDRESSES + _clone_links(payload)))))
-    project = next(filter(None, (_text(payload, *path) for path in _NAMES)), "") or _server_name(payload)
+    keys = frozenset(
+        _parse_keys(filter(None, (_text(payload, *path) for path in _ADDRESSES + _list_clone_links(payload))))
+    )
+    project = next(filter(None, (_text(payload, *path) for path in _NAMES)), "") or _read_server_name(payload)
     default = _text(payload, "repository", "default_branch") or _text(payload, "project", "default_branch")
     return tuple(
         Push(keys=keys, project=project.casefold(), ref=ref, commit=commit, default_branch=default or None)
@@ -93,22 +95,15 @@ def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[R
 
     A host may know itself by another name than we do, so where no address fits, the project's name does.
     """
-    addresses = [(remote, remote.address) for remote in remotes]
-    found = [remote for remote, address in addresses if address.key in push.keys]
-    found = found or [remote for remote, address in addresses if push.project and _project(address) == push.project]
-    return [remote for remote in found if push.branch is not None and _is_followed_branch(remote, push)]
+    if push.branch is None:
+        return []
+    found = [remote for remote in remotes if remote.address.key in push.keys]
+    if not found and push.project:  # Bitbucket's own servers put scm/ before the name
+        found = [remote for remote in remotes if remote.address.project.removeprefix("scm/") == push.project]
+    return [remote for remote in found if (remote.branch or push.default_branch or push.branch) == push.branch]
 
 
-def _is_followed_branch(remote: RemoteRepository, push: Push) -> bool:
-    branch = remote.branch or push.default_branch
-    return branch is None or branch == push.branch
-
-
-def _project(address: Address) -> str:
-    return address.project.removeprefix("scm/")  # Bitbucket's own servers
-
-
-def _keys(urls: Iterable[str]) -> Iterator[str]:
+def _parse_keys(urls: Iterable[str]) -> Iterator[str]:
     for url in urls:
         try:
             yield Address.parse(url).key
@@ -129,13 +124,13 @@ def _read_changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
         yield _text(change, "ref", "id"), _commit(_text(change, "toHash"))
 
 
-def _clone_links(payload: Payload) -> tuple[tuple[str, ...], ...]:
-    """Where Bitbucket's own servers list addresses."""
+def _list_clone_links(payload: Payload) -> tuple[tuple[str, ...], ...]:
+    """Return the paths to the addresses that Bitbucket's own servers list."""
     links = _list(payload, "repository", "links", "clone")[:10]
     return tuple(("repository", "links", "clone", str(place), "href") for place in range(len(links)))
 
 
-def _server_name(payload: Payload) -> str:
+def _read_server_name(payload: Payload) -> str:
     key, slug = _text(payload, "repository", "project", "key"), _text(payload, "repository", "slug")
     return f"{key}/{slug}" if key and slug else ""
 

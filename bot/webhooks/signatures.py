@@ -1,4 +1,4 @@
-"""Whether a delivery comes from who knows the secret, in the ways of GitHub, GitLab, Gitea, Forgejo and Bitbucket.
+"""Whether the sender of a delivery knows the secret, as GitHub, GitLab, Gitea, Forgejo and Bitbucket prove it.
 
 Everything is compared in constant time, and over the bytes as they came.
 """
@@ -48,7 +48,8 @@ def verify_signature(headers: Mapping[str, str], body: bytes, secrets: Sequence[
         return _is_signed(headers, body, secrets, now)
     for header, prefix in _HEXADECIMAL:
         if header in headers:
-            return _is_one_of(headers[header], [prefix + _hexadecimal(secret, body) for secret in secrets])
+            digests = (hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest() for secret in secrets)
+            return _is_one_of(headers[header], [prefix + digest for digest in digests])
     return _has_token(headers, secrets)
 
 
@@ -76,10 +77,6 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], 
 def _is_one_of(given: str, expected: Sequence[str]) -> bool:
     """Compare with every one of them, so that the time it takes tells nothing."""
     return any([hmac.compare_digest(_bytes(given), _bytes(each)) for each in expected])  # noqa: C419
-
-
-def _hexadecimal(secret: str, body: bytes) -> str:
-    return hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest()
 
 
 def _key(secret: str) -> bytes:
