@@ -1,10 +1,12 @@
-"""What hearing needs of others: the conversations, and patience with a database that cannot be written just now."""
+"""What the listeners of all platforms share: the way into the conversations, retries, and an orderly end."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
 
 from bot.clock import Clock
 from bot.errors import ChatError, InboxError, PlatformUnreachable, RateLimited
@@ -22,7 +24,7 @@ class MessageSink(Protocol):
         """Store a message and begin to answer it."""
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return where something was asked lately, the last one first."""
+        """Return the channels in which something was asked lately, newest first."""
 
     async def handle_edit(self, message: IncomingMessage) -> None:
         """Answer an edited question again."""
@@ -31,22 +33,53 @@ class MessageSink(Protocol):
         """Withdraw the answer to a deleted question."""
 
     async def handle_press(self, press: ButtonPress) -> str:
-        """Do what a button says; return what to tell the person alone."""
+        """Do what a button says; return what only the person who pressed it should read."""
 
 
-async def deliver_with_retry(hear: Callable[[], Awaitable[object]], clock: Clock) -> bool:
-    """Bring something to the conversations, again and again where that fails for now; False where it was lost."""
+async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Clock) -> bool:
+    """Bring an event to the conversations, trying again where that fails for now; False where it was lost."""
     for pause in (*PAUSES, 0.0):
         try:
-            await hear()
+            await deliver()
         except (InboxError, RateLimited, PlatformUnreachable) as error:
-            log.warning("something that was said waits to be stored: %s", error)
+            log.warning("an event could not be stored yet: %s", error)
             if pause:
                 await clock.sleep(pause)
         except ChatError as error:
-            log.warning("something that was said cannot be heard: %s", error)
+            log.warning("an event could not be handled: %s", error)
             return False
         else:
             return True
-    log.error("something that was said was not stored, and is lost")
+    log.error("an event was not stored, and is lost")
     return False
+
+
+class EventsInFlight:
+    """The events that are being handled: none of them may outlive the conversations."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[object, asyncio.Task[Any]] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextmanager
+    def track(self) -> Iterator[None]:
+        """Count what is done inside as an event; this may be nested."""
+        key = object()
+        self._tasks[key] = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            del self._tasks[key]
+            if not self._tasks:
+                self._idle.set()
+
+    async def drain(self, seconds: float) -> Collection[asyncio.Task[Any]]:
+        """Wait until no event is left, but not for longer; return the tasks that are still handling one."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            log.info("%d events are still being handled", len(self._tasks))
+        return set(self._tasks.values())

@@ -245,7 +245,7 @@ async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFin
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
         found = [
             findings.note(each) if each == WITHOUT_CONTENT else findings.problem(each)
-            for each in await discord.problems()
+            for each in await discord.list_problems()
         ]
         return [findings.ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
 

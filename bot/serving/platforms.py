@@ -94,7 +94,7 @@ async def _open_slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Plat
             where=f"Slack as @{slack.identity.name} of {slack.identity.workspace}",
             unready=slack.unready,
             remark=slack.remark,
-            hear=lambda ear: slack.listening(
+            hear=lambda ear: slack.listen(
                 ear.conversations, ear.repositories, ear.access, ear.server, partial(ear.count_loss, "slack")
             ),
         )
@@ -119,7 +119,7 @@ async def _open_discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[
             platform=discord.platform,
             where=f"Discord as {discord.name}",
             unready=discord.unready,
-            hear=lambda ear: discord.listening(
+            hear=lambda ear: discord.listen(
                 ear.conversations, ear.repositories, ear.access, partial(ear.count_loss, "discord")
             ),
         )

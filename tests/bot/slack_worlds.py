@@ -116,7 +116,7 @@ class SlackWorld:
             await stack.enter_async_context(life.conversations.open())
             await stack.enter_async_context(life.conversations.connect_platform("slack", slack.platform))
             server = make_application()
-            listening = slack.listening(
+            listening = slack.listen(
                 life.conversations, self.repositories, self.policy.access, server.router, self.lost.append
             )
             await stack.enter_async_context(listening)

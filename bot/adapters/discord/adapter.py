@@ -71,13 +71,19 @@ class DiscordAdapter:
         self._client = client
         self._options = options
         self._clock = clock
-        self._rooms = ChannelDirectory(client)
-        pace = CallPacer(clock)
-        self._spots = ReplyTargets(client, pace, options.mask)
+        self._channels = ChannelDirectory(client)
+        pacer = CallPacer(clock)
+        self._reply_targets = ReplyTargets(client, pacer, options.mask)
         self._members = MemberDirectory(client, clock, options.servers)
-        whispers = DiscordEphemeralMessages(client, clock)
+        ephemeral = DiscordEphemeralMessages(client, clock)
         self.platform = DiscordPlatform(
-            client, rooms=self._rooms, spots=self._spots, whispers=whispers, pace=pace, clock=clock, rates=options.rates
+            client,
+            channels=self._channels,
+            reply_targets=self._reply_targets,
+            ephemeral=ephemeral,
+            pacer=pacer,
+            clock=clock,
+            rates=options.rates,
         )
 
     @classmethod
@@ -112,13 +118,13 @@ class DiscordAdapter:
             return ""
         return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
 
-    async def problems(self) -> Sequence[str]:
+    async def list_problems(self) -> Sequence[str]:
         """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
         options = self._options
         return await list_problems(self._client, message_content=options.message_content, servers=options.servers)
 
     @asynccontextmanager
-    async def listening(
+    async def listen(
         self,
         conversations: MessageSink,
         repositories: Repositories,
@@ -137,14 +143,22 @@ class DiscordAdapter:
         def visible(message: IncomingMessage) -> Sequence[str]:
             return access.visible(message, repositories.list_names())
 
-        self._client.front = DiscordListener(
-            client=self._client, rooms=self._rooms, spots=self._spots, members=self._members,
-            conversations=conversations, clock=self._clock,
-        )  # fmt: skip
-        self._client.counter = InteractionHandler(
-            rooms=self._rooms, spots=self._spots, members=self._members, conversations=conversations,
-            visible=visible, clock=self._clock,
-        )  # fmt: skip
+        self._client.listener = DiscordListener(
+            client=self._client,
+            channels=self._channels,
+            reply_targets=self._reply_targets,
+            members=self._members,
+            conversations=conversations,
+            clock=self._clock,
+        )
+        self._client.interactions = InteractionHandler(
+            channels=self._channels,
+            reply_targets=self._reply_targets,
+            members=self._members,
+            conversations=conversations,
+            visible=visible,
+            clock=self._clock,
+        )
         try:
             async with run_in_background(keep_registering(self._client, self._clock)):
                 await stay_connected(self._client, self._clock)

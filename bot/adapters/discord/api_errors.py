@@ -44,7 +44,7 @@ def map_post_errors() -> Iterator[None]:
     except discord.RateLimited as error:
         raise RateLimited(error.retry_after) from error
     except discord.HTTPException as error:
-        raise explain_error(error) from error
+        raise map_error(error) from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise PlatformUnreachable(f"Discord does not answer ({type(error).__name__}).") from error
     except RuntimeError as error:
@@ -64,7 +64,7 @@ def map_edit_errors() -> Iterator[None]:
         raise EditRefused(str(error)) from error
 
 
-def explain_error(error: discord.HTTPException) -> ChatError:
+def map_error(error: discord.HTTPException) -> ChatError:
     """Say what a refusal means."""
     said = describe_error(error)
     if error.code in {UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, INVALID_TOKEN}:

@@ -15,7 +15,7 @@ from bot.messages import LONGEST_QUOTED, MessageHandle, Place, ThreadMessage
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct conversations
-MOST_KNOWN = 2_000  # rooms, people, places or edits of which something is remembered
+MOST_KNOWN = 2_000  # channels, people, places or edits of which something is remembered
 _THREADED = frozenset({discord.ChannelType.text, discord.ChannelType.news})
 
 MOST_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
@@ -56,13 +56,13 @@ class ChannelInfo:
 
 
 class ChannelDirectory:
-    """Knows rooms, asking Discord about those that it has not told of: archived threads are among them."""
+    """Knows channels, asking Discord about those that it has not told of: archived threads are among them."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
         self._asked: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
 
-    async def of(self, number: int, channel: Any = None) -> ChannelInfo:
+    async def find(self, number: int, channel: Any = None) -> ChannelInfo:
         """Return the room with an id; `channel` is what came with an event. Raises `ChatError`s."""
         known = (
             read_channel_info(channel) or read_channel_info(self._client.get_channel(number)) or self._asked.get(number)
@@ -91,15 +91,17 @@ def read_channel_info(channel: Any) -> ChannelInfo | None:
     return None
 
 
-async def read_thread(client: discord.Client, room: ChannelInfo, *, before: int, limit: int) -> Sequence[ThreadMessage]:
+async def read_thread(
+    client: discord.Client, channel: ChannelInfo, *, before: int, limit: int
+) -> Sequence[ThreadMessage]:
     """Read the newest messages of a thread before the one named, oldest first; the title of a forum's post is one."""
-    channel = client.get_partial_messageable(room.id)
+    history = client.get_partial_messageable(channel.id).history(limit=limit, before=discord.Object(before))
     with map_post_errors():
-        newest = [each async for each in channel.history(limit=limit, before=discord.Object(before))]
-    read = [said for each in reversed(newest) if (said := _read(each, client)) is not None]
-    if room.title:
-        read.insert(0, ThreadMessage(id=str(room.id), author="title", text=room.title))
-    return read
+        newest = [message async for message in history]
+    messages = [read for message in reversed(newest) if (read := _read(message, client)) is not None]
+    if channel.title:
+        messages.insert(0, ThreadMessage(id=str(channel.id), author="title", text=channel.title))
+    return messages
 
 
 async def find_reply(client: discord.Client, channel: int, *, nonce: str, after: int) -> int:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec
 
 import discord
 import yarl
@@ -18,6 +18,7 @@ from discord.state import ConnectionState
 from bot.adapters.discord.connection import AWAY_ERRORS, ReconnectBackoff
 from bot.adapters.discord.interactions import InteractionHandler
 from bot.adapters.discord.listener import DiscordListener
+from bot.adapters.inbound import EventsInFlight
 from bot.adapters.redirects import refuse_redirects
 from bot.monitoring.observer import CountLoss, ignore_loss
 
@@ -26,30 +27,26 @@ P = ParamSpec("P")
 LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
 HANDSHAKE = 60.0  # seconds in which a connection to the gateway has to be made
 ESSENTIAL = frozenset({"READY", "RESUMED"})  # a session that begins with less is none
-LAST_MOMENT = 2.0  # seconds in which what was heard can still be stored; the next process looks for what is not
+LAST_MOMENT = 2.0  # seconds in which events can still be stored; the next process looks for what was missed
 
 log = logging.getLogger(__name__)
 
 
-def track_started_listeners(
-    hear: Callable[Concatenate[GatewayClient, P], Awaitable[None]],
+def track_events(
+    handle: Callable[Concatenate[GatewayClient, P], Awaitable[None]],
 ) -> Callable[Concatenate[GatewayClient, P], Coroutine[Any, Any, None]]:
-    """Let a client know what it has begun to hear: discord.py leaves that to itself."""
+    """Let a client know which events it is handling: discord.py keeps that to itself."""
 
-    @wraps(hear)
-    async def hearing(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
-        client.under_way.add(task)
-        try:
-            await hear(client, *args, **kwargs)
-        finally:
-            client.under_way.discard(task)
+    @wraps(handle)
+    async def tracked(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        with client.in_flight.track():
+            await handle(client, *args, **kwargs)
 
-    return hearing
+    return tracked
 
 
 class GatewayClient(discord.Client):
-    """Tells a front and a counter what happens, once they are there. It keeps no messages and no members."""
+    """Passes events on to the listener and the interaction handler; it caches no messages and no members."""
 
     def __init__(self, *, message_content: bool, settle_seconds: float, identify_pause: float) -> None:
         # What would say so in every log: there is no voice here.
@@ -65,9 +62,9 @@ class GatewayClient(discord.Client):
             http_trace=refuse_redirects(),
         )
         self.count_loss: CountLoss = ignore_loss
-        self.front: DiscordListener | None = None
-        self.counter: InteractionHandler | None = None
-        self.under_way: set[asyncio.Task[Any]] = set()
+        self.listener: DiscordListener | None = None
+        self.interactions: InteractionHandler | None = None
+        self.in_flight = EventsInFlight()
         self.in_session = asyncio.Event()  # the gateway tells what people do
         self._identify_pause = identify_pause
 
@@ -136,11 +133,9 @@ class GatewayClient(discord.Client):
         raise error
 
     async def finish(self) -> None:
-        """Tell nobody anything more, once what was heard is told; what takes too long is given up."""
-        self.front = self.counter = None
-        if not self.under_way:
-            return
-        _, late = await asyncio.wait(self.under_way, timeout=LAST_MOMENT)
+        """Take no more events in, and finish those at hand; one that takes too long is given up."""
+        self.listener = self.interactions = None
+        late = await self.in_flight.drain(LAST_MOMENT)
         for task in late:
             task.cancel()
         if late:
@@ -158,80 +153,80 @@ class GatewayClient(discord.Client):
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
-    @track_started_listeners
+    @track_events
     async def on_connect(self) -> None:
         """A session has begun."""
         self.in_session.set()
-        if self.front is not None:
-            self.front.on_ready()
+        if self.listener is not None:
+            self.listener.on_ready()
 
-    @track_started_listeners
+    @track_events
     async def on_ready(self) -> None:
         """What can be told of by now is told of."""
-        if self.front is not None:
-            await self.front.direct_open()
+        if self.listener is not None:
+            await self.listener.read_missed_direct()
 
-    @track_started_listeners
+    @track_events
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """A server is there, now or again."""
-        if self.front is not None:
-            await self.front.open_in(guild)
+        if self.listener is not None:
+            await self.listener.read_missed_in(guild)
 
-    @track_started_listeners
+    @track_events
     async def on_resumed(self) -> None:
         """The session goes on."""
         self.in_session.set()
-        if self.front is not None:
-            self.front.on_resumed()
+        if self.listener is not None:
+            self.listener.on_resumed()
 
-    @track_started_listeners
+    @track_events
     async def on_disconnect(self) -> None:
         """The gateway is lost."""
         self.in_session.clear()
-        if self.front is not None:
-            self.front.on_connection_lost()
+        if self.listener is not None:
+            self.listener.on_connection_lost()
 
-    @track_started_listeners
+    @track_events
     async def on_message(self, message: discord.Message) -> None:
         """Somebody has written."""
-        if self.front is not None:
-            await self.front.on_message(message)
+        if self.listener is not None:
+            await self.listener.on_message(message)
 
-    @track_started_listeners
+    @track_events
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """A message is not what it was."""
-        if self.front is not None:
-            await self.front.on_edit(payload.message)
+        if self.listener is not None:
+            await self.listener.on_edit(payload.message)
 
-    @track_started_listeners
+    @track_events
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
         """A message is gone."""
-        if self.front is not None:
-            await self.front.on_deletion(payload.channel_id, (payload.message_id,))
+        if self.listener is not None:
+            await self.listener.on_deletion(payload.channel_id, (payload.message_id,))
 
-    @track_started_listeners
+    @track_events
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
         """Many messages are gone."""
-        if self.front is not None:
-            await self.front.on_deletion(payload.channel_id, sorted(payload.message_ids))
+        if self.listener is not None:
+            await self.listener.on_deletion(payload.channel_id, sorted(payload.message_ids))
 
-    @track_started_listeners
+    @track_events
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         """Somebody has reacted."""
-        if self.front is not None:
-            await self.front.on_reaction(payload)
+        if self.listener is not None:
+            await self.listener.on_reaction(payload)
 
-    @track_started_listeners
+    @track_events
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
         """A thread is gone."""
-        if self.front is not None:
-            self.front.thread_deleted(payload.thread_id)
+        if self.listener is not None:
+            self.listener.on_thread_deletion(payload.thread_id)
 
-    @track_started_listeners
+    @track_events
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         """Somebody has used a command or a button."""
-        if self.counter is not None:
-            await self.counter.take(interaction)
+        if self.interactions is not None:
+            await self.interactions.handle(interaction)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
         """Something went wrong that should not have."""

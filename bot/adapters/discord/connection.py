@@ -13,7 +13,7 @@ import discord
 from discord.backoff import ExponentialBackoff
 from discord.gateway import ReconnectWebSocket
 
-from bot.adapters.discord.api_errors import explain_error
+from bot.adapters.discord.api_errors import map_error
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
 
@@ -76,7 +76,7 @@ async def _log_in(client: discord.Client, token: str) -> None:
         raise RateLimited(error.retry_after) from error
     except discord.HTTPException as error:
         if error.status == 429:
-            raise explain_error(error) from error
+            raise map_error(error) from error
         raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
 
 

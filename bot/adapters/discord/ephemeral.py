@@ -33,7 +33,7 @@ class InteractionToken:
         return f"{self.interaction}.{self.user}.{self.token}"
 
     @classmethod
-    def read(cls, written: str) -> InteractionToken:
+    def parse(cls, written: str) -> InteractionToken:
         """Read what `str` wrote."""
         interaction, user, token = written.removeprefix(MARK).split(".", 2)
         return cls(interaction=int(interaction), user=int(user), token=token)
@@ -53,43 +53,43 @@ class DiscordEphemeralMessages:
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Tell one person something; the first message takes the place of the deferred answer."""
-        line = InteractionToken.read(place.line)
+        token = InteractionToken.parse(place.line)
         try:
-            message = await self._send_ephemeral(line, content, nonce)
+            message = await self._send_ephemeral(token, content, nonce)
         except InteractionExpired:
-            return await self._directly(place, line, content, nonce)
-        return _handle(place, message.id, f"{MARK}{line}")
+            return await self._send_directly(place, token, content, nonce)
+        return _handle(place, message.id, f"{MARK}{token}")
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change such a message; `EditRefused` once the token is no longer good."""
         with _changing():
-            webhook = self._webhook(InteractionToken.read(handle.thread))
+            webhook = self._webhook(InteractionToken.parse(handle.thread))
             await self._revise(webhook, int(handle.id), content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete such a message."""
         with _changing():
-            await self._webhook(InteractionToken.read(handle.thread)).delete_message(int(handle.id))
+            await self._webhook(InteractionToken.parse(handle.thread)).delete_message(int(handle.id))
 
-    async def find(self, place: Place, nonce: str) -> MessageHandle | None:
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the first answer of an interaction, if it was given; others leave no trace."""
         if not nonce.endswith(".0"):
             return None
-        line = InteractionToken.read(place.line)
+        token = InteractionToken.parse(place.line)
         try:
             with map_post_errors():
-                message = await self._webhook(line).fetch_message(_ORIGINAL)
+                message = await self._webhook(token).fetch_message(_ORIGINAL)
         except (InteractionExpired, PostRefused):
             return None
         if message.flags.loading:
             return None
-        return _handle(place, message.id, f"{MARK}{line}")
+        return _handle(place, message.id, f"{MARK}{token}")
 
     async def _send_ephemeral(
-        self, line: InteractionToken, content: MessageContent, nonce: str
+        self, token: InteractionToken, content: MessageContent, nonce: str
     ) -> discord.WebhookMessage:
         with map_post_errors():
-            webhook = self._webhook(line)
+            webhook = self._webhook(token)
             if nonce.endswith(".0"):
                 return await self._revise(webhook, _ORIGINAL, content, nonce)
             view = render_buttons(content, nonce) or discord.utils.MISSING
@@ -106,11 +106,11 @@ class DiscordEphemeralMessages:
             message, content=render_text(content), view=render_buttons(content, nonce), attachments=files
         )
 
-    async def _directly(
-        self, place: Place, line: InteractionToken, content: MessageContent, nonce: str
+    async def _send_directly(
+        self, place: Place, token: InteractionToken, content: MessageContent, nonce: str
     ) -> MessageHandle:
         with map_post_errors():
-            channel = await self._client.create_dm(discord.Object(line.user))
+            channel = await self._client.create_dm(discord.Object(token.user))
             view = render_buttons(content, nonce) or discord.utils.MISSING
             files = [render_file(content.file)] if content.file else []
             message = await channel.send(
@@ -118,14 +118,14 @@ class DiscordEphemeralMessages:
             )
         return _handle(place, message.id, str(channel.id))
 
-    def _webhook(self, line: InteractionToken) -> discord.Webhook:
-        begun = discord.utils.snowflake_time(line.interaction).timestamp()
+    def _webhook(self, token: InteractionToken) -> discord.Webhook:
+        begun = discord.utils.snowflake_time(token.interaction).timestamp()
         if self._clock.now() - begun > LIFETIME:
             raise InteractionExpired("Discord accepts answers to a command for 15 minutes only.")
         data = {"id": str(self._client.application_id), "type": discord.WebhookType.application.value}
         # The state makes discord.py answer with buttons and as nobody's ping; it comes no other way after a restart.
         state = self._client._connection  # noqa: SLF001
-        return discord.Webhook.from_state(cast("Any", data | {"token": line.token}), state)
+        return discord.Webhook.from_state(cast("Any", data | {"token": token.token}), state)
 
 
 @contextmanager

@@ -45,52 +45,52 @@ class InteractionHandler:
     def __init__(
         self,
         *,
-        rooms: ChannelDirectory,
-        spots: ReplyTargets,
+        channels: ChannelDirectory,
+        reply_targets: ReplyTargets,
         members: MemberDirectory,
         conversations: MessageSink,
         visible: Callable[[IncomingMessage], Sequence[str]],
         clock: Clock,
     ) -> None:
-        self._rooms = rooms
-        self._spots = spots
+        self._channels = channels
+        self._reply_targets = reply_targets
         self._members = members
         self._conversations = conversations
         self._visible = visible
         self._clock = clock
 
-    async def take(self, interaction: Interaction) -> None:
+    async def handle(self, interaction: Interaction) -> None:
         """Take an interaction in; what Discord no longer takes an answer to is left."""
         data = cast("dict[str, Any]", interaction.data or {})
         try:
-            room = await self._rooms.of(interaction.channel_id or 0, interaction.channel)
+            channel = await self._channels.find(interaction.channel_id or 0, interaction.channel)
             match interaction.type:
                 case discord.InteractionType.application_command:
-                    await self._use(interaction, room, parse_used_command(data))
+                    await self._use(interaction, channel, parse_used_command(data))
                 case discord.InteractionType.autocomplete:
-                    await self._complete(interaction, room, read_typed_text(data))
+                    await self._complete(interaction, channel, read_typed_text(data))
                 case discord.InteractionType.component:
-                    await self._press(interaction, room, str(data.get("custom_id", "")))
+                    await self._press(interaction, channel, str(data.get("custom_id", "")))
         except ChatError as error:
             log.warning("an interaction was not answered: %s", error)
 
-    async def _use(self, interaction: Interaction, room: ChannelInfo, command: UsedCommand | None) -> None:
+    async def _use(self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand | None) -> None:
         if command is None:
             return
-        aloud = command.aloud and not room.is_direct and _may_write(interaction, room)
+        aloud = command.aloud and not channel.is_direct and _may_write(interaction, channel)
         if command.is_question and aloud:
-            message = await self._post_question(interaction, room, command)
+            message = await self._post_question(interaction, channel, command)
         else:
             await self._acknowledge(interaction, FOLLOWS if aloud else "")
             line = "" if aloud else str(InteractionToken(
                 interaction=interaction.id, user=interaction.user.id, token=interaction.token
             ))  # fmt: skip
-            message = await self._message(interaction, room, command, line=line)
+            message = await self._make_message(interaction, channel, command, line=line)
         if not await deliver_with_retry(lambda: self._conversations.receive(message), self._clock):
             await self._tell(interaction, LOST)
 
     async def _post_question(
-        self, interaction: Interaction, room: ChannelInfo, command: UsedCommand
+        self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand
     ) -> IncomingMessage:
         """Let everybody read the question; the answer goes into a thread on it, as if it had been written."""
         question = neutralize(command.words[:LONGEST_SHOWN], ()).strip()
@@ -98,9 +98,9 @@ class InteractionHandler:
             shown = await interaction.response.send_message(
                 f"{interaction.user.mention} asks: {question}"[:LONGEST_SHOWN], suppress_embeds=True
             )
-        message = await self._message(interaction, room, command, root=str(shown.message_id))
-        if room.threaded:
-            self._spots.expect(message.place, message.text)
+        message = await self._make_message(interaction, channel, command, root=str(shown.message_id))
+        if channel.threaded:
+            self._reply_targets.expect(message.place, message.text)
         return message
 
     async def _acknowledge(self, interaction: Interaction, said: str) -> None:
@@ -114,51 +114,51 @@ class InteractionHandler:
             # It may have arrived; if it has not, the answer comes in a direct message.
             log.info("an acknowledgement got no answer: %s", error)
 
-    async def _message(
-        self, interaction: Interaction, room: ChannelInfo, command: UsedCommand, *, line: str = "", root: str = ""
+    async def _make_message(
+        self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand, *, line: str = "", root: str = ""
     ) -> IncomingMessage:
         """Write what was used as a message. What only its author reads is private when it is a question."""
-        external, roles = await self._standing(interaction, room)
+        external, roles = await self._read_standing(interaction, channel)
         alone = command.is_question and not root
         return IncomingMessage(
-            place=room.place("" if room.is_direct else root, line=line),
+            place=channel.place("" if channel.is_direct else root, line=line),
             id=root or str(interaction.id),
             author=str(interaction.user.id),
             author_name=interaction.user.display_name,
             text=command.words,
-            kind="direct" if room.is_direct else "mention" if root else "command",
+            kind="direct" if channel.is_direct else "mention" if root else "command",
             sent_at=interaction.created_at.timestamp(),
             roles=roles,
-            private=room.is_direct or alone,
-            in_thread=room.is_thread,
+            private=channel.is_direct or alone,
+            in_thread=channel.is_thread,
             external=external,
         )
 
-    async def _standing(self, interaction: Interaction, room: ChannelInfo) -> tuple[bool, tuple[str, ...]]:
+    async def _read_standing(self, interaction: Interaction, channel: ChannelInfo) -> tuple[bool, tuple[str, ...]]:
         """Tell whether somebody is from outside, and which roles they have."""
-        if not room.is_direct:
-            return not self._members.is_inside(room.workspace), read_roles(interaction.user)
+        if not channel.is_direct:
+            return not self._members.is_inside(channel.workspace), read_roles(interaction.user)
         inside, roles = await self._members.roles(interaction.user.id)
         return not inside, roles
 
-    async def _complete(self, interaction: Interaction, room: ChannelInfo, text: str) -> None:
-        asking = await self._message(interaction, room, UsedCommand(words=""))
+    async def _complete(self, interaction: Interaction, channel: ChannelInfo, text: str) -> None:
+        asking = await self._make_message(interaction, channel, UsedCommand(words=""))
         offered = complete_repository(self._visible(asking), text[:LONGEST_CHOICE])
         with map_post_errors():
             await interaction.response.autocomplete(
                 [discord.app_commands.Choice(name=name, value=name) for name in offered]
             )
 
-    async def _press(self, interaction: Interaction, room: ChannelInfo, custom_id: str) -> None:
+    async def _press(self, interaction: Interaction, channel: ChannelInfo, custom_id: str) -> None:
         meaning = parse_button(custom_id)
         if meaning is None or interaction.message is None:
             return
         with map_post_errors():
             await interaction.response.defer()
         action, value = meaning
-        external, roles = await self._standing(interaction, room)
+        external, roles = await self._read_standing(interaction, channel)
         press = ButtonPress(
-            handle=room.handle(interaction.message.id), action=action, author=str(interaction.user.id), roles=roles,
+            handle=channel.handle(interaction.message.id), action=action, author=str(interaction.user.id), roles=roles,
             value=value, external=external,
         )  # fmt: skip
         try:
@@ -173,7 +173,7 @@ class InteractionHandler:
             await interaction.followup.send(said, ephemeral=True)
 
 
-def _may_write(interaction: Interaction, room: ChannelInfo) -> bool:
+def _may_write(interaction: Interaction, channel: ChannelInfo) -> bool:
     """Whether citebot may write where a command was used."""
     may = interaction.app_permissions
-    return may.view_channel and (may.send_messages_in_threads if room.is_thread else may.send_messages)
+    return may.view_channel and (may.send_messages_in_threads if channel.is_thread else may.send_messages)

@@ -15,14 +15,13 @@ from cachetools import LRUCache
 from bot.adapters.discord.api_errors import map_post_errors
 from bot.adapters.discord.channels import DIRECT, MOST_KNOWN, PLATFORM, ChannelDirectory, ChannelInfo
 from bot.adapters.discord.members import MemberDirectory
-from bot.adapters.discord.parsing import parse_question, read_roles
+from bot.adapters.discord.parsing import STOP_REACTIONS, parse_question, read_roles
 from bot.adapters.discord.reply_targets import ReplyTargets
 from bot.adapters.inbound import MessageSink, deliver_with_retry
 from bot.clock import Clock
 from bot.errors import ChatError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey
 
-STOPPING = frozenset({"❌"})  # reactions that mean: stop
 LATE_EDIT = 900.0  # seconds; what is told of an older edit is a preview, a pin, or anything but the edit
 LOOKS_BACK = 900.0  # seconds; what was said longer ago is not answered any more
 MOST_DIRECT = 20  # direct conversations that are looked through
@@ -41,15 +40,15 @@ class DiscordListener:
         self,
         *,
         client: discord.Client,
-        rooms: ChannelDirectory,
-        spots: ReplyTargets,
+        channels: ChannelDirectory,
+        reply_targets: ReplyTargets,
         members: MemberDirectory,
         conversations: MessageSink,
         clock: Clock,
     ) -> None:
         self._client = client
-        self._rooms = rooms
-        self._spots = spots
+        self._channels = channels
+        self._reply_targets = reply_targets
         self._members = members
         self._conversations = conversations
         self._clock = clock
@@ -58,14 +57,14 @@ class DiscordListener:
         self._newest = 0  # of the messages heard, as are the two below
         self._lost_after = 0
         self._since = 0
-        self._looked: set[int] = set()
-        self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._caught_up: set[int] = set()
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def on_message(self, message: discord.Message) -> None:
         """Hear a message."""
         self._newest = max(self._newest, message.id)
         if not message.author.bot:
-            await self._take(message)
+            await self._receive(message)
 
     def on_connection_lost(self) -> None:
         """Hear that the gateway is lost; what is said from now on may have to be looked for."""
@@ -78,119 +77,119 @@ class DiscordListener:
     def on_ready(self) -> None:
         """Hear that another session has begun."""
         self._since, self._lost_after = self._lost_after, 0
-        self._looked.clear()
-        self._newest = max(self._newest, self._ago(0.0))
+        self._caught_up.clear()
+        self._newest = max(self._newest, self._make_id(0.0))
 
-    async def direct_open(self) -> None:
+    async def read_missed_direct(self) -> None:
         """Look for what was said in direct conversations before the session began: after a restart, in known ones."""
         if self._since:
-            await self._look(list(self._direct), self._since)
+            await self._read_missed(list(self._direct), self._since)
             return
 
         async def look() -> None:
             known = await self._conversations.list_recent_channels(PLATFORM, DIRECT, most=MOST_DIRECT)
-            await self._look([int(channel) for channel in known], self._ago(LOOKS_BACK))
+            await self._read_missed([int(channel) for channel in known], self._make_id(LOOKS_BACK))
 
         await deliver_with_retry(look, self._clock)
 
-    async def open_in(self, guild: discord.Guild) -> None:
+    async def read_missed_in(self, guild: discord.Guild) -> None:
         """Look for what was said in a server before it was there for the session: after a restart, for mentions alone.
 
         What was said in a thread without one may have been left to others then; that is not judged again.
         """
-        since = 0 if guild.id in self._looked else self._since
-        self._looked.add(guild.id)
-        after = max(since, self._ago(LOOKS_BACK))
-        await self._look(find_channels_with_news(guild, after), since)
+        since = 0 if guild.id in self._caught_up else self._since
+        self._caught_up.add(guild.id)
+        after = max(since, self._make_id(LOOKS_BACK))
+        await self._read_missed(find_channels_with_news(guild, after), since)
 
-    async def _look(self, places: Sequence[int], since: int) -> None:
-        async for message in read_missed_messages(self._client, places, max(since, self._ago(LOOKS_BACK))):
+    async def _read_missed(self, places: Sequence[int], since: int) -> None:
+        async for message in read_missed_messages(self._client, places, max(since, self._make_id(LOOKS_BACK))):
             if not message.author.bot and (since or self._client.user in message.mentions):
-                await self._take(message)
+                await self._receive(message)
 
-    def _ago(self, seconds: float) -> int:
+    def _make_id(self, seconds: float) -> int:
         """The id that a message of so long ago would have."""
         return discord.utils.time_snowflake(datetime.fromtimestamp(self._clock.now() - seconds, UTC))
 
-    async def _take(self, message: discord.Message) -> None:
-        async def hear() -> None:
-            room = await self._rooms.of(message.channel.id, message.channel)
-            question = parse_question(message, room, self._client.user)
-            if room.is_direct:
-                self._direct[room.id] = None
+    async def _receive(self, message: discord.Message) -> None:
+        async def deliver() -> None:
+            channel = await self._channels.find(message.channel.id, message.channel)
+            question = parse_question(message, channel, self._client.user)
+            if channel.is_direct:
+                self._direct[channel.id] = None
             if question is not None:
-                self._expect(room, question)
-                await self._conversations.receive(await self._resolve_author(question, room, message.author))
+                self._expect(channel, question)
+                await self._conversations.receive(await self._resolve_author(question, channel, message.author))
 
         # Who has joined a thread decides what comes after.
-        async with self._order(message.channel.id):
-            await deliver_with_retry(hear, self._clock)
+        async with self._lock(message.channel.id):
+            await deliver_with_retry(deliver, self._clock)
 
     async def on_edit(self, message: discord.Message) -> None:
         """Hear that a person has changed a message; previews and pins change messages as well."""
         if message.author.bot or not self._is_news(message):
             return
 
-        async def hear() -> None:
-            room = await self._rooms.of(message.channel.id, message.channel)
-            question = parse_question(message, room, self._client.user)
+        async def deliver() -> None:
+            channel = await self._channels.find(message.channel.id, message.channel)
+            question = parse_question(message, channel, self._client.user)
             if question is not None:
-                self._expect(room, question)
-                await self._conversations.handle_edit(await self._resolve_author(question, room, message.author))
+                self._expect(channel, question)
+                await self._conversations.handle_edit(await self._resolve_author(question, channel, message.author))
 
-        await self._after(message.channel.id)
-        await deliver_with_retry(hear, self._clock)
+        await self._wait_for_earlier(message.channel.id)
+        await deliver_with_retry(deliver, self._clock)
 
-    async def on_deletion(self, channel: int, messages: Iterable[int]) -> None:
+    async def on_deletion(self, channel_id: int, messages: Iterable[int]) -> None:
         """Hear that messages are gone."""
 
-        async def hear() -> None:
-            room = await self._rooms.of(channel)
+        async def deliver() -> None:
+            channel = await self._channels.find(channel_id)
             for message in messages:
                 key = MessageKey(
-                    platform=PLATFORM, workspace=room.workspace, channel=room.channel, message=str(message)
+                    platform=PLATFORM, workspace=channel.workspace, channel=channel.channel, message=str(message)
                 )
                 await self._conversations.handle_deletion(key)
 
-        await self._after(channel)
-        await deliver_with_retry(hear, self._clock)
+        await self._wait_for_earlier(channel_id)
+        await deliver_with_retry(deliver, self._clock)
 
     async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
         """Hear a reaction that means something."""
         own = self._client.user
-        if reaction.emoji.name not in STOPPING or own is None or reaction.message_author_id not in {None, own.id}:
+        if reaction.emoji.name not in STOP_REACTIONS or own is None or reaction.message_author_id not in {None, own.id}:
             return
         if reaction.user_id == own.id:
             return
 
-        async def hear() -> None:
-            room = await self._rooms.of(reaction.channel_id)
+        async def deliver() -> None:
+            channel = await self._channels.find(reaction.channel_id)
             roles = read_roles(reaction.member) if reaction.member else ()
             press = ButtonPress(
-                handle=room.handle(reaction.message_id), action="stop", author=str(reaction.user_id), roles=roles,
-                external=not room.is_direct and not self._members.is_inside(room.workspace),
+                handle=channel.handle(reaction.message_id), action="stop", author=str(reaction.user_id), roles=roles,
+                external=not channel.is_direct and not self._members.is_inside(channel.workspace),
             )  # fmt: skip
             await self._conversations.handle_press(press)
 
-        await deliver_with_retry(hear, self._clock)
+        await deliver_with_retry(deliver, self._clock)
 
-    def thread_deleted(self, thread: int) -> None:
+    def on_thread_deletion(self, thread: int) -> None:
         """Hear that a thread is gone."""
-        self._spots.close(str(thread))
+        self._reply_targets.close(str(thread))
 
-    def _expect(self, room: ChannelInfo, question: IncomingMessage) -> None:
-        if room.threaded:
-            self._spots.expect(question.place, question.text)
+    def _expect(self, channel: ChannelInfo, question: IncomingMessage) -> None:
+        if channel.threaded:
+            self._reply_targets.expect(question.place, question.text)
 
     async def _resolve_author(
-        self, question: IncomingMessage, room: ChannelInfo, author: discord.abc.User
+        self, question: IncomingMessage, channel: ChannelInfo, author: discord.abc.User
     ) -> IncomingMessage:
         """Find out whether it comes from outside, and which roles the author has where that was not told."""
-        if not room.is_direct:
-            question = replace(question, external=not self._members.is_inside(room.workspace))
+        if not channel.is_direct:
+            question = replace(question, external=not self._members.is_inside(channel.workspace))
             if isinstance(author, discord.Member):
                 return question
-            return replace(question, roles=await self._members.roles_in(int(room.workspace), author.id))
+            return replace(question, roles=await self._members.roles_in(int(channel.workspace), author.id))
         inside, roles = await self._members.roles(int(question.author))
         return replace(question, external=not inside, roles=roles)
 
@@ -204,12 +203,12 @@ class DiscordListener:
         self._edits[message.id] = at
         return True
 
-    def _order(self, channel: int) -> asyncio.Lock:
-        return self._orders.setdefault(channel, asyncio.Lock())
+    def _lock(self, channel: int) -> asyncio.Lock:
+        return self._locks.setdefault(channel, asyncio.Lock())
 
-    async def _after(self, channel: int) -> None:
+    async def _wait_for_earlier(self, channel: int) -> None:
         """Wait until everything that was said before in a channel has been heard."""
-        async with self._order(channel):
+        async with self._lock(channel):
             pass
 
 

@@ -10,7 +10,7 @@ import discord
 
 from agent.guard.size import fit
 from bot.adapters.discord.channels import ChannelInfo
-from bot.adapters.discord.rendering import OwnUser, _list_own_ids, read_text
+from bot.adapters.discord.rendering import OwnUser, list_own_ids, read_text
 from bot.conversations.commands import COMMANDS, ChatCommand
 from bot.messages import IncomingMessage, MessageKind
 
@@ -26,6 +26,7 @@ _COMPARED: Mapping[str, Any] = {
     "required": False, "autocomplete": False, "max_length": None,
 }  # fmt: skip
 
+STOP_REACTIONS = frozenset({"❌"})  # reactions that mean: stop
 _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
 
 
@@ -134,27 +135,27 @@ def _inner(options: Sequence[Mapping[str, Any]]) -> list[Json]:
     ]
 
 
-def parse_question(message: discord.Message, room: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
+def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
     """Read a message of a person; None where it is said to nobody, by a bot, or without words that may be read."""
-    kind = _kind(message, room, own)
-    if kind is None or not _by_person(message):
+    kind = _message_kind(message, channel, own)
+    if kind is None or not _is_by_person(message):
         return None
     fitting = fit(message.content)
     text = read_text(message, own, fitting or "")
     if kind == "follow_up" and not (text or fitting is None):
         return None
-    begins = room.is_thread and message.id == room.id
+    begins = channel.is_thread and message.id == channel.id
     return IncomingMessage(
-        place=room.place("" if room.is_direct else message.id),
+        place=channel.place("" if channel.is_direct else message.id),
         id=str(message.id),
         author=str(message.author.id),
         author_name=message.author.display_name,
-        text=f"{room.title}\n\n{text}" if begins and room.title else text,
+        text=f"{channel.title}\n\n{text}" if begins and channel.title else text,
         kind=kind,
         sent_at=message.created_at.timestamp(),
         roles=read_roles(message.author),
-        private=room.is_direct,
-        in_thread=room.is_thread and not begins,
+        private=channel.is_direct,
+        in_thread=channel.is_thread and not begins,
         mentions_others=_has_other_mentions(message, own),
         oversize=len(message.content) if fitting is None else 0,
     )
@@ -166,14 +167,14 @@ def read_roles(person: discord.abc.User) -> tuple[str, ...]:
     return tuple(str(role.id) for role in roles if not role.is_default())
 
 
-def _kind(message: discord.Message, room: ChannelInfo, own: OwnUser) -> MessageKind | None:
+def _message_kind(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind | None:
     """How a message addresses the bot; None for what is said to nobody. `@everyone` addresses nobody."""
-    if room.is_direct:
+    if channel.is_direct:
         return "direct"
     mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
-    if mentioned & _list_own_ids(message, own):
+    if mentioned & list_own_ids(message, own):
         return "mention"
-    return "follow_up" if room.is_thread else None
+    return "follow_up" if channel.is_thread else None
 
 
 def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
@@ -182,8 +183,8 @@ def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
     replied = message.reference.resolved if message.reference else None
     answered = {own.id if own else 0, message.author.id}
     to_other = isinstance(replied, discord.Message) and replied.author.id not in answered
-    return bool(mentioned - _list_own_ids(message, own)) or message.mention_everyone or to_other
+    return bool(mentioned - list_own_ids(message, own)) or message.mention_everyone or to_other
 
 
-def _by_person(message: discord.Message) -> bool:
+def _is_by_person(message: discord.Message) -> bool:
     return message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None

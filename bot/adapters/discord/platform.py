@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import discord
 
-from bot.adapters.discord import channels
 from bot.adapters.discord.api_errors import (
     ARCHIVED,
     FORBIDDEN,
@@ -19,7 +18,7 @@ from bot.adapters.discord.api_errors import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.channels import PLATFORM, ChannelDirectory
+from bot.adapters.discord.channels import PLATFORM, ChannelDirectory, find_reply, read_thread
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
 from bot.adapters.discord.rate_limit import CallPacer
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
@@ -51,39 +50,39 @@ class DiscordPlatform:
         self,
         client: discord.Client,
         *,
-        rooms: ChannelDirectory,
-        spots: ReplyTargets,
-        whispers: DiscordEphemeralMessages,
-        pace: CallPacer,
+        channels: ChannelDirectory,
+        reply_targets: ReplyTargets,
+        ephemeral: DiscordEphemeralMessages,
+        pacer: CallPacer,
         clock: Clock,
         rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=True, rates=rates, max_parts=MAX_PARTS)
         self._client = client
-        self._rooms = rooms
-        self._spots = spots
-        self._whispers = whispers
-        self._pace = pace
+        self._channels = channels
+        self._reply_targets = reply_targets
+        self._ephemeral = ephemeral
+        self._pacer = pacer
         self._clock = clock
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message; Discord gives the earlier one back where it has one with this nonce."""
         if place.line:
-            return await self._whispers.post(place, content, nonce=nonce)
-        spot = await self._spots.of(place)
+            return await self._ephemeral.post(place, content, nonce=nonce)
+        target = await self._reply_targets.find_or_start(place)
         try:
-            message = await self._send_with_fallback(spot, content, nonce)
+            message = await self._send_with_fallback(target, content, nonce)
         except PostRefused as refused:
-            if not spot.begun or read_error_code(refused) not in FORBIDDEN:
+            if not target.begun or read_error_code(refused) not in FORBIDDEN:
                 raise
-            spot = self._spots.below(place)
-            message = await self._send_with_fallback(spot, content, nonce)
-        return _handle(place, spot.channel, message.id)
+            target = self._reply_targets.reply_below(place)
+            message = await self._send_with_fallback(target, content, nonce)
+        return _handle(place, target.channel, message.id)
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; an archived thread is brought back for it."""
         if is_ephemeral(handle):
-            await self._whispers.edit(handle, content)
+            await self._ephemeral.edit(handle, content)
             return
         try:
             await self._change(handle, content)
@@ -100,10 +99,10 @@ class DiscordPlatform:
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error."""
         if is_ephemeral(handle):
-            await self._whispers.withdraw(handle)
+            await self._ephemeral.withdraw(handle)
             return
         try:
-            await self._pace.take()
+            await self._pacer.acquire()
             with map_edit_errors():
                 async with asyncio.timeout(SECONDS):
                     await self._message(handle).delete()
@@ -114,10 +113,10 @@ class DiscordPlatform:
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce."""
         if place.line:
-            return await self._whispers.find(place, nonce)
-        channel = await self._spots.existing(place)
+            return await self._ephemeral.find_reply(place, nonce)
+        channel = await self._reply_targets.find_channel(place)
         after = int(place.thread or 0)
-        found = await channels.find_reply(self._client, channel, nonce=nonce, after=after)
+        found = await find_reply(self._client, channel, nonce=nonce, after=after)
         return _handle(place, channel, found) if found else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
@@ -128,8 +127,8 @@ class DiscordPlatform:
         """Read the newest messages of a thread before the one named, oldest first."""
         if not place.thread:
             return ()
-        room = await self._rooms.of(int(place.thread))
-        return await channels.read_thread(self._client, room, before=int(before), limit=limit)
+        channel = await self._channels.find(int(place.thread))
+        return await read_thread(self._client, channel, before=int(before), limit=limit)
 
     async def hint(self, place: Place, status: str) -> None:
         """Show that the bot types; that it cannot be shown is no error."""
@@ -137,32 +136,32 @@ class DiscordPlatform:
             return
         try:
             with map_post_errors():
-                await self._client.get_partial_messageable(await self._spots.existing(place)).typing()
+                await self._client.get_partial_messageable(await self._reply_targets.find_channel(place)).typing()
         except ChatError as error:
             log.debug("nothing is shown: %s", error)
 
-    async def _send_with_fallback(self, spot: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
+    async def _send_with_fallback(self, target: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         try:
-            return await self._send(spot, content, nonce)
+            return await self._send(target, content, nonce)
         except PostRefused as refused:
             if read_error_code(refused) == UNKNOWN_MESSAGE and len(nonce) < LONGEST_NONCE:
                 # A message with this nonce was sent and deleted a moment ago, and Discord sends no other.
-                return await self._send_with_fallback(spot, content, f"{nonce}+")
+                return await self._send_with_fallback(target, content, f"{nonce}+")
             if content.file is None:
                 raise
             # Files need a permission of their own; the text is worth saying without.
             log.warning("a file was not attached: %s", refused)
             said = f"{content.text}\n\nThe file could not be attached: {refused}"
-            return await self._send(spot, dataclasses.replace(content, text=said, file=None), nonce)
+            return await self._send(target, dataclasses.replace(content, text=said, file=None), nonce)
 
-    async def _send(self, spot: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
-        channel = self._client.get_partial_messageable(spot.channel)
+    async def _send(self, target: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
+        channel = self._client.get_partial_messageable(target.channel)
         reference = None
-        if spot.reply_to:
+        if target.reply_to:
             reference = discord.MessageReference(
-                message_id=spot.reply_to, channel_id=spot.channel, fail_if_not_exists=False
+                message_id=target.reply_to, channel_id=target.channel, fail_if_not_exists=False
             )
-        await self._pace.take()
+        await self._pacer.acquire()
         with map_post_errors():
             async with asyncio.timeout(SECONDS):
                 return await channel.send(
@@ -176,7 +175,7 @@ class DiscordPlatform:
 
     async def _change(self, handle: MessageHandle, content: MessageContent) -> None:
         files = [render_file(content.file)] if content.file else []
-        await self._pace.take()
+        await self._pacer.acquire()
         with map_edit_errors():
             async with asyncio.timeout(SECONDS):
                 await self._message(handle).edit(

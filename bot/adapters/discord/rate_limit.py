@@ -18,7 +18,7 @@ class CallPacer:
         self._lately: deque[float] = deque(maxlen=MOST)
         self._line = asyncio.Lock()
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait until one more call may be made."""
         async with self._line:
             if len(self._lately) == MOST:

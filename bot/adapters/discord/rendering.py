@@ -104,10 +104,10 @@ def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
     users = {each.id: each.display_name for each in message.mentions}
     users |= {each.id: each.name for each in message.role_mentions}
     places = {each.id: getattr(each, "name", "") for each in message.channel_mentions}
-    return to_plain_markdown(text, own=_list_own_ids(message, own), users=users, places=places)
+    return to_plain_markdown(text, own=list_own_ids(message, own), users=users, places=places)
 
 
-def _list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
+def list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
     """The ids by which the bot is mentioned: its own, and that of its role, which people choose by mistake."""
     role = message.guild.self_role if message.guild else None
     return frozenset(each.id for each in (own, role) if each is not None)

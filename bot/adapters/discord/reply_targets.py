@@ -41,9 +41,9 @@ class ReplyTarget:
 class ReplyTargets:
     """Finds where a place is, and begins its thread when something is to be said there."""
 
-    def __init__(self, client: discord.Client, pace: CallPacer, mask: Callable[[str], str] = str) -> None:
+    def __init__(self, client: discord.Client, pacer: CallPacer, mask: Callable[[str], str] = str) -> None:
         self._client = client
-        self._pace = pace
+        self._pacer = pacer
         self._mask = mask
         self._known: LRUCache[Place, ReplyTarget] = LRUCache(MOST_KNOWN)
         self._names: LRUCache[Place, str] = LRUCache(MOST_KNOWN)
@@ -60,26 +60,26 @@ class ReplyTargets:
         """Note that a thread was deleted: it is not begun again."""
         self._closed[thread] = True
 
-    async def of(self, place: Place) -> ReplyTarget:
+    async def find_or_start(self, place: Place) -> ReplyTarget:
         """Return where to write, beginning the thread where that is needed; raises `ChatError`s."""
         if place.thread in self._closed:
             raise PostRefused("The thread was deleted.")
-        spot = self._known.get(place) or await self._find_target(place)
-        if spot is None:
-            spot = await self._start_thread(place)
-        self._known[place] = spot
-        return spot
+        target = self._known.get(place) or await self._find_target(place)
+        if target is None:
+            target = await self._start_thread(place)
+        self._known[place] = target
+        return target
 
-    async def existing(self, place: Place) -> int:
+    async def find_channel(self, place: Place) -> int:
         """Return where what was said in a place stands, beginning nothing."""
-        spot = self._known.get(place) or await self._find_target(place)
-        return spot.channel if spot else int(place.channel)
+        target = self._known.get(place) or await self._find_target(place)
+        return target.channel if target else int(place.channel)
 
-    def below(self, place: Place) -> ReplyTarget:
+    def reply_below(self, place: Place) -> ReplyTarget:
         """Write below the question from now on: its thread takes no messages."""
-        spot = ReplyTarget(channel=int(place.channel), reply_to=int(place.thread or 0))
-        self._known[place] = spot
-        return spot
+        target = ReplyTarget(channel=int(place.channel), reply_to=int(place.thread or 0))
+        self._known[place] = target
+        return target
 
     async def _find_target(self, place: Place) -> ReplyTarget | None:
         """Find a place whose thread is there already; archived threads are known to Discord alone."""
@@ -102,10 +102,10 @@ class ReplyTargets:
     async def _start_thread(self, place: Place) -> ReplyTarget:
         """Begin the thread on the question; where that is not to be had, reply to the question."""
         if not self._can_start_thread(place):
-            return self.below(place)
+            return self.reply_below(place)
         name = self._names.pop(place, None) or await self._name(place)
         try:
-            await self._pace.take()
+            await self._pacer.acquire()
             with map_post_errors():
                 # Its like in discord.py wants the server to be known, which after a restart it is not at once.
                 await self._client.http.start_thread_with_message(
@@ -122,7 +122,7 @@ class ReplyTargets:
         if code not in THREADLESS:
             raise refused
         log.info("a reply stands in the channel: %s", refused)
-        return self.below(place)
+        return self.reply_below(place)
 
     def _can_start_thread(self, place: Place) -> bool:
         """Whether the bot may begin threads and write in them, as far as that is known: each refusal counts."""

@@ -1,4 +1,4 @@
-"""Opens Slack: the platform for replies first, and the front for what people do once there is somebody to hear it."""
+"""Opens Slack: the platform for replies first, and the listener once there are conversations."""
 
 from __future__ import annotations
 
@@ -55,30 +55,32 @@ class SlackOptions:
 class SlackAdapter:
     """One workspace that citebot is in."""
 
-    def __init__(self, options: SlackOptions, calls: SlackClient, identity: BotIdentity, clock: Clock) -> None:
+    def __init__(self, options: SlackOptions, client: SlackClient, identity: BotIdentity, clock: Clock) -> None:
         self.identity = identity
         self._options = options
-        self._calls = calls
+        self._client = client
         self._clock = clock
         self._sockets: Sequence[Socket] = ()
-        self._standing = TokenMonitor(calls, options.app_token, self._is_connected, clock)
+        self._token_monitor = TokenMonitor(client, options.app_token, self._is_connected, clock)
         self._count_loss: CountLoss = ignore_loss
         self._event_limit = EventLimit(clock, lambda: self._count_loss("rate_limited"))
-        self._whispers = SlackEphemeralMessages(calls, clock)
-        self._channels = SharedChannels(calls, clock)
-        self.platform = SlackPlatform(calls, identity, self._whispers, streaming=options.streaming, rates=options.rates)
+        self._ephemeral = SlackEphemeralMessages(client, clock)
+        self._channels = SharedChannels(client, clock)
+        self.platform = SlackPlatform(
+            client, identity, self._ephemeral, streaming=options.streaming, rates=options.rates
+        )
 
     @classmethod
     @asynccontextmanager
     async def open(cls, options: SlackOptions, clock: Clock) -> AsyncIterator[Self]:
         """Find out who the bot token belongs to; raises a `ChatError` where it is good for nothing."""
-        async with open_client(options.bot_token, clock, base_url=options.api_url) as calls:
-            yield cls(options, calls, await calls.identity(), clock)
+        async with open_client(options.bot_token, clock, base_url=options.api_url) as client:
+            yield cls(options, client, await client.identity(), clock)
 
     async def unready(self) -> str:
         """Say why nothing can be heard from Slack at the moment; nothing where all is well."""
-        if self._standing.refusal or await self._is_connected():
-            return self._standing.refusal
+        if self._token_monitor.refusal or await self._is_connected():
+            return self._token_monitor.refusal
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."
 
     def remark(self) -> str:
@@ -90,7 +92,7 @@ class SlackAdapter:
         return self._options.mode == "http" or any([await socket.is_connected() for socket in self._sockets])
 
     @asynccontextmanager
-    async def listening(
+    async def listen(
         self,
         conversations: MessageSink,
         repositories: Repositories,
@@ -100,18 +102,18 @@ class SlackAdapter:
     ) -> AsyncIterator[None]:
         """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
         self._count_loss = count_loss
-        front = SlackListener(
-            calls=self._calls,
+        listener = SlackListener(
+            client=self._client,
             identity=self.identity,
             platform=self.platform,
-            whispers=self._whispers,
+            ephemeral=self._ephemeral,
             channels=self._channels,
             conversations=conversations,
             home=HomeTab(repositories, access, self._clock),
             event_limit=self._event_limit,
         )
-        app = front.app()
-        async with front.open(), self._delivering(app, server), run_in_background(self._standing.watch()):
+        app = listener.app()
+        async with listener.open(), self._delivering(app, server), run_in_background(self._token_monitor.watch()):
             yield
 
     @asynccontextmanager
@@ -119,7 +121,7 @@ class SlackAdapter:
         options = self._options
         if options.mode == "socket":
             async with open_sockets(
-                app, self._calls, options.app_token,
+                app, self._client, options.app_token,
                 connections=options.connections, ping_interval=options.ping_interval,
                 count_malformed=partial(self._count_loss, "malformed"),
             ) as self._sockets:  # fmt: skip

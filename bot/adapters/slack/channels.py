@@ -15,6 +15,7 @@ from bot.clock import Clock
 from bot.errors import PlatformUnreachable, PostRefused
 from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
+PLATFORM = "slack"
 PAGE = 50  # to read as many messages of 40,000 characters keeps everybody waiting for some hundredths of a second
 MOST_PAGES = 100
 
@@ -25,24 +26,24 @@ log = logging.getLogger(__name__)
 
 
 async def read_thread(
-    calls: SlackClient, place: Place, *, own: BotIdentity, before: str, limit: int
+    client: SlackClient, place: Place, *, own: BotIdentity, before: str, limit: int
 ) -> Sequence[ThreadMessage]:
     """Read the newest messages of a thread before a timestamp, oldest first."""
     newest: deque[Fields] = deque(maxlen=limit)
-    async for message in read_messages(calls, place, latest=before):
+    async for message in read_messages(client, place, latest=before):
         if message.get("subtype") != "tombstone":
             newest.append(message)
     return tuple(_read(message, own) for message in newest)
 
 
-async def find_reply(calls: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
+async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
     """Return the timestamp of the reply that bears a nonce; empty without one.
 
     Slack takes no metadata for a stream before its end: until then the nonce is the name of its step. A message of
     one's own that has neither a mark nor any text is a stream that was begun and that nobody noted.
     """
     begun = ""
-    async for message in read_messages(calls, place):
+    async for message in read_messages(client, place):
         if not is_own(message, own):
             continue
         metadata = message.get("metadata") or {}
@@ -54,21 +55,21 @@ async def find_reply(calls: SlackClient, place: Place, *, own: BotIdentity, even
     return begun
 
 
-async def find_last_author(calls: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
+async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
     """Return who wrote last in a thread, and their team."""
     found = None
-    async for message in read_messages(calls, place):
+    async for message in read_messages(client, place):
         if message.get("user") and not message.get("bot_id") and not message.get("subtype"):
             found = str(message["user"]), str(message.get("team") or own.team)
     return found
 
 
-async def read_messages(calls: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
+async def read_messages(client: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
     """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
     seen: set[str] = set()
     cursor: str | None = None
     for _ in range(MOST_PAGES):
-        page = await _page(calls, place, latest, cursor)
+        page = await _page(client, place, latest, cursor)
         for message in page.get("messages", ()):
             if message["ts"] not in seen:
                 seen.add(message["ts"])
@@ -83,7 +84,7 @@ def is_own(message: Fields, own: BotIdentity) -> bool:
     return message.get("user") == own.user or (bool(own.bot) and message.get("bot_id") == own.bot)
 
 
-async def _page(calls: SlackClient, place: Place, latest: str, cursor: str | None) -> Fields:
+async def _page(client: SlackClient, place: Place, latest: str, cursor: str | None) -> Fields:
     wanted: dict[str, Any] = {
         "channel": place.channel,
         "limit": PAGE,
@@ -92,8 +93,8 @@ async def _page(calls: SlackClient, place: Place, latest: str, cursor: str | Non
         "include_all_metadata": True,
     }
     if place.thread:
-        return await calls.read(lambda: calls.client.conversations_replies(ts=place.thread, **wanted))
-    return await calls.read(lambda: calls.client.conversations_history(**wanted))
+        return await client.read(lambda: client.web.conversations_replies(ts=place.thread, **wanted))
+    return await client.read(lambda: client.web.conversations_history(**wanted))
 
 
 def _read(message: Fields, own: BotIdentity) -> ThreadMessage:
@@ -108,8 +109,8 @@ def _read(message: Fields, own: BotIdentity) -> ThreadMessage:
 class SharedChannels:
     """Knows which channels are shared with other organisations. What cannot be found out counts as shared."""
 
-    def __init__(self, calls: SlackClient, clock: Clock) -> None:
-        self._calls = calls
+    def __init__(self, client: SlackClient, clock: Clock) -> None:
+        self._client = client
         self._clock = clock
         self._known: dict[str, tuple[bool, float]] = {}
 
@@ -123,10 +124,9 @@ class SharedChannels:
         return shared
 
     async def _ask(self, channel: str) -> bool:
-        client = self._calls.client
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await self._calls.send(lambda: client.conversations_info(channel=channel))
+                answer = await self._client.send(lambda: self._client.web.conversations_info(channel=channel))
         except TimeoutError as error:
             raise PlatformUnreachable("Slack does not say in time who reads the channel.") from error
         except PostRefused as error:

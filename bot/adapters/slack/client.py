@@ -48,8 +48,8 @@ class BotIdentity:
 class SlackClient:
     """Calls methods of the Web API; raises `ChatError`s only."""
 
-    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
-        self.client = client
+    def __init__(self, web: AsyncWebClient, clock: Clock) -> None:
+        self.web = web
         self._clock = clock
 
     async def send(
@@ -74,7 +74,7 @@ class SlackClient:
 
     async def identity(self, meaning: RefusalMeaning = api_errors.map_bot_token_error) -> BotIdentity:
         """Ask whose token it is, and what it allows."""
-        answer = await _call_slack(self.client.auth_test, meaning)
+        answer = await _call_slack(self.web.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
         return BotIdentity(
             team=answer["team_id"],
@@ -91,10 +91,10 @@ async def open_client(token: str, clock: Clock, *, base_url: str = API_URL) -> A
     """Open a session for a bot token; an address on this machine is never reached through a proxy."""
     timeout, traces = aiohttp.ClientTimeout(total=SECONDS), [refuse_redirects()]
     async with aiohttp.ClientSession(timeout=timeout, trace_configs=traces) as session:
-        client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
+        web = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
         if is_local(base_url):
-            client.proxy = None
-        yield SlackClient(client, clock)
+            web.proxy = None
+        yield SlackClient(web, clock)
 
 
 def is_local(url: str) -> bool:

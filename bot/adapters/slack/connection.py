@@ -33,7 +33,7 @@ EVERY_SECONDS = 60.0
 @asynccontextmanager
 async def open_sockets(
     app: AsyncApp,
-    calls: SlackClient,
+    client: SlackClient,
     app_token: str,
     *,
     connections: int = CONNECTIONS,
@@ -42,20 +42,20 @@ async def open_sockets(
 ) -> AsyncIterator[Sequence[Socket]]:
     """Listen over connections of one's own, which are yielded; raises a `ChatError` where the token opens none."""
     # The SDK tries for ever, whatever the reason; a wrong token is to be told at once.
-    await check_app_token(calls, app_token)
+    await check_app_token(client, app_token)
     sockets: list[Socket] = []
     async with AsyncExitStack() as stack:
         for _ in range(connections):
-            socket = Socket(app, calls, app_token, ping_interval=ping_interval, count_malformed=count_malformed)
+            socket = Socket(app, client, app_token, ping_interval=ping_interval, count_malformed=count_malformed)
             stack.push_async_callback(socket.close)
             await socket.connect_to_new_endpoint()
             sockets.append(socket)
         yield sockets
 
 
-async def check_app_token(calls: SlackClient, app_token: str) -> None:
+async def check_app_token(client: SlackClient, app_token: str) -> None:
     """Raise a `ChatError` where the app token opens no connection."""
-    await calls.read(lambda: calls.client.apps_connections_open(app_token=app_token), map_app_token_error)
+    await client.read(lambda: client.web.apps_connections_open(app_token=app_token), map_app_token_error)
 
 
 class Socket(SocketModeClient):
@@ -64,25 +64,25 @@ class Socket(SocketModeClient):
     def __init__(
         self,
         app: AsyncApp,
-        calls: SlackClient,
+        client: SlackClient,
         app_token: str,
         *,
         ping_interval: float,
         count_malformed: Callable[[], None],
     ) -> None:
         told = cast("logging.Logger", _SocketLog(app.logger, self._forget_address))
-        super().__init__(app_token, logger=told, web_client=calls.client, ping_interval=ping_interval)
-        if is_local(calls.client.base_url):
+        super().__init__(app_token, logger=told, web_client=client.web, ping_interval=ping_interval)
+        if is_local(client.web.base_url):
             self.proxy = None
         self._app = app
-        self._calls = calls
+        self._client = client
         self._count_malformed = count_malformed
         self.socket_mode_request_listeners.append(self._deliver)
 
     async def issue_new_wss_url(self) -> str:
         """Ask for the address of a connection, a few times where Slack does not answer or asks to wait."""
-        answer = await self._calls.read(
-            lambda: self._calls.client.apps_connections_open(app_token=self.app_token), map_app_token_error
+        answer = await self._client.read(
+            lambda: self._client.web.apps_connections_open(app_token=self.app_token), map_app_token_error
         )
         return str(answer["url"])
 
@@ -140,10 +140,10 @@ class TokenMonitor:
     """
 
     def __init__(
-        self, calls: SlackClient, app_token: str, is_connected: Callable[[], Awaitable[bool]], clock: Clock
+        self, client: SlackClient, app_token: str, is_connected: Callable[[], Awaitable[bool]], clock: Clock
     ) -> None:
         self.refusal = ""
-        self._calls = calls
+        self._client = client
         self._app_token = app_token
         self._is_connected = is_connected
         self._clock = clock
@@ -162,9 +162,9 @@ class TokenMonitor:
                 self._note_refusal("")
 
     async def _ask(self) -> None:
-        await self._calls.identity()
+        await self._client.identity()
         if not await self._is_connected():
-            await check_app_token(self._calls, self._app_token)
+            await check_app_token(self._client, self._app_token)
 
     def _note_refusal(self, refusal: str) -> None:
         if refusal and refusal != self.refusal:

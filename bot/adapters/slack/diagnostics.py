@@ -80,20 +80,22 @@ async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequen
     """Look at everything that can be seen with the tokens at hand. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
-    async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as calls:
-        about_bot = await _bot(calls, credentials.bot_token)
+    async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as client:
+        about_bot = await _bot(client, credentials.bot_token)
         way = (
-            _check_http_mode(credentials) if credentials.mode == "http" else await _socket(calls, credentials.app_token)
+            _check_http_mode(credentials)
+            if credentials.mode == "http"
+            else await _socket(client, credentials.app_token)
         )
     return [*about_bot, *way, _note_unchecked(credentials.mode)]
 
 
-async def _bot(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
+async def _bot(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whose token it is, what it allows, and where it is a member."""
     if wrong := _missing_or_misplaced("SLACK_BOT_TOKEN", token):
         return wrong
     try:
-        identity = await calls.identity(_map_check_error)
+        identity = await client.identity(_map_check_error)
     except _Refused as refused:
         return [_report_refusal("SLACK_BOT_TOKEN", refused, _BOT_ADVICE)]
     except ChatError as error:
@@ -101,7 +103,7 @@ async def _bot(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
     if not identity.bot:
         return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
     who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
-    return [who, *_scopes(identity.scopes), *await _channels(calls, identity)]
+    return [who, *_scopes(identity.scopes), *await _channels(client, identity)]
 
 
 def _scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
@@ -127,7 +129,7 @@ def _missing(scope: str) -> DoctorFinding:
     return problem(what, advice) if scope in ESSENTIAL else warning(what, advice)
 
 
-async def _channels(calls: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
+async def _channels(client: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
     """Whether anybody could mention the bot anywhere."""
     kinds = {"public_channel": "channels:read", "private_channel": "groups:read"}
     types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
@@ -135,7 +137,7 @@ async def _channels(calls: SlackClient, identity: BotIdentity) -> Sequence[Docto
     if not types:
         return [note(f"In which channels the app is cannot be seen without {unseen}.")]
     try:
-        count, more = await _count(calls, ",".join(types))
+        count, more = await _count(client, ",".join(types))
     except ChatError as error:
         return [warning(f"In which channels the app is cannot be told: {error}", "Try again in a minute.")]
     if count:
@@ -147,12 +149,12 @@ async def _channels(calls: SlackClient, identity: BotIdentity) -> Sequence[Docto
     ]
 
 
-async def _count(calls: SlackClient, types: str) -> tuple[int, bool]:
+async def _count(client: SlackClient, types: str) -> tuple[int, bool]:
     """Count the channels that the app is in; a page may be empty though others follow."""
     count, cursor = 0, ""
     for _ in range(_PAGES):
-        answer = await calls.send(
-            lambda: calls.client.users_conversations(
+        answer = await client.send(
+            lambda: client.web.users_conversations(
                 types=types,
                 exclude_archived=True,
                 limit=200,
@@ -166,12 +168,12 @@ async def _count(calls: SlackClient, types: str) -> tuple[int, bool]:
     return count, bool(cursor)
 
 
-async def _socket(calls: SlackClient, token: str) -> Sequence[DoctorFinding]:
+async def _socket(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whether a connection could be opened; Slack gives out an address, which is not used."""
     if wrong := _missing_or_misplaced("SLACK_APP_TOKEN", token):
         return wrong
     try:
-        await calls.send(lambda: calls.client.apps_connections_open(app_token=token), _map_check_error)
+        await client.send(lambda: client.web.apps_connections_open(app_token=token), _map_check_error)
     except _Refused as refused:
         return [_report_refusal("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
     except ChatError as error:

@@ -13,7 +13,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from bot.adapters.slack.client import SECONDS, SlackClient, is_local
 from bot.adapters.slack.rendering import make_fallback_text, render_blocks
 from bot.clock import Clock
-from bot.errors import PlatformUnreachable
+from bot.errors import EditRefused, PlatformUnreachable
 from bot.messages import MessageContent, MessageHandle, Place
 
 MARK = "@"  # before the person in `Place.thread`, and before the number of the answer in `MessageHandle.id`
@@ -45,8 +45,8 @@ def is_ephemeral(place: Place | MessageHandle) -> bool:
 class SlackEphemeralMessages:
     """Sends them by the response URL of the command while that is good, else as ephemeral messages."""
 
-    def __init__(self, calls: SlackClient, clock: Clock) -> None:
-        self._calls = calls
+    def __init__(self, client: SlackClient, clock: Clock) -> None:
+        self._client = client
         self._clock = clock
         self._lines: LRUCache[tuple[str, str], _Line] = LRUCache(_KEPT)
 
@@ -57,6 +57,26 @@ class SlackEphemeralMessages:
             return
         self._lines[channel, user] = _Line(url, self._clock.now())
 
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
+        """Show a content to one person; return a handle by which it can be followed, but not changed."""
+        await self.send(place, content)
+        return MessageHandle(
+            platform=place.platform,
+            workspace=place.workspace,
+            channel=place.channel,
+            id=f"{MARK}{nonce}",
+            thread=place.thread,
+        )
+
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
+        """Send a finished content as another message: the earlier one cannot be changed."""
+        if not content.status:
+            await self.send(handle, content)
+
+    async def withdraw(self, handle: MessageHandle) -> None:  # noqa: ARG002 - nobody can
+        """Refuse: nobody can delete such a message."""
+        raise EditRefused("A message that only one person sees cannot be withdrawn.")
+
     async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
         """Show a content to the person of the place."""
         line = self._lines.get((place.channel, place.thread.removeprefix(MARK)))
@@ -66,7 +86,7 @@ class SlackEphemeralMessages:
     def _is_of_slack(self, url: str) -> bool:
         """Whether an address is one of Slack's own, or of what stands for it."""
         try:
-            asked, api = urlsplit(url), urlsplit(self._calls.client.base_url)
+            asked, api = urlsplit(url), urlsplit(self._client.web.base_url)
         except ValueError:
             return False
         host = asked.hostname or ""
@@ -79,7 +99,7 @@ class SlackEphemeralMessages:
         if line.uses >= _USES or self._clock.now() - line.opened > _LIFETIME:
             return False
         line.uses += 1
-        session = self._calls.client.session
+        session = self._client.web.session
         hook = AsyncWebhookClient(line.url, timeout=int(SECONDS), session=session, retry_handlers=[])
         if is_local(line.url):
             hook.proxy = None
@@ -98,8 +118,8 @@ class SlackEphemeralMessages:
         return answer.status_code == 200
 
     async def _ephemerally(self, place: Place | MessageHandle, content: MessageContent) -> None:
-        await self._calls.send(
-            lambda: self._calls.client.chat_postEphemeral(
+        await self._client.send(
+            lambda: self._client.web.chat_postEphemeral(
                 channel=place.channel,
                 user=place.thread.removeprefix(MARK),
                 text=make_fallback_text(content.text or content.status),
@@ -111,8 +131,8 @@ class SlackEphemeralMessages:
 class EphemeralStream:
     """What stands for a stream where only one person reads: the answer is shown when it is finished."""
 
-    def __init__(self, whispers: SlackEphemeralMessages, handle: MessageHandle) -> None:
-        self._whispers = whispers
+    def __init__(self, ephemeral: SlackEphemeralMessages, handle: MessageHandle) -> None:
+        self._ephemeral = ephemeral
         self._handle = handle
 
     @property
@@ -126,4 +146,4 @@ class EphemeralStream:
     async def finish(self, text: str, content: MessageContent) -> None:  # noqa: ARG002 - the content holds all of the text
         """Show the answer, unless the stream is only left for another way."""
         if content != MessageContent():
-            await self._whispers.send(self._handle, content)
+            await self._ephemeral.send(self._handle, content)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.adapters.slack.channels import PLATFORM
 from bot.adapters.slack.client import BotIdentity
 from bot.adapters.slack.ephemeral import MARK, make_ephemeral_place
 from bot.adapters.slack.rendering import LONGEST, has_mention, has_other_mentions, parse_button, read_text
@@ -15,11 +16,9 @@ from bot.messages import ButtonPress, IncomingMessage, MessageHandle, MessageKey
 _FROM_PEOPLE = frozenset({None, "file_share", "thread_broadcast"})
 _SLACKBOT = frozenset({"USLACK", "USLACKBOT"})
 
-PLATFORM = "slack"
-
 Body = Mapping[str, Any]
 
-STOPPING = frozenset({"x"})  # reactions that mean: stop
+STOP_REACTIONS = frozenset({"x"})  # reactions that mean: stop
 
 COMMANDS = ("/citebot", "/reindex")
 
@@ -51,11 +50,11 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
     """Read a message of a person; None where it is said to nobody, or by a bot."""
-    if not _by_person(event, own):
+    if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])
     root = str(event.get("thread_ts") or ts)
-    kind = _kind(event, text, own)
+    kind = _message_kind(event, text, own)
     if kind is None:
         return None
     team = str(event.get("user_team") or event.get("team") or own.team)
@@ -78,7 +77,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
     )
 
 
-def _kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
+def _message_kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
     """How a message addresses citebot; None for what is said in a channel to nobody."""
     if event.get("channel_type") == "im":
         return "direct"
@@ -87,7 +86,7 @@ def _kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
     return "follow_up" if event.get("thread_ts") not in {None, event["ts"]} else None
 
 
-def _by_person(event: Body, own: BotIdentity) -> bool:
+def _is_by_person(event: Body, own: BotIdentity) -> bool:
     user = event.get("user")
     return (
         event.get("subtype") in _FROM_PEOPLE
@@ -182,7 +181,7 @@ def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[Button
     """Read a reaction to a message of citebot."""
     item = event.get("item") or {}
     mine = event.get("item_user") == own.user and item.get("type") == "message"
-    if mine and event.get("reaction") in STOPPING and event.get("user") != own.user:
+    if mine and event.get("reaction") in STOP_REACTIONS and event.get("user") != own.user:
         yield _stop(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body)
 
 

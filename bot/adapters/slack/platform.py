@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from bot.adapters.slack import api_errors
 from bot.adapters.slack.channels import find_last_author, find_reply, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
-from bot.adapters.slack.ephemeral import MARK, EphemeralStream, SlackEphemeralMessages, is_ephemeral
+from bot.adapters.slack.ephemeral import EphemeralStream, SlackEphemeralMessages, is_ephemeral
 from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks
 from bot.adapters.slack.streams import SlackStream, make_step
 from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
@@ -53,18 +53,17 @@ class SlackPlatform:
 
     def __init__(
         self,
-        calls: SlackClient,
+        client: SlackClient,
         identity: BotIdentity,
-        whispers: SlackEphemeralMessages,
+        ephemeral: SlackEphemeralMessages,
         *,
         streaming: Streaming = "auto",
         rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=False, rates=rates, streams=streaming == "auto")
-        self._calls = calls
-        self._client = calls.client
+        self._client = client
         self._identity = identity
-        self._whispers = whispers
+        self._ephemeral = ephemeral
         self._askers: LRUCache[Place, tuple[str, str]] = LRUCache(_REMEMBERED)
         self._attached: set[tuple[str, str]] = set()
 
@@ -75,10 +74,10 @@ class SlackPlatform:
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message, marked with the nonce; a file follows it in the thread."""
         if is_ephemeral(place):
-            return await self._send_ephemeral(place, content, nonce)
+            return await self._ephemeral.post(place, content, nonce=nonce)
         await self._hint_directly(place, content.status)
-        answer = await self._calls.send(
-            lambda: self._client.chat_postMessage(
+        answer = await self._client.send(
+            lambda: self._client.web.chat_postMessage(
                 channel=place.channel,
                 thread_ts=place.thread or None,
                 text=make_fallback_text(content.text or content.status),
@@ -95,8 +94,7 @@ class SlackPlatform:
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; a stream that was left open in it is ended first."""
         if is_ephemeral(handle):
-            if not content.status:
-                await self._whispers.send(handle, content)
+            await self._ephemeral.edit(handle, content)
             return
         try:
             await self._update(handle, content)
@@ -110,10 +108,11 @@ class SlackPlatform:
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete a message; one that is gone already is no error."""
         if is_ephemeral(handle):
-            raise EditRefused("A message that only one person sees cannot be withdrawn.")
+            await self._ephemeral.withdraw(handle)
+            return
         try:
-            await self._calls.send(
-                lambda: self._client.chat_delete(channel=handle.channel, ts=handle.id), api_errors.map_edit_error
+            await self._client.send(
+                lambda: self._client.web.chat_delete(channel=handle.channel, ts=handle.id), api_errors.map_edit_error
             )
         except EditRefused as refused:
             if "message_not_found" not in str(refused):
@@ -123,17 +122,17 @@ class SlackPlatform:
         """Find the message that was sent with a nonce, or the stream that was begun and never noted."""
         if is_ephemeral(place):
             return None
-        ts = await find_reply(self._calls, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
+        ts = await find_reply(self._client, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
         return _handle(place, ts) if ts else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a stream; `StreamRefused` where the workspace has none."""
         if is_ephemeral(place):
-            return EphemeralStream(self._whispers, await self._send_ephemeral(place, content, nonce))
+            return EphemeralStream(self._ephemeral, await self._ephemeral.post(place, content, nonce=nonce))
         await self._hint_directly(place, content.status)
         user, team = await self._asker(place)
-        answer = await self._calls.send(
-            lambda: self._client.chat_startStream(
+        answer = await self._client.send(
+            lambda: self._client.web.chat_startStream(
                 channel=place.channel,
                 thread_ts=place.thread,
                 recipient_user_id=user,
@@ -143,21 +142,21 @@ class SlackPlatform:
             api_errors.map_stream_start_error,
         )
         handle = _handle(place, str(answer["ts"]))
-        return SlackStream(self._calls, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
+        return SlackStream(self._client, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
         """Read the newest messages of a thread before the one named, oldest first."""
         if not place.thread or is_ephemeral(place):
             return ()
-        return await read_thread(self._calls, place, own=self._identity, before=before, limit=limit)
+        return await read_thread(self._client, place, own=self._identity, before=before, limit=limit)
 
     async def hint(self, place: Place, status: str) -> None:
         """Show a status below the thread where Slack has such a thing; that it cannot be shown is no error."""
         if not place.thread or is_ephemeral(place):
             return
         try:
-            await self._calls.send(
-                lambda: self._client.assistant_threads_setStatus(
+            await self._client.send(
+                lambda: self._client.web.assistant_threads_setStatus(
                     channel_id=place.channel, thread_ts=place.thread, status=status
                 )
             )
@@ -169,14 +168,10 @@ class SlackPlatform:
         if status and place.channel.startswith(_DIRECT):
             await self.hint(place, status.replace("`", ""))
 
-    async def _send_ephemeral(self, place: Place, content: MessageContent, nonce: str) -> MessageHandle:
-        await self._whispers.send(place, content)
-        return _handle(place, f"{MARK}{nonce}")
-
     async def _update(self, handle: MessageHandle, content: MessageContent) -> None:
         # Blocks are always sent: whether Slack keeps the old ones without is told in two ways.
-        await self._calls.send(
-            lambda: self._client.chat_update(
+        await self._client.send(
+            lambda: self._client.web.chat_update(
                 channel=handle.channel,
                 ts=handle.id,
                 text=make_fallback_text(content.text or content.status),
@@ -188,8 +183,9 @@ class SlackPlatform:
 
     async def _end_stream(self, handle: MessageHandle) -> None:
         try:
-            await self._calls.send(
-                lambda: self._client.chat_stopStream(channel=handle.channel, ts=handle.id), api_errors.map_stream_error
+            await self._client.send(
+                lambda: self._client.web.chat_stopStream(channel=handle.channel, ts=handle.id),
+                api_errors.map_stream_error,
             )
         except ChatError as error:
             log.info("a stream was not ended: %s", error)
@@ -197,7 +193,7 @@ class SlackPlatform:
     async def _asker(self, place: Place) -> tuple[str, str]:
         """Who asked last in a thread; after a restart the thread knows."""
         if place not in self._askers:
-            found = await find_last_author(self._calls, place, own=self._identity)
+            found = await find_last_author(self._client, place, own=self._identity)
             if found is None:
                 raise StreamRefused("It is not known for whom the stream would be.")
             self.remember_asker(place, *found)
@@ -209,7 +205,7 @@ class SlackPlatform:
             return
         self._attached.add((handle.channel, handle.id))
         try:
-            await upload_file(self._calls, handle, content.file)
+            await upload_file(self._client, handle, content.file)
         except ChatError as error:
             log.warning("a file was not attached: %s", error)
             said = f"{content.text}\n\nThe file could not be attached: {error}"
@@ -227,13 +223,13 @@ def _handle(place: Place, ts: str) -> MessageHandle:
     )
 
 
-async def upload_file(calls: SlackClient, handle: MessageHandle, file: Attachment) -> None:
+async def upload_file(client: SlackClient, handle: MessageHandle, file: Attachment) -> None:
     """Upload a file and show it in the thread of a message."""
     data = file.text.encode("utf-8", "replace")
-    where = await calls.send(lambda: calls.client.files_getUploadURLExternal(filename=file.name, length=len(data)))
-    await _upload(calls, str(where["upload_url"]), data)
-    await calls.send(
-        lambda: calls.client.files_completeUploadExternal(
+    where = await client.send(lambda: client.web.files_getUploadURLExternal(filename=file.name, length=len(data)))
+    await _upload(client, str(where["upload_url"]), data)
+    await client.send(
+        lambda: client.web.files_completeUploadExternal(
             files=[{"id": where["file_id"], "title": file.name}],
             channel_id=handle.channel,
             thread_ts=handle.thread or handle.id,
@@ -241,12 +237,12 @@ async def upload_file(calls: SlackClient, handle: MessageHandle, file: Attachmen
     )
 
 
-async def _upload(calls: SlackClient, url: str, data: bytes) -> None:
-    session = calls.client.session
+async def _upload(client: SlackClient, url: str, data: bytes) -> None:
+    session = client.web.session
     if session is None:
         raise PlatformUnreachable("There is no session to upload with.")
     try:
-        async with session.post(url, data=data, proxy=calls.client.proxy) as answer:
+        async with session.post(url, data=data, proxy=client.web.proxy) as answer:
             if answer.status != 200:
                 raise PlatformUnreachable(f"Slack answered an upload with the status {answer.status}.")
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

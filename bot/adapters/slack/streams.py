@@ -16,8 +16,8 @@ _LONGEST_TITLE = 200
 class SlackStream:
     """A stream that is open. Its step bears the nonce from the beginning, its metadata once the stream ends."""
 
-    def __init__(self, calls: SlackClient, handle: MessageHandle, *, nonce: str, metadata: Block, status: str) -> None:
-        self._calls = calls
+    def __init__(self, client: SlackClient, handle: MessageHandle, *, nonce: str, metadata: Block, status: str) -> None:
+        self._client = client
         self._handle = handle
         self._nonce = nonce
         self._metadata = metadata
@@ -33,8 +33,8 @@ class SlackStream:
         status = status or self._status
         chunks = [*make_text_chunk(text), *(make_step(self._nonce, status) if status != self._status else ())]
         if chunks:
-            await self._calls.send(
-                lambda: self._calls.client.chat_appendStream(
+            await self._client.send(
+                lambda: self._client.web.chat_appendStream(
                     channel=self._handle.channel, ts=self._handle.id, chunks=chunks
                 ),
                 api_errors.map_stream_error,
@@ -44,8 +44,8 @@ class SlackStream:
     async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text, and end with footer and buttons."""
         chunks = [*make_text_chunk(text), *make_step(self._nonce, self._status, done=True)]
-        await self._calls.send(
-            lambda: self._calls.client.chat_stopStream(
+        await self._client.send(
+            lambda: self._client.web.chat_stopStream(
                 channel=self._handle.channel,
                 ts=self._handle.id,
                 chunks=chunks or None,

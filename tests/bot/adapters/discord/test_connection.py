@@ -111,7 +111,7 @@ async def test_a_connection_that_ends_soon_leaves_nothing_behind(tmp_path: Path)
             ) as core,
             core.open(),
             DiscordAdapter.open(options, fake.clock) as discord,
-            discord.listening(core, world.repositories, world.policy.access),
+            discord.listen(core, world.repositories, world.policy.access),
         ):
             assert await discord.unready() == ""
             assert not discord.is_connected

@@ -440,22 +440,22 @@ async def test_what_is_missing_is_told_with_where_to_click(tmp_path: Path) -> No
     async with FakeDiscord() as fake:
         options = DiscordWorld(fake, tmp_path / "inbox.sqlite").options
         async with DiscordAdapter.open(options, fake.clock) as discord:
-            assert await discord.problems() == []
+            assert await discord.list_problems() == []
         fake.portal.public = True
         async with DiscordAdapter.open(options, fake.clock) as discord:
-            (public,) = await discord.problems()
+            (public,) = await discord.list_problems()
             assert "switch Public Bot off" in public
         async with DiscordAdapter.open(replace(options, servers=(fake.guild_id,)), fake.clock) as discord:
-            assert await discord.problems() == []
+            assert await discord.list_problems() == []
         fake.portal.public = False
         fake.portal.privileged.clear()
         async with DiscordAdapter.open(replace(options, servers=("123",)), fake.clock) as discord:
-            content, invited = await discord.problems()
+            content, invited = await discord.list_problems()
             assert "Privileged Gateway Intents" in content
             assert "not in the server 123" in invited
         fake.remove_bot()
         async with DiscordAdapter.open(replace(options, message_content=False), fake.clock) as discord:
-            content, invited = await discord.problems()
+            content, invited = await discord.list_problems()
             assert "mentioned in threads" in content
             assert f"client_id={fake.bot_id}" in invited
 

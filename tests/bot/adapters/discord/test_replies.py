@@ -171,7 +171,7 @@ async def test_nothing_rings_and_nothing_is_previewed(desk: Desk) -> None:
 async def test_a_thread_that_is_there_already_is_used(desk: Desk) -> None:
     desk.fake.start_thread(desk.channel, desk.ann, "our talk", message=desk.question)
     platform = await desk.platform()
-    platform._spots.expect(desk.place, "where is send?")
+    platform._reply_targets.expect(desk.place, "where is send?")
     await platform.post(desk.place, DONE, nonce="n.0")
 
     assert [call.code for call in desk.fake.calls_of("start_thread_from_message")] == [160004]
@@ -234,7 +234,7 @@ async def test_a_locked_thread_is_a_sentence(desk: Desk) -> None:
 async def test_a_deleted_thread_is_not_begun_again(desk: Desk) -> None:
     platform = await desk.platform()
     await platform.post(desk.place, DONE, nonce="n.0")
-    platform._spots.close(desk.question)
+    platform._reply_targets.close(desk.question)
     with pytest.raises(PostRefused, match="deleted"):
         await platform.post(desk.place, DONE, nonce="n.1")
 

@@ -102,7 +102,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
         )  # fmt: skip
         async with (
             SlackAdapter.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
-            slack.listening(core, FakeRepositories(), AccessPolicy(), server.router),
+            slack.listen(core, FakeRepositories(), AccessPolicy(), server.router),
         ):
             runner = web.AppRunner(server, shutdown_timeout=1)
             await runner.setup()
