@@ -11,6 +11,7 @@ from agent.evidence.requests import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
 from agent.state import CitationRef, EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision
+from agent.text.citation_markers import format_marker
 from indexer.types import Location
 
 
@@ -26,7 +27,7 @@ class AnswerBuilder:
         """Return the mark of these lines; of a very long range, of its first lines."""
         end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
         lines = Location(path=location.path, start_line=location.start_line, end_line=end)
-        return f"[{self._marks.setdefault(lines, len(self._marks) + 1)}]"
+        return format_marker(self._marks.setdefault(lines, len(self._marks) + 1))
 
     def say(self, paragraph: str) -> None:
         """Add a paragraph and send it out; secrets in it are masked first."""

@@ -11,7 +11,7 @@ from agent.ports import CodeSearch
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import CitationRef, EvidenceRef, to_location
-from agent.text.citation_markers import CitationMarker, find_markers, replace_markers
+from agent.text.citation_markers import MARKER, CitationMarker, find_markers, format_marker, replace_markers
 from agent.text.code_spans import split_spans
 from indexer.errors import UnknownPath
 from indexer.text.patterns import compile_pattern
@@ -19,7 +19,6 @@ from indexer.types import Location
 
 UNVERIFIED = "*(unverified)*"
 
-_MARK = re.compile(r"\[\d{1,4}\]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
@@ -81,7 +80,7 @@ def _new_marks(
     new: list[str] = []
     for mark, location in zip(found, held, strict=True):
         if location is not None:
-            new.append(f"[{numbers[location]}]")
+            new.append(format_marker(numbers[location]))
         elif by_model and mark.claim_id not in sound | said:
             said.add(mark.claim_id)
             new.append(UNVERIFIED)
@@ -194,7 +193,7 @@ class Claim:
 
 def read_claim(sentence: str) -> Claim:
     """Find what a sentence names."""
-    bare = _MARK.sub(" ", sentence)
+    bare = MARKER.sub(" ", sentence)
     prose, spans = split_spans(bare)
     paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
     paths |= {word for word in _PATH.findall(prose) if "/" in word}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agent.ports import Redactor
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef
-from agent.text.citation_markers import find_markers, replace_markers
+from agent.text.citation_markers import find_markers, format_marker, replace_markers
 from agent.text.code_spans import Spans
 from agent.text.escaping import format_code_span, replace_control_characters
 from indexer.text.patterns import compile_pattern
@@ -120,7 +120,7 @@ class CitationParser:
         known = [place for place in places if place is not None]
         if not known or len(known) < len(places):
             return ""
-        return "".join(f"[{self._number(place)}]" for place in dict.fromkeys(known))
+        return "".join(format_marker(self._number(place)) for place in dict.fromkeys(known))
 
     def _place(self, item: str) -> Location | None:
         if (evidence := _EVIDENCE.fullmatch(item)) is not None:

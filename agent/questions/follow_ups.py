@@ -10,6 +10,7 @@ from agent.questions.language_filter import parse_only_language
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms
 from agent.state import CitationRef, PastTurn
+from agent.text.citation_markers import MARKER
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _SELECTED_NOUN = (
@@ -24,7 +25,7 @@ _OPENING = (
 _PICK = re.compile(
     rf"{_OPENING}(?:the\s+)?(?:(?P<word>{'|'.join(_ORDINALS)}|last)(?:\s+(?P<noun>{_SELECTED_NOUN}))?"
     rf"|(?:number|no\.?|nr\.?|\#)\s*(?P<number>\d{{1,2}})|(?P<nth>\d{{1,2}})(?:st|nd|rd|th)(?:\s+(?P<noun2>{_SELECTED_NOUN}))?"
-    rf"|\[(?P<mark>\d{{1,2}})\])(?:\s+do)?(?:\s+please)?",
+    rf"|{MARKER.pattern})(?:\s+do)?(?:\s+please)?",
     re.IGNORECASE,
 )
 _MORE = re.compile(
@@ -32,7 +33,6 @@ _MORE = re.compile(
     r"|the\s+(?:whole|full|entire|complete)\s+(?:thing|code|function|method|class|definition|body|source))(?:\s+please)?",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"\[(\d{1,4})\]")
 _SITE = {
     "caller",
     "callee",
@@ -123,8 +123,8 @@ def _items(answer: str, noun: str) -> list[int]:
     for line in answer.split("\n"):
         if line.startswith(("```", "~~~")):
             inside = not inside
-        elif not inside and line.startswith(("- ", "`")) and (mark := _MARK.search(line)):
-            items.append((int(mark[1]), line))
+        elif not inside and line.startswith(("- ", "`")) and (marker := MARKER.search(line)):
+            items.append((int(marker["mark"]), line))
     if noun and noun not in _SITE:
         of_kind = [mark for mark, line in items if re.search(rf"\b{noun}\b(?:\s+in)?\s*`|, {noun} in\b", line)]
         if of_kind:

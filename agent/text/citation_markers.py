@@ -1,4 +1,4 @@
-"""Finds and rewrites the citation marks of an answer, and leaves the same characters in quoted code alone."""
+"""The citation marker `[n]` of an answer: written, found and rewritten, but never in quoted code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from agent.text.code_spans import find_outside
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?!`)|~{3,}(?!~))(?=[^`\n]*$)")
-_MARK = re.compile(r"(?P<space> ?)\[(?P<mark>\d{1,4})\](?!\()")
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s*\[\d{1,4}\])*\s+(?=[A-Z`*_\"'(\[])")
-_MARKS = re.compile(r"\[\d{1,4}\]")
+MARKER = re.compile(r"\[(?P<mark>\d{1,4})\]")
+_MARKER_IN_PROSE = re.compile(rf"(?P<space> ?){MARKER.pattern}(?!\()")  # before a bracket it would be a link
+_SENTENCE_END = re.compile(rf"(?<=[.!?])(?:\s*{MARKER.pattern})*\s+(?=[A-Z`*_\"'(\[])")
 _WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitationMarker:
-    """One mark where it stands: its number, the claim that it supports, and which claim of the answer that is."""
+    """One marker of an answer: its number, the claim that it supports, and which claim of the answer that is."""
 
     number: int
     claim: str
@@ -53,13 +53,18 @@ class CodeBlockScanner:
         return opening is not None
 
 
+def format_marker(number: int) -> str:
+    """Write the marker of a citation."""
+    return f"[{number}]"
+
+
 def find_markers(text: str) -> list[CitationMarker]:
-    """Return every mark of an answer, in order."""
+    """Return every marker of an answer, in order."""
     return list(_parse_markers(text))
 
 
 def replace_markers(text: str, new: Sequence[str]) -> str:
-    """Put a text in the place of each mark, in order; an empty one also takes the space before the mark."""
+    """Replace each marker by a text, in order; an empty one also takes the space before the marker."""
     following = iter(new)
 
     def put(found: re.Match[str]) -> str:
@@ -77,7 +82,7 @@ def _rewrite(text: str, put: Callable[[re.Match[str]], str]) -> str:
 def _put_all(line: str, put: Callable[[re.Match[str]], str]) -> str:
     pieces: list[str] = []
     end = 0
-    for found in find_outside(_MARK, line):
+    for found in find_outside(_MARKER_IN_PROSE, line):
         pieces += [line[end : found.start()], put(found)]
         end = found.end()
     return "".join([*pieces, line[end:]])
@@ -89,7 +94,7 @@ def _parse_markers(text: str) -> Iterator[CitationMarker]:
     for number, line in enumerate(text.split("\n")):
         if fences.take(line):
             continue
-        found = list(find_outside(_MARK, line)) if "[" in line else []
+        found = list(find_outside(_MARKER_IN_PROSE, line)) if "[" in line else []
         claims = _find_claims(line) if found else []
         ends = [claim.end for claim in claims]
         for match in found:
@@ -119,4 +124,4 @@ def _find_claims(line: str) -> list[_Claim]:
 
 
 def _has_words(text: str) -> bool:
-    return _WORD.search(_MARKS.sub("", text)) is not None
+    return _WORD.search(MARKER.sub("", text)) is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from agent.ports import Citation
+from agent.text.citation_markers import format_marker
 from indexer.git.safe_paths import is_safe_path
 
 # What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
@@ -41,5 +42,5 @@ def find_link_target(citation: Citation, root: Path | None) -> str | None:
 
 def format_footnote(citation: Citation) -> str:
     """One plain line for a citation: its mark, its lines, its address if it has one."""
-    line = f"[{citation.mark}] {format_location(citation.path, citation.start_line, citation.end_line)}"
+    line = f"{format_marker(citation.mark)} {format_location(citation.path, citation.start_line, citation.end_line)}"
     return f"{line}  {to_one_line(citation.url)}" if citation.url else line

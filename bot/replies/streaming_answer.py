@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.events import AgentEvent
 from agent.ports import Answer, Citation
+from agent.text.citation_markers import format_marker
 from bot.markdown.formatting import find_link_target, format_location, to_one_line
 from bot.markdown.safety import neutralize
 from bot.messages import Button, ButtonAction, MessageContent
@@ -104,7 +105,7 @@ def format_source(citation: Citation, hosts: Collection[str]) -> str:
     where = format_location(citation.path, citation.start_line, citation.end_line).replace("`", "'")
     target = find_link_target(citation, None)
     linked = neutralize(f"[`{where}`]({target})", hosts) if target else f"`{where}`"
-    return f"[{citation.mark}] {linked}"
+    return f"{format_marker(citation.mark)} {linked}"
 
 
 def _status(text: str) -> str:

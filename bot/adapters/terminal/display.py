@@ -23,6 +23,7 @@ from rich.theme import Theme
 
 from agent.events import AgentEvent
 from agent.ports import Answer
+from agent.text.citation_markers import format_marker
 from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
 from bot.markdown import find_link_target, format_footnote, format_location, replace_control_characters, to_one_line
@@ -77,7 +78,7 @@ class Terminal:
             where = Text(
                 format_location(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else ""
             )
-            line = Text.assemble((f" [{cited.mark}] ", "dim"), where)
+            line = Text.assemble((f" {format_marker(cited.mark)} ", "dim"), where)
             self.out.print(line, soft_wrap=True)
         if author := _author(answer):
             self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
