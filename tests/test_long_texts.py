@@ -27,7 +27,8 @@ from agent.prompts.prompt_evidence import PromptEvidence
 from agent.questions.follow_ups import Antecedent, resolve_references, resolve_selection
 from agent.questions.literals import Literal
 from agent.state import CitationRef, PastTurn
-from agent.text.citation_markers import CodeBlockScanner, replace_markers
+from agent.text.citation_markers import replace_markers
+from agent.text.code_fences import CodeBlockScanner
 from agent.text.masked_values import MaskedValues
 from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
@@ -186,7 +187,7 @@ CASES: dict[str, Call] = {
     "indexer.remotes.fetch_errors.describe_redirect": lambda text: describe_redirect(remote(), text),
     "indexer.git.file_selection.judge_content": lambda text: judge_content("a.py", f"# generated {text}".encode()),
     # Classes, and what is read in pieces.
-    "agent.text.citation_markers.CodeBlockScanner": lambda text: [
+    "agent.text.code_fences.CodeBlockScanner": lambda text: [
         CodeBlockScanner().take(line) for line in (text, *text.split("\n"))
     ],
     "agent.prompts.model_output.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),

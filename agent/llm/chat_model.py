@@ -14,6 +14,7 @@ from agent.limits import TokenUsage
 from agent.llm.provider_errors import find_bad_ending, is_truncated, map_provider_error
 from agent.llm.providers import ModelSpec
 from agent.ports import ChatModel
+from agent.text.code_fences import strip_fence
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -189,10 +190,7 @@ def _read(raw: AIMessage, form: type[Form]) -> Form:
     """Read a form out of a tool call or JSON, fenced or not; raises `ValueError`."""
     if raw.tool_calls:
         return form.model_validate(raw.tool_calls[0]["args"])
-    text = str(raw.text).strip()
-    if text.startswith("```"):
-        text = text.strip("`").removeprefix("json").strip()
-    return form.model_validate_json(text)
+    return form.model_validate_json(strip_fence(str(raw.text).strip()))
 
 
 def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:

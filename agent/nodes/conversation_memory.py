@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from agent.ports import Deps
 from agent.state import AgentState, PastTurn, reset_research
+from agent.text.code_fences import find_open_fence
 
 MAX_TURNS = 40
 _LONGEST_QUESTION = 1000
@@ -54,7 +55,7 @@ def _cut(answer: str) -> str:
     paragraphs = answer.split("\n\n")
     while paragraphs and sum(map(len, kept)) + len(paragraphs[0]) <= _LONGEST_ANSWER - 2 * len(kept) - 2:
         kept.append(paragraphs.pop(0))
-    while kept and "\n\n".join(kept).count("```") % 2:
+    while kept and find_open_fence("\n\n".join(kept)):
         kept.pop()
     return "\n\n".join([*kept, "…"])
 

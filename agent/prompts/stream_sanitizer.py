@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 from agent.ports import Deps
 from agent.prompts.model_output import CitationParser
-from agent.text.citation_markers import CodeBlockScanner
+from agent.text.code_fences import CodeBlockScanner, move_fence_to_margin
 
 LONGEST_ANSWER = 16_000
-_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]*)|~{3}.*)")
 _KEY_BEGINS = re.compile(r"-BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 _KEY_ENDS = re.compile(r"-END [A-Z0-9 ]{0,40}PRIVATE KEY|^\s*(?:`{3}|~{3})")
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
@@ -66,16 +65,16 @@ class StreamSanitizer:
     def close(self, remark: str) -> None:
         """End a text that was cut: what is open is closed, and a remark of ours follows."""
         self._take_rest()
-        if self._fences.open:
-            self._lines.append(self._fences.open)
+        if self._fences.fence:
+            self._lines.append(self._fences.fence.run)
             self._fences = CodeBlockScanner()
         self._lines += ["", remark]
 
     def finish(self) -> str:
         """Close what is open, check the whole, send out the rest, and return the answer."""
         self._take_rest()
-        if self._fences.open:
-            self._lines.append(self._fences.open)
+        if self._fences.fence:
+            self._lines.append(self._fences.fence.run)
         whole = "\n".join(self._lines).strip()
         text = self._deps.masked.hide(self._deps.redact(whole))  # a secret may go over several lines
         self._check(text)
@@ -111,12 +110,12 @@ class StreamSanitizer:
     def _clean(self, line: str) -> str:
         masked = self._mask(line)
         self._recent.append(line)
-        line = _plain_fence(masked, is_open=bool(self._fences.open))
+        line = move_fence_to_margin(masked, is_open=self._fences.fence is not None)
         return self._marks.code(line) if self._fences.take(line) else self._marks.prose(line)
 
     def _opening(self) -> str:
         """Return what can be shown of the line that is being written."""
-        is_hidden = bool(self._fences.open or self._key) or len(self._line) > _LONGEST_OPENING
+        is_hidden = bool(self._fences.fence or self._key) or len(self._line) > _LONGEST_OPENING
         if is_hidden or self._line.lstrip()[:1] in {"`", "~"}:
             return ""
         cut = self._line.rfind(" ") + 1
@@ -130,17 +129,6 @@ class StreamSanitizer:
         if text.startswith(self._sent) and len(text) > len(self._sent):
             self._deps.emit("token", text=text[len(self._sent) :])
             self._sent = text
-
-
-def _plain_fence(line: str, *, is_open: bool) -> str:
-    """Put the fence of a code block where every reader of Markdown sees one: of backticks, in the first column.
-
-    In an item of a list it would end with the item, and not everybody knows tildes.
-    """
-    if is_open:
-        return line.lstrip() if line.lstrip().startswith("```") else line
-    found = _FENCE.fullmatch(line)
-    return line if found is None else found["fence"] or ""
 
 
 def _is_complete(text: str) -> bool:

@@ -11,6 +11,7 @@ from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms
 from agent.state import CitationRef, PastTurn
 from agent.text.citation_markers import MARKER
+from agent.text.code_fences import CodeBlockScanner
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _SELECTED_NOUN = (
@@ -118,13 +119,10 @@ def _position(found: re.Match[str], count: int) -> int:
 
 def _items(answer: str, noun: str) -> list[int]:
     """Return the marks of what the answer lists, in order: its headlines and list items, of the kind asked for."""
-    items: list[tuple[int, str]] = []
-    inside = False
-    for line in answer.split("\n"):
-        if line.startswith(("```", "~~~")):
-            inside = not inside
-        elif not inside and line.startswith(("- ", "`")) and (marker := MARKER.search(line)):
-            items.append((int(marker["mark"]), line))
+    scanner = CodeBlockScanner()
+    prose = [line for line in answer.split("\n") if not scanner.take(line)]
+    listed = [(MARKER.search(line), line) for line in prose if line.startswith(("- ", "`"))]
+    items = [(int(marker["mark"]), line) for marker, line in listed if marker]
     if noun and noun not in _SITE:
         of_kind = [mark for mark, line in items if re.search(rf"\b{noun}\b(?:\s+in)?\s*`|, {noun} in\b", line)]
         if of_kind:

@@ -6,22 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Models indent the fences of list items; a longer run is no fence that anybody writes. Tildes are none on Discord.
-_FENCE = re.compile(r"(?P<indent>[ \t]{0,12})(?P<run>`{3,40})(?!`)(?P<info>[^`\n]*)\n?\Z")
+from agent.text.code_fences import CodeBlockScanner, CodeFence
+
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*\n?\Z")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CodeFence:
-    """The line that opens a code block; `marker` is what closes it."""
-
-    opener: str
-    marker: str
-
-    @property
-    def bare(self) -> str:
-        """The opener without the language."""
-        return self.marker
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,12 +25,11 @@ class MarkdownLine:
 
 def read_lines(text: str) -> Iterator[MarkdownLine]:
     """Read the lines; joined they are the text again."""
-    fence: CodeFence | None = None
+    scanner = CodeBlockScanner(chat=True)
     for raw in re.findall(r"[^\n]+\n?|\n", text):
-        inside = fence is not None
-        fence = _after(raw, fence)
-        in_code = inside or fence is not None
-        yield MarkdownLine(text=raw, fence=fence, in_code=in_code, in_table=not in_code and bool(_TABLE.match(raw)))
+        in_code = scanner.take(raw)
+        in_table = not in_code and bool(_TABLE.match(raw))
+        yield MarkdownLine(text=raw, fence=scanner.fence, in_code=in_code, in_table=in_table)
 
 
 def find_fence(text: str, end: int) -> CodeFence | None:
@@ -52,15 +38,3 @@ def find_fence(text: str, end: int) -> CodeFence | None:
     for line in read_lines(text[:end]):
         fence = line.fence
     return fence
-
-
-def _after(line: str, fence: CodeFence | None) -> CodeFence | None:
-    found = _FENCE.match(line)
-    if found is None:
-        return fence
-    run, info = found["run"], found["info"].strip()
-    if fence is None:
-        return CodeFence(opener=f"{found['indent']}{run}{info}", marker=f"{found['indent']}{run}")
-    marker = fence.marker.strip()
-    closes = not info and len(run) >= len(marker)
-    return None if closes else fence

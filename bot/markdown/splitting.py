@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.markdown.lines import CodeFence, MarkdownLine, read_lines
+from agent.text.code_fences import CodeFence
+from bot.markdown.lines import MarkdownLine, read_lines
 
 LEAST = 100  # units; below that there is no room for fences
 
@@ -128,7 +129,7 @@ class _Packing:
         if self._fence is None:
             return ""
         fits = self._units(self._fence.opener) * 4 <= self._limit
-        return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.bare
+        return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.marker
 
     def _opening(self) -> int:
         return self._units(self._opener()) + 1 if self._fence else 0

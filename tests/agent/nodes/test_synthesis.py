@@ -25,7 +25,8 @@ from agent.prompts.model_output import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.stream_sanitizer import LONGEST_ANSWER, StreamSanitizer
 from agent.state import AgentState
-from agent.text.citation_markers import CodeBlockScanner, find_markers
+from agent.text.citation_markers import find_markers
+from agent.text.code_fences import CodeBlockScanner
 from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact
 from tests.agent.questions.test_questions import turn

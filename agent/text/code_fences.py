@@ -1,0 +1,75 @@
+"""Code blocks of Markdown, line by line: which fence opens one, which closes it, and whose rule that is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# What every reader of Markdown takes for a fence.
+_MARKDOWN = re.compile(r"(?P<indent> {0,3})(?P<run>`{3,}(?!`)|~{3,}(?!~))(?P<info>[^`\n]*)\n?\Z")
+# What chats show as one: tildes are none on Discord, models indent the fences of list items, and nobody writes a
+# longer run.
+_CHAT = re.compile(r"(?P<indent>[ \t]{0,12})(?P<run>`{3,40}(?!`))(?P<info>[^`\n]*)\n?\Z")
+_IN_LIST = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]*)|~{3}.*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeFence:
+    """The fence that opens a code block: its white space, its backticks or tildes, and the language behind them."""
+
+    indent: str
+    run: str
+    info: str
+
+    @property
+    def marker(self) -> str:
+        """The line that closes the block."""
+        return f"{self.indent}{self.run}"
+
+    @property
+    def opener(self) -> str:
+        """The line that opens the block."""
+        return f"{self.marker}{self.info}"
+
+
+class CodeBlockScanner:
+    """Goes through lines and knows the code block that the next one is in; `chat` reads fences as chats show them."""
+
+    def __init__(self, *, chat: bool = False) -> None:
+        self.fence: CodeFence | None = None
+        self._chat = chat
+
+    def take(self, line: str) -> bool:
+        """Return whether the line is code, or opens or closes a block."""
+        was_open = self.fence is not None
+        if found := _CHAT.match(line) if self._chat else _MARKDOWN.match(line):
+            fence = CodeFence(indent=found["indent"], run=found["run"], info=found["info"].strip())
+            if self.fence is None:
+                self.fence = fence
+            elif not fence.info and fence.run.startswith(self.fence.run):
+                self.fence = None
+        return was_open or self.fence is not None
+
+
+def find_open_fence(text: str) -> CodeFence | None:
+    """Return the fence of the code block that a text ends in, if any."""
+    scanner = CodeBlockScanner()
+    for line in text.split("\n"):
+        scanner.take(line)
+    return scanner.fence
+
+
+def move_fence_to_margin(line: str, *, is_open: bool) -> str:
+    """Write a fence in the first column, where every reader of Markdown sees one; leave one of tildes out.
+
+    In an item of a list a block would end with the item. `is_open` says that the line stands in a code block.
+    """
+    if is_open:
+        return line.lstrip() if line.lstrip().startswith("```") else line
+    found = _IN_LIST.fullmatch(line)
+    return line if found is None else found["fence"] or ""
+
+
+def strip_fence(text: str) -> str:
+    """Return JSON without the code block that a model has put around it, even on one line."""
+    return text.strip("`").removeprefix("json").strip() if text.startswith("```") else text

@@ -1,0 +1,1 @@
+"""Tests of text functions that know nothing of questions and answers."""
