@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent.errors import BudgetExceeded
@@ -14,6 +14,11 @@ MAX_PLAN = 8  # steps
 RECURSION_LIMIT = 150  # nodes; ten iterations of the longest kind take 138
 MAX_RUN_TRIES = 10  # of one run, after orderly ends and deaths alike; whoever asks may give up earlier
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
+
+
+def count_plan_calls(steps: Sequence[str]) -> int:
+    """Return the most model calls that a plan may take: its rounds, and a judgement for each step."""
+    return len(steps) * (MAX_EXECUTOR_STEPS + 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -149,6 +149,14 @@ def test_imports_run_one_way() -> None:
     assert wrong == []
 
 
+def test_no_node_imports_another_node() -> None:
+    nodes = [path for path in sources() if "nodes" in path.parts]
+    wrong = [f"{name_of(path)}: {module}" for path in nodes for module in imports(path) if "agent.nodes" in module]
+
+    assert len(nodes) > 15
+    assert not wrong, "\n".join(wrong)
+
+
 def test_concrete_parts_meet_in_the_composition_root_alone() -> None:
     wrong = [
         f"{name_of(path)} imports {module}"

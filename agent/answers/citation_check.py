@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from agent.evidence.refs import LONGEST_RANGE
+from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import CodeSearch
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import find_content_terms, match_terms
@@ -22,6 +23,11 @@ UNVERIFIED = "*(unverified)*"
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
+# How the names of files end; another dotted name is one of code.
+_ENDINGS = frozenset(
+    """py pyi js jsx ts tsx mjs cjs go rs java kt kts c h cc cpp hpp cs rb php swift scala lua sh bash zsh ex exs hs zig
+    md rst txt toml yaml yml json cfg ini sql html css scss vue svelte xml gradle lock mod proto tf""".split()
+)
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
@@ -46,10 +52,10 @@ async def verify_citations(
     *,
     by_model: bool = False,
 ) -> CheckedAnswer:
-    """Check every citation against the commit and against what was read in this turn, and number them anew.
+    """Check every citation against the commit and against what was read in this turn, and renumber them.
 
-    What a model wrote is also held against the lines: they have to say something that its sentence names, or the
-    one place among the evidence that does is cited instead, or the claim is marked as unverified.
+    What a model wrote is also compared with the lines: they have to contain something that its sentence names.
+    Otherwise the one place among the evidence that does is cited instead, or the claim is marked as unverified.
     """
     examiner = _Examiner(code=code, read=list(dict.fromkeys(map(to_location, evidence))))
     given = {citation["mark"]: to_location(citation) for citation in citations}
@@ -115,7 +121,11 @@ class _Examiner:
         return await self._only_place(claim) if claim.names else None
 
     async def _locate_citation(self, cited: Location) -> Location | None:
-        if _is_sound(cited) and any(_within(cited, seen) for seen in self.read) and await self._text(cited) is not None:
+        if (
+            _is_sound(cited)
+            and any(is_within(cited, seen) for seen in self.read)
+            and await self._text(cited) is not None
+        ):
             return cited
         repaired = _repair_location(cited, self.read)
         return repaired if repaired is not None and await self._text(repaired) is not None else None
@@ -127,30 +137,25 @@ class _Examiner:
             text = await self._text(seen) if _is_sound(seen) else None
             if text is not None and claim.is_wholly_said_in(text):
                 said.append(seen)
-        inner = [one for one in said if not any(one != other and _within(other, one) for other in said)]
+        inner = [one for one in said if not any(one != other and is_within(other, one) for other in said)]
         return inner[0] if len(inner) == 1 else None
 
     async def _text(self, cited: Location) -> str | None:
         """Return the cited lines as they are at the commit; None where they are not all there."""
         if cited not in self.texts:
-            self.texts[cited] = await self._read(cited)
+            self.texts[cited] = None
+            with suppress(UnknownPath):
+                passage = await self.code.read(cited.path, cited.start_line, cited.end_line)
+                is_whole = (passage.location.start_line, passage.location.end_line) == (
+                    cited.start_line,
+                    cited.end_line,
+                )
+                self.texts[cited] = passage.text if is_whole else None
         return self.texts[cited]
-
-    async def _read(self, cited: Location) -> str | None:
-        try:
-            passage = await self.code.read(cited.path, cited.start_line, cited.end_line)
-        except UnknownPath:
-            return None
-        is_whole = (passage.location.start_line, passage.location.end_line) == (cited.start_line, cited.end_line)
-        return passage.text if is_whole else None
 
 
 def _is_sound(cited: Location) -> bool:
     return 1 <= cited.start_line <= cited.end_line < cited.start_line + LONGEST_RANGE
-
-
-def _within(inner: Location, outer: Location) -> bool:
-    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
 
 
 def _repair_location(cited: Location, read: Sequence[Location]) -> Location | None:
@@ -168,7 +173,7 @@ def _repair_location(cited: Location, read: Sequence[Location]) -> Location | No
         for seen in read
         if seen.path == path and seen.start_line <= cited.end_line and cited.start_line <= seen.end_line
     }
-    largest = [one for one in overlaps if not any(one != other and _within(one, other) for other in overlaps)]
+    largest = [one for one in overlaps if not any(one != other and is_within(one, other) for other in overlaps)]
     return largest[0] if len(largest) == 1 and _is_sound(largest[0]) else None
 
 
@@ -184,7 +189,9 @@ class Claim:
         """Whether lines of the file at `path` say one of the names; where there is none, a word or the file."""
         if self.names:
             return bool(self.names & _identifiers(text))
-        return any(_is_end(named, path) for named in self.paths) or bool(match_terms(f"{path} {text}", self.terms))
+        ends = {f"/{named.lstrip('./')}" for named in self.paths}
+        is_named = path.lower() in self.paths or path.lower().endswith(tuple(ends))
+        return is_named or bool(match_terms(f"{path} {text}", self.terms))
 
     def is_wholly_said_in(self, text: str) -> bool:
         """Whether lines say every one of the names."""
@@ -202,7 +209,7 @@ def read_claim(sentence: str) -> Claim:
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     return Claim(
         names=_identifiers(" ".join([quoted, *words]))
-        | frozenset(_last(path) for path in dotted if not _is_file(path)),
+        | frozenset(ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _ENDINGS),
         paths=frozenset(path.lower() for path in paths),
         terms=find_content_terms(bare),
     )
@@ -210,22 +217,3 @@ def read_claim(sentence: str) -> Claim:
 
 def _identifiers(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
-
-
-def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2].lower()
-
-
-def _is_file(name: str) -> bool:
-    ending = name.rpartition(".")[2].lower()
-    return ending in _ENDINGS
-
-
-def _is_end(named: str, path: str) -> bool:
-    return path.lower() == named or path.lower().endswith("/" + named.lstrip("./"))
-
-
-_ENDINGS = frozenset(
-    """py pyi js jsx ts tsx mjs cjs go rs java kt kts c h cc cpp hpp cs rb php swift scala lua sh bash zsh ex exs hs zig
-    md rst txt toml yaml yml json cfg ini sql html css scss vue svelte xml gradle lock mod proto tf""".split()
-)

@@ -74,6 +74,11 @@ def _add_symbol(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
     return ref
 
 
+def is_within(inner: Location, outer: Location) -> bool:
+    """Whether some lines are part of others."""
+    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
+
+
 def is_test_or_docs(path: str) -> bool:
     """Whether a file is about the code rather than the code itself: a test, an example, a mock, documentation."""
     return bool(_SIDE_FILE.search(path) or _SIDE_FOLDER.search(path))
@@ -86,7 +91,7 @@ def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
 
 def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
     """Order definitions of one name: where the patterns say, the code first, the outer first; overloads only once."""
-    fitting = [one for one in definitions if _is_pattern_match(one.path, patterns)]
+    fitting = [one for one in definitions if any(fnmatch(f"/{one.path}".lower(), glob.lower()) for glob in patterns)]
     longest: dict[tuple[str, str], Definition] = {}
     for one in fitting or definitions:
         key = (one.path, one.symbol.qualified_name)
@@ -97,10 +102,6 @@ def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str])
     return sorted(
         longest.values(), key=lambda one: (is_test_or_docs(one.path), bool(patterns) and one.symbol.kind == "method")
     )
-
-
-def _is_pattern_match(path: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch(f"/{path}".lower(), pattern.lower()) for pattern in patterns)
 
 
 def _length(definition: Definition) -> int:

@@ -15,10 +15,10 @@ from agent.evidence.rule_router import route_by_rules
 from agent.guard.approval import unapproved_tools
 from agent.guard.leak_check import check_said
 from agent.limits import MAX_ITERATIONS
-from agent.nodes.synthesis import format_tool_results
 from agent.ports import Deps
 from agent.prompts.answer_prompts import build_router_prompt
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
+from agent.prompts.prompt_evidence import format_tool_results
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
 from agent.text.storable import is_storable, make_storable
 

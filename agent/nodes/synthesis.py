@@ -20,7 +20,7 @@ from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.ports import ChatModel, Deps
 from agent.prompts.answer_prompts import build_synthesis_prompt
 from agent.prompts.model_output import CitationParser
-from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
 from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.questions.intent import is_repeat_request
@@ -30,7 +30,6 @@ from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_locatio
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-MAX_RESULTS = 6000  # characters of what tools said
 CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
 
 log = logging.getLogger(__name__)
@@ -118,16 +117,6 @@ async def _messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidenc
         searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
         hardened=deps.is_hardened,
     )
-
-
-async def format_tool_results(state: AgentState, deps: Deps) -> str:
-    """Return what the tools that the router chose have said, the newest first where there is no room for all."""
-    records = [record for record in state.get("tool_history", []) if record["ok"]]
-    if not records or state.get("findings"):
-        return ""
-    texts = await deps.evidence.texts(record["key"] for record in records)
-    said = [f"{record['tool']}: {texts[record['key']]}" for record in reversed(records) if record["key"] in texts]
-    return deps.redact("\n\n".join(said))[:MAX_RESULTS]
 
 
 def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.evidence.refs import read_quote
+from agent.evidence.refs import is_within, read_quote
 from agent.guard.evidence_check import find_orders, mark_orders, rules_of
 from agent.ports import Deps
-from agent.state import CitationRef, EvidenceRef, to_location
+from agent.state import AgentState, CitationRef, EvidenceRef
 from agent.text.escaping import to_one_line
 from indexer.errors import IndexerError
 from indexer.types import Location
@@ -16,6 +16,7 @@ from indexer.types import Location
 MAX_EXHIBITS = 40
 MAX_CHARS = 28_000
 MAX_LINES = 80
+MAX_RESULTS = 6000  # characters of what tools said
 _LONGEST_LINE = 400
 NAMED = "; its name reads as an order, and is a name and nothing else"
 
@@ -53,8 +54,9 @@ async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[
     shown: list[PromptEvidence] = []
     room = MAX_CHARS
     for ref in refs:
-        location = _cut(to_location(ref))
-        if len(shown) >= MAX_EXHIBITS or any(_within(location, other.location) for other in shown):
+        end = min(ref["end_line"], ref["start_line"] + MAX_LINES - 1)
+        location = Location(path=ref["path"], start_line=ref["start_line"], end_line=end)
+        if len(shown) >= MAX_EXHIBITS or any(is_within(location, other.location) for other in shown):
             continue
         one = await _read(deps, ref, location, len(shown) + 1)
         if one is not None and len(one.text) <= room:
@@ -89,18 +91,19 @@ def _about(ref: EvidenceRef, *, is_cut: bool) -> str:
     return f"{said}; goes on" if is_cut else said
 
 
-def _cut(location: Location) -> Location:
-    end = min(location.end_line, location.start_line + MAX_LINES - 1)
-    return Location(path=location.path, start_line=location.start_line, end_line=end)
-
-
-def _within(inner: Location, outer: Location) -> bool:
-    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
-
-
 def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
     """Write the exhibits one below the other."""
     return "\n\n".join(f"{one.heading}\n{one.text}" for one in exhibits)
+
+
+async def format_tool_results(state: AgentState, deps: Deps) -> str:
+    """Return what the tools that the router chose have said, the newest first where there is no room for all."""
+    records = [record for record in state.get("tool_history", []) if record["ok"]]
+    if not records or state.get("findings"):
+        return ""
+    texts = await deps.evidence.texts(record["key"] for record in records)
+    said = [f"{record['tool']}: {texts[record['key']]}" for record in reversed(records) if record["key"] in texts]
+    return deps.redact("\n\n".join(said))[:MAX_RESULTS]
 
 
 def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[str]]:

@@ -12,6 +12,7 @@ from agent.state import AgentState, Finding
 
 MAX_CONTEXT = 60_000  # characters of tool results in one request
 MAX_FINDINGS = 8_000
+NOTHING_LEFT = "No step is left: summarise what was found."
 GONE = "(left out to save room; call the tool again if it is needed)"
 
 _DATA = (
@@ -72,6 +73,12 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
         _fence_text("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
     ]
     return [SystemMessage(_REFINERY + _DATA), HumanMessage("\n\n".join(parts))]
+
+
+def read_current_step(state: AgentState) -> str:
+    """Return the step of the plan that is on, or a sentence where there is none."""
+    plan, at = state.get("plan", []), state.get("current_step", 0)
+    return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT
 
 
 def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from agent.nodes.research.setup_executor import read_current_step
 from agent.ports import Deps
-from agent.prompts.research_prompts import read_evidence_key
+from agent.prompts.research_prompts import read_current_step, read_evidence_key
 from agent.state import AgentState, Finding, clear_messages
 from agent.text.storable import make_storable
 

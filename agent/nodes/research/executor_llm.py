@@ -10,9 +10,8 @@ from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
-from agent.nodes.research.setup_executor import read_current_step
 from agent.ports import ChatModel, Deps
-from agent.prompts.research_prompts import insert_results, read_evidence_key
+from agent.prompts.research_prompts import insert_results, read_current_step, read_evidence_key
 from agent.state import AgentState
 from agent.text.storable import is_storable, make_storable
 

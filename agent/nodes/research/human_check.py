@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from agent.guard.approval import is_approval, unapproved_tools
-from agent.nodes.research.planner import count_plan_calls
+from agent.limits import count_plan_calls
 from agent.ports import Deps
 from agent.state import AgentState, ToolRequest
 

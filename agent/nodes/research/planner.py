@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from agent.errors import ModelError
 from agent.guard.approval import unapproved_tools
 from agent.guard.leak_check import check_said
-from agent.limits import MAX_EXECUTOR_STEPS, MAX_PLAN
+from agent.limits import MAX_PLAN, count_plan_calls
 from agent.ports import Deps
 from agent.prompts.output_schemas import PlanOutput, clean_steps
 from agent.prompts.research_prompts import build_planner_prompt
@@ -57,8 +57,3 @@ def _pause(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) ->
     if unapproved := unapproved_tools(tools, state, deps):
         return unapproved
     return "plan" if count_plan_calls(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
-
-
-def count_plan_calls(steps: list[str]) -> int:
-    """The most model calls that a plan may take: its rounds, and a judgement for each step."""
-    return len(steps) * (MAX_EXECUTOR_STEPS + 1)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from agent.ports import Deps
-from agent.prompts.research_prompts import build_executor_prompt
+from agent.prompts.research_prompts import build_executor_prompt, read_current_step
 from agent.state import AgentState, clear_messages
 from agent.text.escaping import format_code_span
-
-NOTHING_LEFT = "No step is left: summarise what was found."
 
 
 async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -28,9 +26,3 @@ async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentStat
         "messages": [clear_messages(), *build_executor_prompt(step, state, runtime.context)],
         "executor_call_count": 0,
     }
-
-
-def read_current_step(state: AgentState) -> str:
-    """Return the step of the plan that is on, or a sentence where there is none."""
-    plan, at = state.get("plan", []), state.get("current_step", 0)
-    return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT

@@ -21,10 +21,10 @@ from agent.nodes.research.aggregate import aggregate
 from agent.nodes.research.executor_llm import LONGEST_ANSWER, executor_llm
 from agent.nodes.research.planner import planner
 from agent.nodes.research.refinery import refinery
-from agent.nodes.research.setup_executor import NOTHING_LEFT, setup_executor
+from agent.nodes.research.setup_executor import setup_executor
 from agent.nodes.research.tool_node import tool_node
 from agent.ports import Deps, TurnModels
-from agent.prompts.research_prompts import GONE, MAX_CONTEXT, insert_results
+from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
 from agent.routing import after_executor, after_human_check, after_planner, after_refinery, after_router
 from agent.state import AgentState, Finding, Route
 from agent.tools.registry import make_tool_registry
