@@ -16,7 +16,7 @@ from indexer.types import Location
 
 
 class AnswerBuilder:
-    """Collects paragraphs and citations; lines that are cited twice share a mark."""
+    """Collects paragraphs and citations; lines that are cited twice share a marker."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
@@ -24,13 +24,13 @@ class AnswerBuilder:
         self._marks: dict[Location, int] = {}
 
     def cite(self, location: Location) -> str:
-        """Return the mark of these lines; of a very long range, of its first lines."""
+        """Return the marker of these lines; of a very long range, of its first lines."""
         end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
         lines = Location(path=location.path, start_line=location.start_line, end_line=end)
         return format_marker(self._marks.setdefault(lines, len(self._marks) + 1))
 
     def say(self, paragraph: str) -> None:
-        """Add a paragraph and send it out; secrets in it are masked first."""
+        """Add a paragraph and send it; secrets in it are masked first."""
         text = self._deps.redact(paragraph)
         self._deps.emit("token", text=f"\n\n{text}" if self._paragraphs else text)
         self._paragraphs.append(text)
@@ -47,7 +47,7 @@ class AnswerBuilder:
 
     @property
     def citations(self) -> list[CitationRef]:
-        """What the marks stand for, in order."""
+        """What the markers stand for, in order."""
         return [
             {"mark": mark, "path": lines.path, "start_line": lines.start_line, "end_line": lines.end_line}
             for lines, mark in self._marks.items()

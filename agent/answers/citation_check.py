@@ -1,4 +1,4 @@
-"""Keeps the citations whose lines name what the sentence claims, repairs what can be, and drops the rest."""
+"""Keeps the citations whose lines name what the sentence claims, repairs others where it can, and drops the rest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedAnswer:
-    """An answer whose marks and citations agree, and how many citations were dropped."""
+    """An answer whose markers and citations agree, and how many citations were dropped."""
 
     text: str
     citations: list[CitationRef]
@@ -60,35 +60,39 @@ async def verify_citations(
     examiner = _Examiner(code=code, read=list(dict.fromkeys(map(to_location, evidence))))
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
-    held = [await examiner.check_citation(given.get(mark.number), mark, by_model=by_model) for mark in found]
+    locations = [await examiner.check_citation(given.get(mark.number), mark, by_model=by_model) for mark in found]
     numbers: dict[Location, int] = {}
-    for location in held:
+    for location in locations:
         if location is not None:
             numbers.setdefault(location, len(numbers) + 1)
     kept: list[CitationRef] = [
         {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
         for at, mark in numbers.items()
     ]
-    good = {mark.number for mark, location in zip(found, held, strict=True) if location is not None}
+    good = {mark.number for mark, location in zip(found, locations, strict=True) if location is not None}
     return CheckedAnswer(
-        text=replace_markers(text, _new_marks(found, held, numbers, by_model=by_model)),
+        text=replace_markers(text, _make_replacements(found, locations, numbers, by_model=by_model)),
         citations=kept,
         dropped=len(given.keys() - good),
     )
 
 
-def _new_marks(
-    found: Sequence[CitationMarker], held: Sequence[Location | None], numbers: Mapping[Location, int], *, by_model: bool
+def _make_replacements(
+    found: Sequence[CitationMarker],
+    locations: Sequence[Location | None],
+    numbers: Mapping[Location, int],
+    *,
+    by_model: bool,
 ) -> list[str]:
-    """Return what takes the place of each mark; the first of a claim that keeps none says so."""
-    sound = {mark.claim_id for mark, location in zip(found, held, strict=True) if location is not None}
-    said: set[tuple[int, int]] = set()
+    """Return what replaces each marker; the first of a claim that keeps none is marked as unverified."""
+    sound = {mark.claim_id for mark, location in zip(found, locations, strict=True) if location is not None}
+    marked: set[tuple[int, int]] = set()
     new: list[str] = []
-    for mark, location in zip(found, held, strict=True):
+    for mark, location in zip(found, locations, strict=True):
         if location is not None:
             new.append(format_marker(numbers[location]))
-        elif by_model and mark.claim_id not in sound | said:
-            said.add(mark.claim_id)
+        elif by_model and mark.claim_id not in sound | marked:
+            marked.add(mark.claim_id)
             new.append(UNVERIFIED)
         else:
             new.append("")
@@ -97,7 +101,7 @@ def _new_marks(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Examiner:
-    """Looks citations up at the commit; what it has read it remembers."""
+    """Looks citations up at the commit, and remembers what it has read."""
 
     code: CodeSearch
     read: Sequence[Location]
@@ -105,7 +109,7 @@ class _Examiner:
     judged: dict[tuple[Location | None, str], Location | None] = field(default_factory=dict)
 
     async def check_citation(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
-        """Return the lines to show for a mark: as cited, or repaired; None when the citation does not hold."""
+        """Return the lines to show for a marker: as cited, or repaired; None when the citation does not hold."""
         if (cited, mark.claim) not in self.judged:
             self.judged[cited, mark.claim] = await self._judge(cited, mark, by_model=by_model)
         return self.judged[cited, mark.claim]
@@ -115,32 +119,32 @@ class _Examiner:
         if not by_model or cited is None:
             return place
         claim = read_claim(mark.claim)
-        if place is not None and claim.is_said_in(await self._text(place) or "", place.path):
+        if place is not None and claim.is_supported_by(await self._read_text(place) or "", place.path):
             return place
         # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
-        return await self._only_place(claim) if claim.names else None
+        return await self._find_only_place(claim) if claim.names else None
 
     async def _locate_citation(self, cited: Location) -> Location | None:
         if (
             _is_sound(cited)
             and any(is_within(cited, seen) for seen in self.read)
-            and await self._text(cited) is not None
+            and await self._read_text(cited) is not None
         ):
             return cited
         repaired = _repair_location(cited, self.read)
-        return repaired if repaired is not None and await self._text(repaired) is not None else None
+        return repaired if repaired is not None and await self._read_text(repaired) is not None else None
 
-    async def _only_place(self, claim: Claim) -> Location | None:
-        """Return the one place that was read and says all that the claim names."""
-        said: list[Location] = []
-        for seen in self.read:
-            text = await self._text(seen) if _is_sound(seen) else None
-            if text is not None and claim.is_wholly_said_in(text):
-                said.append(seen)
-        inner = [one for one in said if not any(one != other and is_within(other, one) for other in said)]
+    async def _find_only_place(self, claim: Claim) -> Location | None:
+        """Return the one place that was read and contains all that the claim names."""
+        places: list[Location] = []
+        for location in self.read:
+            text = await self._read_text(location) if _is_sound(location) else None
+            if text is not None and claim.is_fully_supported_by(text):
+                places.append(location)
+        inner = [one for one in places if not any(one != other and is_within(other, one) for other in places)]
         return inner[0] if len(inner) == 1 else None
 
-    async def _text(self, cited: Location) -> str | None:
+    async def _read_text(self, cited: Location) -> str | None:
         """Return the cited lines as they are at the commit; None where they are not all there."""
         if cited not in self.texts:
             self.texts[cited] = None
@@ -185,17 +189,17 @@ class Claim:
     paths: frozenset[str]
     terms: frozenset[str]
 
-    def is_said_in(self, text: str, path: str) -> bool:
-        """Whether lines of the file at `path` say one of the names; where there is none, a word or the file."""
+    def is_supported_by(self, text: str, path: str) -> bool:
+        """Whether lines of the file at `path` contain one of the names; without names, one of the words or the file."""
         if self.names:
-            return bool(self.names & _identifiers(text))
+            return bool(self.names & _find_identifiers(text))
         ends = {f"/{named.lstrip('./')}" for named in self.paths}
         is_named = path.lower() in self.paths or path.lower().endswith(tuple(ends))
         return is_named or bool(match_terms(f"{path} {text}", self.terms))
 
-    def is_wholly_said_in(self, text: str) -> bool:
-        """Whether lines say every one of the names."""
-        return self.names <= _identifiers(text)
+    def is_fully_supported_by(self, text: str) -> bool:
+        """Whether lines contain every one of the names."""
+        return self.names <= _find_identifiers(text)
 
 
 def read_claim(sentence: str) -> Claim:
@@ -208,12 +212,12 @@ def read_claim(sentence: str) -> Claim:
     words = [word[0] for word in _WORD.finditer(prose) if is_code_like(word[0]) and word[0] not in paths]
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     return Claim(
-        names=_identifiers(" ".join([quoted, *words]))
+        names=_find_identifiers(" ".join([quoted, *words]))
         | frozenset(ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _ENDINGS),
         paths=frozenset(path.lower() for path in paths),
         terms=find_content_terms(bare),
     )
 
 
-def _identifiers(text: str) -> frozenset[str]:
+def _find_identifiers(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON

@@ -1,4 +1,4 @@
-"""Chooses the few lines of a definition or chunk that say most about the question."""
+"""Chooses the few lines of a definition or chunk that bear most on the question."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FARTHER = 0.02  # what a line loses of its weight for each line that it stands 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionWeights:
-    """What a question puts weight on: the stems of its words, and the texts that it quotes."""
+    """What a question emphasises: the stems of its words, and the texts that it quotes."""
 
     terms: frozenset[str]
     literals: tuple[Literal, ...] = ()
@@ -36,27 +36,27 @@ class QuestionWeights:
 def find_best_window(
     lines: Sequence[str], emphasis: QuestionWeights, *, language: str = "", first: int = 0, last: int | None = None
 ) -> tuple[int, int, float]:
-    """Return start, end (exclusive) and weight of the dozen lines that say most and begin from `first` to `last`.
+    """Return start, end (exclusive) and weight of the dozen lines that match best and begin from `first` to `last`.
 
     The window begins and ends with whole statements where the language lets one tell; a weight of 0 means that
-    nothing in the lines says anything of the question.
+    no line matches the question.
     """
     layout = read_layout(lines, language)
-    said = [match_terms(line, emphasis.terms) for line in lines]
-    weights = _term_weights(said)
-    shares = [_share(line, prose) for line, prose in zip(lines, layout.prose, strict=True)]
+    matches = [match_terms(line, emphasis.terms) for line in lines]
+    weights = _weigh_terms(matches)
+    shares = [_weigh_line(line, prose) for line, prose in zip(lines, layout.prose, strict=True)]
     quoted = {at for literal in emphasis.literals if (at := literal.first_line("\n".join(lines))) is not None}
     reach = len(lines) if last is None else min(last + 1, len(lines))
     candidates = [at for at in range(first, reach) if layout.starts[at]] or [first]
     best = (-1.0, candidates[0])
     for at in candidates:
-        end = _end_of(lines, layout, at)
-        value = _value(said[at:end], shares[at:end], weights)
+        end = _find_end(lines, layout, at)
+        value = _score_window(matches[at:end], shares[at:end], weights)
         value += sum(_SAID * (1 - _FARTHER * (line - at)) for line in quoted if at <= line < end)
         if value > best[0] + 1e-9:
             best = (value, at)
-    start = _with_header(layout, best[1], first) if best[0] > 0 else best[1]
-    return start, _end_of(lines, layout, start), max(best[0], 0.0)
+    start = _include_header(layout, best[1], first) if best[0] > 0 else best[1]
+    return start, _find_end(lines, layout, start), max(best[0], 0.0)
 
 
 def find_signature(lines: Sequence[str], signature: str) -> tuple[int, int]:
@@ -67,12 +67,12 @@ def find_signature(lines: Sequence[str], signature: str) -> tuple[int, int]:
         read += _strip_spaces(line)
         at = read.find(wanted) if wanted else -1
         if at >= 0:
-            start = _line_at(lines, at)
+            start = _find_line(lines, at)
             return (0 if start <= NEAR_SIGNATURE else start), index + 1
     return 0, min(1, len(lines))
 
 
-def _line_at(lines: Sequence[str], position: int) -> int:
+def _find_line(lines: Sequence[str], position: int) -> int:
     """Return the index of the line that holds a position of the squeezed text."""
     read = 0
     for index, line in enumerate(lines):
@@ -86,32 +86,32 @@ def find_body_start(lines: Sequence[str], signature: str) -> int:
     """Return the index of the first line after a definition's signature and docstring; 0 if that leaves nothing."""
     head = find_signature(lines, signature)[1]
     if head < len(lines) and lines[head].strip().lstrip("rbuRBU").startswith(_QUOTES):
-        head = _docstring_end(lines, head)
+        head = _find_docstring_end(lines, head)
     while head < len(lines) and not lines[head].strip():
         head += 1
     return head if head < len(lines) else 0
 
 
-def _share(line: str, prose: bool) -> float:
+def _weigh_line(line: str, prose: bool) -> float:
     if _IMPORT.match(line):
         return _IMPORT_SHARE
     return _PROSE_SHARE if prose else 1.0
 
 
-def _term_weights(said: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weigh a word by how few lines say it: what every line says tells them apart in nothing."""
+def _weigh_terms(matches: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weigh a word by how few lines contain it: a word in every line distinguishes none of them."""
     counts: dict[str, int] = {}
-    for terms in said:
+    for terms in matches:
         for term in terms:
             counts[term] = counts.get(term, 0) + 1
-    return {term: math.log(1 + len(said) / count) for term, count in counts.items()}
+    return {term: math.log(1 + len(matches) / count) for term, count in counts.items()}
 
 
-def _value(said: Sequence[frozenset[str]], shares: Sequence[float], weights: dict[str, float]) -> float:
-    """Sum each word's best line of the window, the earlier the better, and a little for every further line."""
+def _score_window(matches: Sequence[frozenset[str]], shares: Sequence[float], weights: dict[str, float]) -> float:
+    """Add up each word's best line of the window, the earlier the better, and a little for every further line."""
     best: dict[str, float] = {}
     more = 0.0
-    for offset, (terms, share) in enumerate(zip(said, shares, strict=True)):
+    for offset, (terms, share) in enumerate(zip(matches, shares, strict=True)):
         for term in terms:
             value = weights[term] * share * (1 - _FARTHER * offset)
             more += 0.1 * value
@@ -119,18 +119,18 @@ def _value(said: Sequence[frozenset[str]], shares: Sequence[float], weights: dic
     return sum(best.values()) + more
 
 
-def _with_header(layout: LineLayout, start: int, first: int) -> int:
-    """Go up to the line that opens the block, when it is near: a `raise` says little without its condition."""
+def _include_header(layout: LineLayout, start: int, first: int) -> int:
+    """Move up to the line that opens the block, when it is near: a `raise` means little without its condition."""
     for at in range(start - 1, max(first, start - NEAR_SIGNATURE) - 1, -1):
         if layout.starts[at] and layout.indents[at] < layout.indents[start] and not layout.prose[at]:
             return at
     return start
 
 
-def _end_of(lines: Sequence[str], layout: LineLayout, start: int) -> int:
-    limit = _block_end(lines, layout, start)
+def _find_end(lines: Sequence[str], layout: LineLayout, start: int) -> int:
+    limit = _find_block_end(lines, layout, start)
     if limit < len(lines) and limit == start + EXCERPT_LINES:
-        limit = _whole_statements(lines, layout, start, limit)
+        limit = _cut_at_statement(lines, layout, start, limit)
     while limit > start + 1 and (not lines[limit - 1].strip() or _is_dangling(lines, layout, start, limit)):
         limit -= 1
     while limit < len(lines) and is_closing(lines[limit]) and layout.indents[limit] >= layout.indents[start]:
@@ -146,7 +146,7 @@ def _is_dangling(lines: Sequence[str], layout: LineLayout, start: int, limit: in
     return is_header(text) or layout.prose[limit - 1] or text.strip().startswith("@")
 
 
-def _block_end(lines: Sequence[str], layout: LineLayout, start: int) -> int:
+def _find_block_end(lines: Sequence[str], layout: LineLayout, start: int) -> int:
     """Return where the block that the window begins in ends, or twelve lines on."""
     limit = min(start + EXCERPT_LINES, len(lines))
     for at in range(start + 1, limit):
@@ -155,7 +155,7 @@ def _block_end(lines: Sequence[str], layout: LineLayout, start: int) -> int:
     return limit
 
 
-def _whole_statements(lines: Sequence[str], layout: LineLayout, start: int, limit: int) -> int:
+def _cut_at_statement(lines: Sequence[str], layout: LineLayout, start: int, limit: int) -> int:
     """Cut before the statement that would be cut in two, or finish it when it is nearly done."""
     if layout.starts[limit] or not lines[limit].strip():
         return limit
@@ -166,7 +166,7 @@ def _whole_statements(lines: Sequence[str], layout: LineLayout, start: int, limi
     return begun[-1] if begun else limit
 
 
-def _docstring_end(lines: Sequence[str], start: int) -> int:
+def _find_docstring_end(lines: Sequence[str], start: int) -> int:
     text = lines[start].strip().lstrip("rbuRBU")
     quotes = text[:3]
     if quotes in text[3:]:

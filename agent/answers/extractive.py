@@ -28,7 +28,7 @@ from agent.text.line_layout import dedent
 
 __all__ = ["AnswerContext", "AnswerSubject", "write_extractive_answer"]
 
-MAX_LED = 3
+MAX_LEADING = 3
 MAX_CITED = 6
 MAX_LINES = 40
 MAX_WORDS_WEIGHED = 6  # in a longer question no single word is missed
@@ -40,29 +40,31 @@ _LEAD_SHARE = 0.6  # a further place leads too when it scores at least this much
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write the answer into the draft and return what it is about."""
     if not material.retrieved:
-        return _nothing(draft, material)
+        return _write_nothing(draft, material)
     return await _FORMS[material.lookup](draft, material)
 
 
-async def _definitions(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     definitions = material.of("definition")
     if not definitions:
-        return await _passages(draft, material)
+        return await _write_passages(draft, material)
     asked = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"]
     main = [ref for ref in definitions if not is_test_or_docs(ref["path"])] or definitions
     # A question about nothing but a name puts weight on no line of it: the body is shown from its first line on.
     emphasis = material.emphasis if len(material.decision["requests"]) > 1 else QuestionWeights(terms=frozenset())
-    led = _one_for_each(asked, main)[:MAX_LED] if len(asked) > 1 else main[:MAX_LED]
-    if len(led) > 1:
-        draft.say(f"{LABEL} {_several(material, asked, len(main))}")
-    for ref in led:
-        draft.say(format_headline(draft, ref) if len(led) > 1 else f"{LABEL} {_format_definition(draft, ref)}")
+    leading = _choose_one_for_each(asked, main)[:MAX_LEADING] if len(asked) > 1 else main[:MAX_LEADING]
+    if len(leading) > 1:
+        draft.say(f"{LABEL} {_describe_several(material, asked, len(main))}")
+    for ref in leading:
+        draft.say(format_headline(draft, ref) if len(leading) > 1 else f"{LABEL} {_format_definition(draft, ref)}")
         await quote_definition(draft, material.deps, ref, emphasis)
-    _see_also(draft, _further(material, shown=led, more=[ref for ref in definitions if ref not in led]))
-    return AnswerSubject(symbol=led[0]["symbol"], kind=led[0]["kind"])
+    _write_see_also(
+        draft, _list_further(material, shown=leading, more=[ref for ref in definitions if ref not in leading])
+    )
+    return AnswerSubject(symbol=leading[0]["symbol"], kind=leading[0]["kind"])
 
 
-def _several(material: AnswerContext, asked: Sequence[str], main: int) -> str:
+def _describe_several(material: AnswerContext, asked: Sequence[str], main: int) -> str:
     if len(asked) > 1:
         return "the names in the question are defined here."
     totals = material.metadata["totals"]
@@ -72,7 +74,7 @@ def _several(material: AnswerContext, asked: Sequence[str], main: int) -> str:
     return f"{format_code_span(asked[0])} is defined in {places} places{beside}."
 
 
-def _one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+def _choose_one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     """Return a definition for each name of the question before a second one for any."""
     last = [name.rpartition(".")[2].lower() for name in asked]
     first = [
@@ -88,33 +90,33 @@ def _format_definition(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     return f"{sentence} {about}" if about else sentence
 
 
-async def _lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     around = material.of("parent")
+    asked = [one for one in material.decision["requests"] if one["lookup"] == "lines"]
     label = f"{LABEL} "
     for ref in material.of("lines"):
-        request = _request_for(ref, material)
+        request = next((one for one in asked if _has_line(ref, one["path"], one["start_line"])), None)
         inner = next(
             (outer for outer in around if request and _has_line(outer, ref["path"], request["start_line"])), None
         )
-        draft.say(f"{label}{_place(draft, ref, request, inner)}")
+        draft.say(f"{label}{_format_place(draft, ref, request, inner)}")
         source = await read_quote(material.deps, to_location(ref))
         draft.say(format_code_block(dedent(source.lines[:MAX_LINES]), source.language))
         if len(source.lines) > MAX_LINES:
             draft.say(f"{len(source.lines) - MAX_LINES} more lines follow.")
         label = ""
-    said = material.metadata["totals"].get("said", 0)
-    raising = [material.definition_of(ref) or ref for ref in material.of("hit")[:said]]
-    _see_also(draft, [*material.of("definition"), *(ref for ref in sort_code_first(raising) if ref not in around)])
+    raising_count = material.metadata["totals"].get("said", 0)
+    raising = [material.definition_of(ref) or ref for ref in material.of("hit")[:raising_count]]
+    _write_see_also(
+        draft, [*material.of("definition"), *(ref for ref in sort_code_first(raising) if ref not in around)]
+    )
     first = around[0] if around else None
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"]) if first else AnswerSubject()
 
 
-def _request_for(ref: EvidenceRef, material: AnswerContext) -> RetrievalRequest | None:
-    asked = (one for one in material.decision["requests"] if one["lookup"] == "lines")
-    return next((one for one in asked if _has_line(ref, one["path"], one["start_line"])), None)
-
-
-def _place(draft: AnswerBuilder, ref: EvidenceRef, request: RetrievalRequest | None, inner: EvidenceRef | None) -> str:
+def _format_place(
+    draft: AnswerBuilder, ref: EvidenceRef, request: RetrievalRequest | None, inner: EvidenceRef | None
+) -> str:
     wanted = ""
     if request is not None:
         is_one = request["start_line"] == request["end_line"]
@@ -126,25 +128,29 @@ def _place(draft: AnswerBuilder, ref: EvidenceRef, request: RetrievalRequest | N
     return f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))}{wanted}{within}{note}:"
 
 
-async def _passages(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+async def _write_passages(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     hits, named = material.of("hit"), material.of("definition")
     if named and not material.decision["unknown"] and not material.metadata["totals"].get("said"):
-        return await _definitions(draft, material)
+        return await _write_definitions(draft, material)
     near = named if material.decision["unknown"] else []
     if not near:
         hits = hits or list(material.retrieved)  # tools find lines without a ranking
     if not hits and not near:
-        return _nothing(draft, material)
-    unsaid = await _find_missing_words(material, hits) if not near and not _is_unfound(material) else []
-    draft.say(_opening(material, hits, near) + _format_missing_words(unsaid))
+        return _write_nothing(draft, material)
+    missing_words = await _find_missing_words(material, hits) if not near and not _is_unfound(material) else []
+    # Nobody is to take the rest for an answer to the words that were not found.
+    remark = f" Nothing that was found says {', '.join(map(format_code_span, missing_words))}." if missing_words else ""
+    draft.say(_write_opening(material, hits, near) + remark)
     if near:
-        return await _near(draft, material, near)
+        return await _write_similar(draft, material, near)
     if material.metadata["weak"] or _is_unfound(material):
-        _see_also(draft, [material.definition_of(ref) or ref for ref in sort_code_first(hits)][:MAX_LED], title="")
+        _write_see_also(
+            draft, [material.definition_of(ref) or ref for ref in sort_code_first(hits)][:MAX_LEADING], title=""
+        )
         return AnswerSubject()
-    led = _for_the_question(_leading(hits), material)[: 1 if unsaid else MAX_LED]
+    leading = _sort_for_question(_choose_leading(hits), material)[: 1 if missing_words else MAX_LEADING]
     shown: list[EvidenceRef] = []
-    for ref in led:
+    for ref in leading:
         definition = material.definition_of(ref)
         shown.append(definition or ref)
         if definition is not None:
@@ -152,21 +158,21 @@ async def _passages(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubj
             await quote_definition(draft, material.deps, definition, material.emphasis, hit=ref)
         else:
             quote_window(draft, ref["path"], await read_quote(material.deps, to_location(ref)), material.emphasis)
-    _see_also(draft, _further(material, shown=shown, more=named))
+    _write_see_also(draft, _list_further(material, shown=shown, more=named))
     return AnswerSubject(symbol=shown[0]["symbol"], kind=shown[0]["kind"])
 
 
-async def _near(draft: AnswerBuilder, material: AnswerContext, near: Sequence[EvidenceRef]) -> AnswerSubject:
+async def _write_similar(draft: AnswerBuilder, material: AnswerContext, near: Sequence[EvidenceRef]) -> AnswerSubject:
     """Show what the misspelt name most likely means, and name the rest."""
     first = near[0]
     draft.say(format_headline(draft, first))
     await quote_definition(draft, material.deps, first, material.emphasis)
-    _see_also(draft, _further(material, shown=[first], more=near[1:]))
+    _write_see_also(draft, _list_further(material, shown=[first], more=near[1:]))
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"])
 
 
-def _opening(material: AnswerContext, hits: Sequence[EvidenceRef], near: Sequence[EvidenceRef]) -> str:
-    missing = _missing(material, [*near, *hits, *material.expanded])
+def _write_opening(material: AnswerContext, hits: Sequence[EvidenceRef], near: Sequence[EvidenceRef]) -> str:
+    missing = _describe_unknown_names(material, [*near, *hits, *material.expanded])
     totals = material.metadata["totals"]
     if near:
         return f"{missing}{LABEL} this may be meant."
@@ -183,18 +189,18 @@ def _opening(material: AnswerContext, hits: Sequence[EvidenceRef], near: Sequenc
         return f"{LABEL} {_format_literal(material)} {stands}."
     if totals.get("quoted") and not missing:
         missing = "What the question quotes does not stand in the code like that. "
-    return f"{missing}{LABEL} {'this place fits' if len(_leading(hits)) == 1 else 'these places fit'} best."
+    return f"{missing}{LABEL} {'this place fits' if len(_choose_leading(hits)) == 1 else 'these places fit'} best."
 
 
 async def _find_missing_words(material: AnswerContext, hits: Sequence[EvidenceRef]) -> list[str]:
-    """Return the words of a short question that no place found says in any form."""
+    """Return the words of a short question that none of the places found contains in any form."""
     if not 2 <= len(material.terms) <= MAX_WORDS_WEIGHED or material.metadata["weak"]:
         return []
-    said: set[str] = set()
+    words: set[str] = set()
     for ref in hits:
         passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
-        said |= set(split_words(f"{ref['path']} {ref['symbol']} {passage.text}"))
-    begins, stems = {word[:SAME_BEGINNING] for word in said}, {stem_word(word) for word in said}
+        words |= set(split_words(f"{ref['path']} {ref['symbol']} {passage.text}"))
+    begins, stems = {word[:SAME_BEGINNING] for word in words}, {stem_word(word) for word in words}
     asked = [
         word for word in dict.fromkeys(split_words(material.question)) if word.isascii() and find_content_terms(word)
     ]
@@ -213,26 +219,22 @@ def _is_unfound(material: AnswerContext) -> bool:
     return literal is not None and not literal.is_message and not totals.get("said") and bool(totals.get("quoted"))
 
 
-def _for_the_question(led: list[EvidenceRef], material: AnswerContext) -> list[EvidenceRef]:
-    """Put what runs before what only is, where the question asks how or why something happens."""
+def _sort_for_question(leading: list[EvidenceRef], material: AnswerContext) -> list[EvidenceRef]:
+    """Put functions before types and constants, where the question asks how or why something happens."""
     if not _ASKS_HOW.match(material.question) or len(material.terms) > MAX_WORDS_WEIGHED:
-        return led
-    return sorted(led, key=lambda ref: ref["kind"] in TYPE_KINDS or ref["kind"] == "constant")
+        return leading
+    return sorted(leading, key=lambda ref: ref["kind"] in TYPE_KINDS or ref["kind"] == "constant")
 
 
-def _format_missing_words(unsaid: Sequence[str]) -> str:
-    """Say which words were not found, so that nobody takes the rest for an answer to them."""
-    return f" Nothing that was found says {', '.join(map(format_code_span, unsaid))}." if unsaid else ""
-
-
-def _missing(material: AnswerContext, refs: Sequence[EvidenceRef]) -> str:
-    """Say which names of the question are not defined, and which names are spelt alike."""
+def _describe_unknown_names(material: AnswerContext, refs: Sequence[EvidenceRef]) -> str:
+    """Name those names of the question that are not defined, and names that are spelt alike."""
     if material.metadata["totals"].get("said"):
         return ""  # it is no definition, and it was found
-    unknown = [name for name in material.decision["unknown"] if not _is_said(name, refs)]
+    parts = {part for ref in refs for part in ref["symbol"].lower().split(".")}
+    unknown = [name for name in material.decision["unknown"] if name.lower().rpartition(".")[2] not in parts]
     if not unknown:
         return ""
-    alike = _near_names(unknown, refs)
+    alike = _suggest_names(unknown, refs)
     similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
     return f"No definition of {', '.join(map(format_code_span, unknown))} was found.{similar} "
 
@@ -241,7 +243,7 @@ def _format_searches(material: AnswerContext) -> str:
     return ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
 
 
-def _nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     if material.metadata["failures"]:
         draft.say(f"The index could not be read: {format_code_span(material.metadata['failures'][0], longest=300)}")
     elif not material.decision["requests"] and material.decision["reasoning"].startswith("There is no"):
@@ -256,19 +258,21 @@ def _nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     return AnswerSubject()
 
 
-def _leading(hits: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+def _choose_leading(hits: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     """Return the one to three hits worth showing: near the best score, each about something else, code before tests."""
     best = max(ref["score"] for ref in hits)
-    led: dict[tuple[str, str], EvidenceRef] = {}
+    leading: dict[tuple[str, str], EvidenceRef] = {}
     for ref in hits:
         if best <= 0 or ref["score"] >= _LEAD_SHARE * best:
-            led.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
-    ordered = sort_code_first(led.values())
+            leading.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
+    ordered = sort_code_first(leading.values())
     # A test beside the code that it tests adds little; where there are only tests, they are the answer.
-    return [ref for ref in ordered if not is_test_or_docs(ref["path"]) or is_test_or_docs(ordered[0]["path"])][:MAX_LED]
+    if not is_test_or_docs(ordered[0]["path"]):
+        ordered = [ref for ref in ordered if not is_test_or_docs(ref["path"])]
+    return ordered[:MAX_LEADING]
 
 
-def _further(
+def _list_further(
     material: AnswerContext, *, shown: Sequence[EvidenceRef], more: Sequence[EvidenceRef] = ()
 ) -> list[EvidenceRef]:
     """Return what else is worth a line: other hits under the name of their definition, then siblings."""
@@ -283,7 +287,7 @@ def _further(
     return further
 
 
-def _see_also(draft: AnswerBuilder, refs: Sequence[EvidenceRef], *, title: str = "See also:") -> None:
+def _write_see_also(draft: AnswerBuilder, refs: Sequence[EvidenceRef], *, title: str = "See also:") -> None:
     items = [format_see_also(draft, ref) for ref in refs[: max(0, MAX_CITED - draft.marks_used)]]
     if items:
         draft.say("\n".join([*([title, ""] if title else []), *items]))
@@ -293,12 +297,7 @@ def _has_line(ref: EvidenceRef, path: str, line: int) -> bool:
     return ref["path"] == path and ref["start_line"] <= line <= ref["end_line"]
 
 
-def _is_said(name: str, refs: Sequence[EvidenceRef]) -> bool:
-    wanted = name.lower().rpartition(".")[2]
-    return any(wanted in ref["symbol"].lower().split(".") for ref in refs)
-
-
-def _near_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
+def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
     by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
     near = [
         match
@@ -309,13 +308,13 @@ def _near_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str
 
 
 _FORMS: Mapping[Lookup, Callable[[AnswerBuilder, AnswerContext], Awaitable[AnswerSubject]]] = {
-    "search": _passages,
-    "message": _passages,
-    "definition": _definitions,
+    "search": _write_passages,
+    "message": _write_passages,
+    "definition": _write_definitions,
     "usages": list_calls,
     "callers": list_calls,
     "callees": list_calls,
     "tests": list_tests,
     "file": list_files,
-    "lines": _lines,
+    "lines": _write_lines,
 }

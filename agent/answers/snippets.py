@@ -50,7 +50,7 @@ def format_name(ref: EvidenceRef) -> str:
 
 
 def format_line_numbers(location: Location) -> str:
-    """Write the lines of a location as people say them."""
+    """Write the lines of a location in words."""
     if location.start_line == location.end_line:
         return f"line {location.start_line}"
     return f"lines {location.start_line}–{location.end_line}"
@@ -75,7 +75,7 @@ def format_headline(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 async def quote_definition(
     draft: AnswerBuilder, deps: Deps, ref: EvidenceRef, emphasis: QuestionWeights, *, hit: EvidenceRef | None = None
 ) -> None:
-    """Quote a short definition whole; of a long one its signature, and the lines that say most.
+    """Quote a short definition whole; of a long one its signature, and the lines that match best.
 
     Of a class the public methods are listed. `hit` is the part of the definition that a search has found.
     """
@@ -84,10 +84,10 @@ async def quote_definition(
         draft.say(format_code_block(dedent(whole.lines), whole.language))
         return
     is_type = ref["kind"] in TYPE_KINDS
-    inner = await _public_members(deps, ref) if is_type else []
+    inner = await _list_public_members(deps, ref) if is_type else []
     # The name itself stands everywhere in its definition and tells no line from another.
     beyond = QuestionWeights(terms=emphasis.terms - find_content_terms(ref["symbol"]), literals=emphasis.literals)
-    start, end, weight = _window(whole, ref, beyond if is_type else emphasis, hit)
+    start, end, weight = _choose_window(whole, ref, beyond if is_type else emphasis, hit)
     top, head = find_signature(whole.lines, ref["signature"])
     head = min(head, top + _LONGEST_SIGNATURE)
     if is_type and inner and (weight < _LEAST_WEIGHT or start == 0):
@@ -98,10 +98,10 @@ async def quote_definition(
         draft.say(format_code_block(dedent(whole.lines[top:head]), whole.language))
         quote_lines(draft, ref["path"], whole, start, end, names_file=False)
     if inner:
-        draft.say(_members_line(inner))
+        draft.say(_format_members(inner))
 
 
-def _window(
+def _choose_window(
     whole: Quote, ref: EvidenceRef, emphasis: QuestionWeights, hit: EvidenceRef | None
 ) -> tuple[int, int, float]:
     """Choose the lines of a definition to show, within the part that the search found when that holds any."""
@@ -118,7 +118,7 @@ def _window(
     return find_best_window(whole.lines, emphasis, language=whole.language, first=first)
 
 
-async def _public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
+async def _list_public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
     inner = await list_members(deps.code, ref["path"], ref["symbol"])
     within = [one for one in inner if ref["start_line"] <= one.symbol.start_line <= ref["end_line"]] or inner
     methods = [one for one in within if one.symbol.kind in {"method", "function"}]
@@ -126,7 +126,7 @@ async def _public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
     return list({one.symbol.name: one for one in reversed(public)}.values())[::-1]
 
 
-def _members_line(inner: list[Definition]) -> str:
+def _format_members(inner: list[Definition]) -> str:
     """List methods with the lines they begin on."""
     shown = [f"{format_code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
     more = f" and {len(inner) - MAX_MEMBERS} more" if len(inner) > MAX_MEMBERS else ""
@@ -134,7 +134,7 @@ def _members_line(inner: list[Definition]) -> str:
 
 
 def quote_window(draft: AnswerBuilder, path: str, source: Quote, emphasis: QuestionWeights) -> None:
-    """Quote the lines of a passage that say most about the question, with their own citation."""
+    """Quote the lines of a passage that match the question best, with their own citation."""
     start, end, _ = find_best_window(source.lines, emphasis, language=source.language)
     quote_lines(draft, path, source, start, end, names_file=True)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import string
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_definition_ref, sort_definitions
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.state import EvidenceRef
-from indexer.types import Definition, Hit, Location, Symbol
+from indexer.types import Definition, Hit, Symbol
 
 SaidIn = Callable[[str], frozenset[str]]
 
@@ -51,17 +51,20 @@ class HitDefinition:
 async def find_hit_definition(
     code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
 ) -> HitDefinition:
-    """Choose among the definitions in and around the hit the one that says most of the question.
+    """Choose among the definitions in and around the hit the one that matches the question best.
 
-    `said_in` tells which of the question's words a text says.
+    `said_in` returns those of the question's words that a text contains.
     """
-    around = await code.enclosing(_line(hit, hit.location.start_line)) if hit.scope else ()
+    around = await code.enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
     candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
     candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
     if not candidates:
-        return await _of_file(code, hit, said_in)
-    own = _own_lines(hit, candidates)
-    best = max(candidates, key=lambda one: _fit(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals))
+        return await _find_in_file(code, hit, said_in)
+    own = _assign_lines(hit, candidates)
+    best = max(
+        candidates,
+        key=lambda one: _score_definition(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals),
+    )
     if not _has_quoted_text(hit, own.get(best.symbol.qualified_name, ()), literals):
         return HitDefinition()
     parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
@@ -69,12 +72,12 @@ async def find_hit_definition(
 
 
 def _has_quoted_text(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
-    """Whether a text that the hit holds stands in the definition, and not on a line beside it."""
-    said = [literal for literal in literals if literal.first_line(hit.text) is not None]
-    return not said or any(literal.first_line("\n".join(own)) is not None for literal in said)
+    """Whether a quoted text that the hit contains is in the definition, and not on a line beside it."""
+    quoted = [literal for literal in literals if literal.first_line(hit.text) is not None]
+    return not quoted or any(literal.first_line("\n".join(own)) is not None for literal in quoted)
 
 
-def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
+def _assign_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
     """Give each line of the hit to the innermost definition that it lies in."""
     inner_first = sorted(candidates, key=lambda one: one.symbol.end_line - one.symbol.start_line)
     own: dict[str, list[str]] = {}
@@ -86,7 +89,7 @@ def _own_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str
     return own
 
 
-def _fit(
+def _score_definition(
     definition: Definition, hit: Hit, own: Sequence[str], said_in: SaidIn, literals: Sequence[Literal]
 ) -> tuple[float, int]:
     symbol = definition.symbol
@@ -94,33 +97,29 @@ def _fit(
     inherited = said_in(symbol.parent) - named
     described = said_in(f"{symbol.doc} {symbol.signature}") - named - inherited
     text = "\n".join(own)
-    said = said_in(text) - named - inherited - described
+    in_body = said_in(text) - named - inherited - described
     quoted = sum(literal.first_line(text) is not None for literal in literals)
     value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
     if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
         value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class
-    return value + _SAID_IN_BODY * len(said) + _QUOTED * quoted, len(own)
+    return value + _SAID_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
 
 
-async def _of_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> HitDefinition:
+async def _find_in_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> HitDefinition:
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return HitDefinition()
     inside = [one for one in await list_members(code, hit.location.path) if not _is_import(one)]
-    best = max(inside, key=lambda one: _fit(one, hit, (), said_in, ()), default=None)
+    best = max(inside, key=lambda one: _score_definition(one, hit, (), said_in, ()), default=None)
     return (
         HitDefinition(definition=best)
-        if best is not None and _fit(best, hit, (), said_in, ())[0] > 0
+        if best is not None and _score_definition(best, hit, (), said_in, ())[0] > 0
         else HitDefinition()
     )
 
 
 def _is_import(definition: Definition) -> bool:
     return definition.symbol.kind == "constant" and "require(" in definition.symbol.signature
-
-
-def _line(hit: Hit, line: int) -> Location:
-    return Location(path=hit.location.path, start_line=line, end_line=line)
 
 
 async def list_members(code: CodeSearch, path: str, parent: str = "") -> list[Definition]:
@@ -145,7 +144,7 @@ async def find_similar_names(code: CodeSearch, name: str, seen: Iterable[str]) -
         return []
     known = {one.rpartition(".")[2].lower(): one for one in seen}
     close = difflib.get_close_matches(last, list(known), n=MAX_NEAR, cutoff=_ALIKE)
-    for candidates in ([known[one] for one in close], _one_slip(last)):
+    for candidates in ([known[one] for one in close], _spell_one_slip(last)):
         found = await _find_definitions(code, candidates)
         if found:
             return found
@@ -161,7 +160,7 @@ async def _find_definitions(code: CodeSearch, names: Sequence[str]) -> list[Defi
     return list({(one.path, one.symbol.qualified_name): one for one in found}.values())[:MAX_NEAR]
 
 
-def _one_slip(name: str) -> list[str]:
+def _spell_one_slip(name: str) -> list[str]:
     """Spell the name with one letter swapped, missing, too many, or wrong, the likeliest slips first."""
     if len(name) > _LONGEST:
         return []

@@ -41,7 +41,7 @@ _IMPORTING = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retrieved:
-    """What one request brought: evidence, what surrounds it, the number there was in all, and notes for the answer."""
+    """The result of one request: evidence, what surrounds it, how much there was in all, and notes for the answer."""
 
     refs: Sequence[EvidenceRef]
     around: Sequence[EvidenceRef] = ()
@@ -58,16 +58,16 @@ async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retriev
 async def _search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     literal = parse_literal(request["query"])
     result = await search_relaxed(code, request, limit=_LITERAL_DEPTH if literal else 10)
-    hits, said = await rank_by_literal(code, result.hits, literal) if literal else (list(result.hits), 0)
+    hits, matches = await rank_by_literal(code, result.hits, literal) if literal else (list(result.hits), 0)
     refs, around = await _describe_hits(code, request["query"], hits, literal)
-    near = await _near(code, request["query"], hits) if literal and not said else []
-    totals = {"said": said, "quoted": 1} if literal else {}
+    near = await _find_similar(code, request["query"], hits) if literal and not matches else []
+    totals = {"said": matches, "quoted": 1} if literal else {}
     return Retrieved(
         refs=[*near, *refs], around=around, totals=totals, relaxed=result.relaxed, failures=result.failures
     )
 
 
-async def _message(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _search_message(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     result = await search_relaxed(code, request, limit=_LITERAL_DEPTH)
     spelt = await find_message(code, result.hits, request["query"])
     refs, around = await _describe_hits(code, request["query"], spelt.hits, read_literal(request))
@@ -95,7 +95,7 @@ async def _describe_hits(
     return refs, around
 
 
-async def _near(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[EvidenceRef]:
+async def _find_similar(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[EvidenceRef]:
     """Return what a misspelt name may mean; nothing for a name that is defined."""
     if not find_mentions(f"`{name}`").names or await code.definitions(name):
         return []
@@ -103,7 +103,7 @@ async def _near(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[Eviden
     return [make_definition_ref(one) for one in await find_similar_names(code, name, seen)]
 
 
-async def _definition(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _find_definition(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     found = await code.definitions(request["query"])
     if request["lookup"] == "usages" and request["query"].isupper():  # an environment variable is no `lower_case` name
         found = [one for one in found if one.symbol.name == request["query"]]
@@ -113,63 +113,53 @@ async def _definition(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     return Retrieved(refs=refs, totals={"definition": len(definitions), "aside": asides})
 
 
-async def _callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    return await _with_definition(code, request, await code.callers(request["query"]), "caller")
+async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    return await _add_definition(code, request, await code.callers(request["query"]), "caller")
 
 
-async def _callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    return await _with_definition(code, request, await code.callees(request["query"]), "callee")
+async def _find_callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    return await _add_definition(code, request, await code.callees(request["query"]), "callee")
 
 
-async def _usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _find_usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     if request["path"]:
-        return await _importers(code, request)
-    calls = await _callers(code, request)
+        return await _find_importers(code, request)
+    calls = await _find_callers(code, request)
     taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
-    own = [ref for ref in calls.refs if ref["role"] == "definition"]
-    mentions = [
-        ref
-        for ref in await _find_mentions(code, request, "mention")
-        if (ref["path"], ref["start_line"]) not in taken and not any(_is_definition_line(ref, other) for other in own)
-    ]
+    found = await _find_mentions(code, request, "mention")
+    mentions = [ref for ref in found if (ref["path"], ref["start_line"]) not in taken]
     totals = {**calls.totals, "mention": len(mentions)}
     return Retrieved(refs=[*calls.refs, *sort_code_first(mentions)[:MAX_SITES]], totals=totals)
 
 
-async def _importers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Find the lines that import the file, by the name that imports know it by."""
     stem = PurePosixPath(request["path"]).stem
     if stem in {"__init__", "index", "mod", "lib", "main"}:
         stem = PurePosixPath(request["path"]).parent.name or stem
-    said = await _find_mentions(
-        code, {**request, "query": stem, "path": ""}, "mention", sought=_import_of(request["path"])
-    )
-    lines = [(ref, (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text) for ref in said]
+    parts = [part for part in PurePosixPath(request["path"]).with_suffix("").parts if part not in {"src", "lib"}]
+    line = f"from {'.'.join(parts)} import"  # what a file that imports it would say
+    mentions = await _find_mentions(code, {**request, "query": stem, "path": ""}, "mention", sought=line)
+    lines = [(ref, (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text) for ref in mentions]
     refs = [ref for ref, text in lines if ref["path"] != request["path"] and _IMPORTING.search(text)]
     return Retrieved(refs=sort_code_first(refs)[:MAX_SITES], totals={"mention": len(refs)})
 
 
-def _import_of(path: str) -> str:
-    """Write the line that would import a file, for the search."""
-    parts = [part for part in PurePosixPath(path).with_suffix("").parts if part not in {"src", "lib"}]
-    return f"from {'.'.join(parts)} import"
-
-
-async def _tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    definitions = (await _definition(code, request)).refs[:3]
+async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    definitions = (await _find_definition(code, request)).refs[:3]
     test_files = {entry.path for entry in await code.files() if entry.source_type == "test"}
     sites = [site for site in await code.callers(request["query"]) if site.path in test_files]
     refs = [make_call_ref(site, "caller") for site in sites]
     if not refs:
-        said = await _find_mentions(code, {**request, "source_types": ["test"]}, "test")
-        refs = [ref for ref in said if ref["path"] in test_files]  # the search may have relaxed its filter
+        mentions = await _find_mentions(code, {**request, "source_types": ["test"]}, "test")
+        refs = [ref for ref in mentions if ref["path"] in test_files]  # the search may have relaxed its filter
     for ref in refs:
         ref["role"] = "test"
-    distinct = sorted(_one_per_symbol(refs), key=lambda ref: not ref["symbol"])  # imports last
+    distinct = sorted(_keep_one_per_symbol(refs), key=lambda ref: not ref["symbol"])  # imports last
     return Retrieved(refs=[*definitions, *distinct[:MAX_SITES]], totals={"test": len(distinct)})
 
 
-async def _file(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _outline_file(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     path = request["path"]
     head = await code.read(path, 1, _FILE_HEAD)
     refs = [make_definition_ref(one) for one in await list_members(code, path)]
@@ -178,7 +168,7 @@ async def _file(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     )
 
 
-async def _lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def _read_lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0  # a range is what was asked for
     start = max(1, request["start_line"] - context)
     passage = await code.read(request["path"], start, request["end_line"] + context)
@@ -192,28 +182,26 @@ async def _lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     return Retrieved(refs=refs + [make_definition_ref(definition, "parent") for definition in around[-1:]])
 
 
-async def _with_definition(
+async def _add_definition(
     code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role
 ) -> Retrieved:
-    definitions = await _definition(code, request)
+    definitions = await _find_definition(code, request)
     own = {(ref["path"], ref["symbol"]) for ref in definitions.refs} if request["patterns"] else set()
-    kept = [site for site in sites if role == "caller" or not own or _is_made_by(site, own)]
-    distinct = _one_per_symbol([make_call_ref(site, role) for site in kept])
+    if role == "callee" and own:
+        makers = [(site, site.caller) for site in sites if site.caller is not None]
+        sites = [site for site, maker in makers if (maker.path, maker.symbol.qualified_name) in own]
+    distinct = _keep_one_per_symbol([make_call_ref(site, role) for site in sites])
     ordered = sorted(distinct, key=lambda ref: (is_test_or_docs(ref["path"]), ref["ambiguous"]))
     return Retrieved(
         refs=[*definitions.refs[:3], *ordered[:MAX_SITES]],
-        totals={**definitions.totals, role: len(distinct), f"{role} sites": len(kept)},
+        totals={**definitions.totals, role: len(distinct), f"{role} sites": len(sites)},
     )
-
-
-def _is_made_by(site: CallSite, own: set[tuple[str, str]]) -> bool:
-    return site.caller is not None and (site.caller.path, site.caller.symbol.qualified_name) in own
 
 
 async def _find_mentions(
     code: CodeSearch, request: RetrievalRequest, role: Role, *, sought: str = ""
 ) -> list[EvidenceRef]:
-    """Find the lines that say the name, in the files that the ranking puts first."""
+    """Find the lines that contain the name, in the files that rank first."""
     name = request["query"].rpartition(".")[2]
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     refs: list[EvidenceRef] = []
@@ -221,19 +209,15 @@ async def _find_mentions(
         for offset, line in enumerate(hit.text.split("\n")):
             if word.search(line):
                 at = hit.location.start_line + offset
-                ref = make_lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role)
-                refs.append(ref)
-    named = [await _within_definition(code, ref) for ref in sort_code_first(refs)[:MAX_SITES]]
-    return _one_per_symbol(named) if role == "mention" else named
+                refs.append(make_lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role))
+    refs = sort_code_first(refs)[:MAX_SITES]
+    for ref in refs:
+        around = await code.enclosing(to_location(ref))
+        ref["symbol"] = around[-1].symbol.qualified_name if around else ""
+    return _keep_one_per_symbol(refs) if role == "mention" else refs
 
 
-async def _within_definition(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef:
-    around = await code.enclosing(to_location(ref))
-    ref["symbol"] = around[-1].symbol.qualified_name if around else ""
-    return ref
-
-
-def _one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+def _keep_one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     first: dict[tuple[str, str], EvidenceRef] = {}
     for ref in refs:
         key = ("", ref["symbol"]) if ref["role"] == "callee" else (ref["path"], ref["symbol"] or str(ref["start_line"]))
@@ -241,19 +225,14 @@ def _one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     return list(first.values())
 
 
-def _is_definition_line(mention: EvidenceRef, definition: EvidenceRef) -> bool:
-    """Whether the mention is the line that defines the name."""
-    return mention["path"] == definition["path"] and mention["start_line"] == definition["start_line"]
-
-
 _LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Retrieved]]] = {
     "search": _search,
-    "message": _message,
-    "definition": _definition,
-    "usages": _usages,
-    "callers": _callers,
-    "callees": _callees,
-    "tests": _tests,
-    "file": _file,
-    "lines": _lines,
+    "message": _search_message,
+    "definition": _find_definition,
+    "usages": _find_usages,
+    "callers": _find_callers,
+    "callees": _find_callees,
+    "tests": _find_tests,
+    "file": _outline_file,
+    "lines": _read_lines,
 }

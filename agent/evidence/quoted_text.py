@@ -39,7 +39,7 @@ _LETTERS = 3  # of each word of a run, on average
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageMatches:
-    """Hits by how much of a message they spell; `said` counts those where it surely is, `share` is the most."""
+    """Hits by how much of a message they spell; `said` counts those that surely hold it, `share` is the highest."""
 
     hits: Sequence[Hit]
     said: int = 0
@@ -51,45 +51,50 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     weighed = [(measure_match(message, hit.text), hit) for hit in hits]
     if not any(share == 1.0 and not is_test_or_docs(hit.location.path) for share, hit in weighed):
         places = await _find_places(code, message)
-        weighed = places + [(share, hit) for share, hit in weighed if not any(_overlap(hit, at) for _, at in places)]
+        weighed = places + [
+            (share, hit) for share, hit in weighed if not any(_is_overlapping(hit, at) for _, at in places)
+        ]
     top = max((share for share, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
         return MessageMatches(hits=hits)
     most = max(hit.score for _, hit in weighed)
-    scored = [replace(hit, score=_score(hit, share, top, most)) for share, hit in weighed]
+    scored = [replace(hit, score=_score_hit(hit, share, top, most)) for share, hit in weighed]
     best = sum(share >= _NEARLY_BEST * top for share, _ in weighed)
     said = best if is_confident_match(message, top) else 0
     return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
 
 
-def _score(hit: Hit, share: float, top: float, most: float) -> float:
+def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:
     if share < _NEARLY_BEST * top:
         return hit.score * UNSAID_SHARE
     return most * share * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
 
 
-def _overlap(hit: Hit, place: Hit) -> bool:
+def _is_overlapping(hit: Hit, place: Hit) -> bool:
     one, other = hit.location, place.location
     return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
 async def _find_places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
-    """Find the places in all files that spell most of a message; by shorter runs where longer ones are filled in."""
+    """Find the places in all files that contain most of a message; by shorter runs where longer ones are filled in."""
     found: list[tuple[float, Location]] = []
     for run in (RUN, RUN - 1):
-        places = _together(await _lines(code, message, run), message, run)
-        found = [(await _weight(code, place, message, run), place) for place in places[:_MOST_READ]]
+        places = _group_lines(await _find_lines(code, message, run), message, run)
+        found = []
+        for place in places[:_MOST_READ]:
+            passage = await code.read(place.path, place.start_line, place.end_line + _GAP)
+            found.append((measure_match(message, passage.text, run=run), place))
         if max((share for share, _ in found), default=0.0) >= LEAST_SHARE:
             break
     top = max((share for share, _ in found), default=0.0)
     best = [(share, place) for share, place in found if share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
     best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0]))[:MAX_PLACES]
     types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
-    return [(share, await _hit(code, place, types[place.path])) for share, place in best]
+    return [(share, await _make_hit(code, place, types[place.path])) for share, place in best]
 
 
-async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
-    """Find the lines that say a part of a message; only of its longest parts, where too many say the others."""
+async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
+    """Find the lines that contain a part of a message; only its longest parts, where too many contain the others."""
     found: Sequence[Match] = ()
     for pattern in make_line_patterns(message, run=run):
         matches = await code.grep(pattern, limit=_MOST_LINES)
@@ -99,7 +104,7 @@ async def _lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
     return found
 
 
-def _together(lines: Sequence[Match], message: str, run: int) -> list[Location]:
+def _group_lines(lines: Sequence[Match], message: str, run: int) -> list[Location]:
     """Put lines that belong together into one place; what spells most comes first, the code itself before the rest."""
     places: list[tuple[Location, str]] = []
     for line in lines:
@@ -113,12 +118,7 @@ def _together(lines: Sequence[Match], message: str, run: int) -> list[Location]:
     return [at for *_, at in sorted(weighed, key=itemgetter(1, 0))]
 
 
-async def _weight(code: CodeSearch, place: Location, message: str, run: int) -> float:
-    said = await code.read(place.path, place.start_line, place.end_line + _GAP)
-    return measure_match(message, said.text, run=run)
-
-
-async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
+async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
     around = await code.enclosing(replace(place, end_line=place.start_line))
     top = around[-1].symbol.start_line if around else 1
     shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + LINES_AROUND)
@@ -134,30 +134,32 @@ async def _hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hi
 
 
 async def rank_by_literal(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
-    """Order hits by whether they hold the text, the code before its tests, and say how many of them do.
+    """Order hits by whether they contain the text, the code before its tests, and count those that do.
 
     A ranking shows one or two chunks of a file, so the files of the best hits are read whole when no chunk of code
     that was found holds the text.
     """
-    said = [hit for hit in hits if literal.first_line(hit.text) is not None]
-    if all(is_test_or_docs(hit.location.path) for hit in said):
-        said = [*await _in_whole_files(code, hits, literal), *said]
-    if not said:
+    matching = [hit for hit in hits if literal.first_line(hit.text) is not None]
+    if all(is_test_or_docs(hit.location.path) for hit in matching):
+        matching = [*await _search_whole_files(code, hits, literal), *matching]
+    if not matching:
         return list(hits), 0
     best = max(hit.score for hit in hits)
-    first = [replace(hit, score=best * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)) for hit in said]
-    rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in said]
-    return sorted([*first, *rest], key=lambda hit: -hit.score), len(said)
+    first = [
+        replace(hit, score=best * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)) for hit in matching
+    ]
+    rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in matching]
+    return sorted([*first, *rest], key=lambda hit: -hit.score), len(matching)
 
 
-async def _in_whole_files(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> list[Hit]:
+async def _search_whole_files(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> list[Hit]:
     paths = dict.fromkeys(hit.location.path for hit in hits if not is_test_or_docs(hit.location.path))
     best = {hit.location.path: hit for hit in reversed(hits)}
-    found = [await _in_file(code, best[path], literal) for path in list(paths)[:MAX_FILES_READ]]
+    found = [await _search_file(code, best[path], literal) for path in list(paths)[:MAX_FILES_READ]]
     return [hit for hit in found if hit is not None]
 
 
-async def _in_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
+async def _search_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
     """Return the lines of the hit's file where the text begins, as a hit of their own."""
     path = hit.location.path
     try:
@@ -176,13 +178,13 @@ async def _in_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
 
 
 def measure_match(message: str, code: str, *, run: int = RUN) -> float:
-    """Return the share of the message's words, 0 to 1, that stand in the code in runs: what is filled in does not."""
-    wanted = _words(message)
-    said = f" {' '.join(_words_of(code))} "
+    """Return the share of the message's words, 0 to 1, that the code contains in runs of some words."""
+    wanted = _split_message(message)
+    text = f" {' '.join(_split_words(code))} "
     covered = {
         at
         for first, words in _list_runs(wanted, run)
-        if f" {' '.join(words)} " in said
+        if f" {' '.join(words)} " in text
         for at in range(first, first + run)
     }
     return min(1.0, len(covered) / len(wanted)) if wanted else 0.0
@@ -190,19 +192,19 @@ def measure_match(message: str, code: str, *, run: int = RUN) -> float:
 
 def is_confident_match(message: str, share: float) -> bool:
     """Whether so much of a message is no chance: most of it, or half of it and a whole sentence."""
-    return share >= _SURE or (share >= _HALF and share * len(_words(message)) >= _SENTENCE)
+    return share >= _SURE or (share >= _HALF and share * len(_split_message(message)) >= _SENTENCE)
 
 
 def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
-    """Write patterns in RE2's syntax for lines that say one of a message's runs, each for fewer and longer ones."""
-    runs = dict.fromkeys(words for _, words in _list_runs(_words(message), run))
+    """Write RE2 patterns for lines that contain one of a message's runs, each for fewer and longer ones."""
+    runs = dict.fromkeys(words for _, words in _list_runs(_split_message(message), run))
     longest_first = sorted(runs, key=lambda words: -sum(map(len, words)))
     while longest_first:
-        yield _any_of(longest_first)
+        yield _make_alternatives(longest_first)
         longest_first = longest_first[: len(longest_first) // 2]
 
 
-def _any_of(runs: Sequence[tuple[str, ...]]) -> str:
+def _make_alternatives(runs: Sequence[tuple[str, ...]]) -> str:
     written: list[str] = []
     room = MAX_PATTERN
     for words in runs:
@@ -222,17 +224,13 @@ def _list_runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str,
     """
     size = min(size, len(words))
     runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))
-    return tuple((at, run) for at, run in runs if _is_distinctive(run))
-
-
-def _is_distinctive(run: tuple[str, ...]) -> bool:
-    return sum(map(len, run)) >= _LETTERS * len(run)
+    return tuple((at, run) for at, run in runs if sum(map(len, run)) >= _LETTERS * len(run))
 
 
 @lru_cache(maxsize=64)
-def _words(message: str) -> tuple[str, ...]:
-    return tuple(_words_of(message)[:_LONGEST])
+def _split_message(message: str) -> tuple[str, ...]:
+    return tuple(_split_words(message)[:_LONGEST])
 
 
-def _words_of(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(_ESCAPED.sub(" ", text))]

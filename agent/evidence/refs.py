@@ -96,7 +96,7 @@ def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str])
     for one in fitting or definitions:
         key = (one.path, one.symbol.qualified_name)
         held = longest.get(key)
-        if held is None or _length(one) > _length(held):
+        if held is None or _count_lines(one) > _count_lines(held):
             longest[key] = one
     # A name that is written with its module (`tokio::spawn`) is no method.
     return sorted(
@@ -104,7 +104,7 @@ def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str])
     )
 
 
-def _length(definition: Definition) -> int:
+def _count_lines(definition: Definition) -> int:
     return definition.symbol.end_line - definition.symbol.start_line
 
 

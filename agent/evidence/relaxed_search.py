@@ -29,7 +29,7 @@ async def search_relaxed(code: CodeSearch, request: RetrievalRequest, *, limit: 
     """Search with the request's filters; without patterns, without folders, without any when nothing is found."""
     failures: tuple[str, ...] = ()
     for name, filters in _plan_steps(request):
-        hits, failed = await _in_some_mode(code, request["query"], filters, limit)
+        hits, failed = await _search_in_any_mode(code, request["query"], filters, limit)
         failures = tuple(dict.fromkeys(failures + failed))
         if hits:
             return SearchResult(hits=hits, relaxed=name, failures=failures)
@@ -52,7 +52,7 @@ def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
     return [steps[0], *different]
 
 
-async def _in_some_mode(
+async def _search_in_any_mode(
     code: CodeSearch, query: str, filters: Filters, limit: int
 ) -> tuple[Sequence[Hit], tuple[str, ...]]:
     failures: list[str] = []
@@ -60,7 +60,7 @@ async def _in_some_mode(
         try:
             return await code.search(query, limit=limit, filters=filters, mode=mode), tuple(failures)
         except BadPattern as error:  # the filter of a model, which no other mode reads otherwise
-            log.warning("a filter is left out: %s", error)
+            log.warning("a filter was ignored: %s", error)
             return (), (str(error),)
         except IndexerError as error:
             log.warning("the %s search failed, trying the next mode: %s", mode, error)

@@ -1,4 +1,4 @@
-"""Makes the typed requests and decisions that the router hands to retrieval."""
+"""Makes the typed requests and decisions that the router passes to retrieval."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def request_lookup(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalReq
 
 
 def read_literal(request: RetrievalRequest) -> Literal | None:
-    """Return the text that a request looks for as it stands; None where it is about something else."""
+    """Return the text that a request looks for verbatim; None where it is about something else."""
     if request["lookup"] == "message":
         return Literal(text=request["query"], is_message=True)
     return parse_literal(request["query"]) if request["lookup"] == "search" else None

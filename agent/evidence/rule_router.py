@@ -1,4 +1,4 @@
-"""Turns a question that names its target into exact requests, without a model; else into one broad search."""
+"""Turns a question that names its target into exact requests, without a model; any other into one broad search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.requests import decide_retrieval, request_lines, request_lookup, request_outline, request_search
 from agent.ports import CodeSearch
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
-from agent.questions.literals import Literal, find_literals, make_literal_query
+from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
 from agent.questions.named_questions import NamedQuestion, parse_named_question
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
@@ -46,15 +46,15 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
     asked = parse_language_filter(question)
     if asked is not None:
-        return await _in_language(asked, code)
-    for attempt in (_from_trace, _from_paths, _from_form, _from_literals, _from_names):
+        return await _route_in_language(asked, code)
+    for attempt in (_route_trace, _route_paths, _route_form, _route_literals, _route_names):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
-    return _broad(question)
+    return _route_broadly(question)
 
 
-async def _in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
+async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
     """Answer from the files of one language; with nothing where the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
         return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
@@ -65,7 +65,7 @@ async def _in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecisio
     return chosen
 
 
-async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     frames = parse_frames(question)
     if not frames:
         return None
@@ -73,7 +73,7 @@ async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
     requests: dict[tuple[str, int], RetrievalRequest] = {}
     for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
-        request = await _frame_request(entry, frame, code)
+        request = await _request_frame(entry, frame, code)
         requests.setdefault((request["path"], request["start_line"]), request)
     chosen = list(requests.values())[:MAX_FRAMES_SHOWN]
     if chosen and (error := parse_error_name(question)) and await code.definitions(error):
@@ -83,7 +83,7 @@ async def _from_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
 
 
-async def _frame_request(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
+async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
     """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
     line = max(1, min(frame.line, entry.lines))
     found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
@@ -91,7 +91,7 @@ async def _frame_request(entry: FileEntry, frame: StackFrame, code: CodeSearch) 
     if not spans:
         return request_lines(entry.path, line, line, reasoning="a frame of the stack trace")
     start, end = min(spans, key=lambda span: (not span[0] <= line <= span[1], abs(span[0] - line)))
-    moved = await _line_of(frame.source, entry.path, start, end, code) if frame.source else None
+    moved = await _find_moved_line(frame.source, entry.path, start, end, code) if frame.source else None
     if moved is not None or start <= line <= end:
         note = "" if moved in {None, frame.line} else f"the trace says line {frame.line}, of another version"
         at = moved or line
@@ -100,41 +100,37 @@ async def _frame_request(entry: FileEntry, frame: StackFrame, code: CodeSearch) 
     return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
 
 
-async def _line_of(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
+async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
     """Find the line of the function that reads most like the one in the trace."""
     lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
     close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
     return start + lines.index(close[0]) if close else None
 
 
-async def _from_literals(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_literals(question: str, code: CodeSearch) -> RouterDecision | None:
     """Search for the texts that the question quotes, unless they are names that are defined."""
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
         return None
-    said = [_request_literal(one, reasoning="a text that the question quotes") for one in literals]
+    reason = "a text that the question quotes"
+    requests = [
+        request_lookup("message", one.text, reasoning=reason)
+        if one.is_message
+        else request_search(make_literal_query(one), reasoning=reason)
+        for one in literals
+    ]
     quoted = " ".join(one.text for one in literals)
     unknown = [one.text for one in literals if not one.is_message and find_mentions(f"`{one.text}`").names]
-    outside = _outside(question, literals)
-    definitions, _ = await _definitions(find_mentions(outside), code)
-    if find_content_terms(outside) - find_content_terms(quoted):
-        said.append(request_search(question, reasoning="what the question says around it"))
-    return decide_retrieval([*said, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
-
-
-def _request_literal(literal: Literal, *, reasoning: str) -> RetrievalRequest:
-    if literal.is_message:
-        return request_lookup("message", literal.text, reasoning=reasoning)
-    return request_search(make_literal_query(literal), reasoning=reasoning)
-
-
-def _outside(question: str, literals: Sequence[Literal]) -> str:
+    outside = question
     for literal in literals:
-        question = question.replace(literal.text, " ")
-    return question
+        outside = outside.replace(literal.text, " ")
+    definitions, _ = await _request_definitions(find_mentions(outside), code)
+    if find_content_terms(outside) - find_content_terms(quoted):
+        requests.append(request_search(question, reasoning="what the question says around it"))
+    return decide_retrieval([*requests, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
 
 
-async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     mentioned = find_mentions(question).paths
     if not mentioned:
         return None
@@ -153,10 +149,10 @@ async def _from_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     if lines:
         return decide_retrieval(lines, fast_path=True, reasoning="lines by number")
     paths = [entry.path for entry, _ in known]
-    return await _about_files(question, paths, code) if paths else None
+    return await _route_files(question, paths, code) if paths else None
 
 
-async def _about_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
+async def _route_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
     if _IMPORTERS.search(question):
         uses = request_lookup("usages", paths[0], reasoning="who imports the file")
@@ -174,18 +170,18 @@ async def _about_files(question: str, paths: Sequence[str], code: CodeSearch) ->
             reasoning="a file by name",
         )
     within = [request_search(question, patterns=[f"/{path}" for path in paths], reasoning="within the files named")]
-    definitions, _ = await _definitions(find_mentions(question), code)
+    definitions, _ = await _request_definitions(find_mentions(question), code)
     return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
 
 
-async def _from_form(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
     asked = parse_named_question(question)
     if asked is None or _OVERVIEW.fullmatch(question):
         return None
     known = await _find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
-        return _of_unknown(question, asked)
-    exact = _request(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
+        return _route_unknown_name(question, asked)
+    exact = _request_known(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
     return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
 
 
@@ -196,7 +192,7 @@ async def _is_spelt_so(name: str, code: CodeSearch) -> bool:
     return any(definition.symbol.name == name for definition in await code.definitions(name))
 
 
-def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
+def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision | None:
     if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
         return None
     is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}
@@ -211,14 +207,14 @@ def _of_unknown(question: str, asked: NamedQuestion) -> RouterDecision | None:
     return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
 
 
-async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None:
     mentions = find_mentions(question)
     around = find_content_terms(question) - find_content_terms(
         " ".join((*mentions.names, *mentions.words, *mentions.codes))
     )
     if len(around) > _MOST_WORDS_AROUND:
         mentions = replace(mentions, words=())
-    requests, unknown = await _definitions(mentions, code)
+    requests, unknown = await _request_definitions(mentions, code)
     codes = [request_search(value, reasoning="a code that the question quotes") for value in mentions.codes]
     if not requests and not codes and not unknown:
         return None
@@ -234,14 +230,14 @@ async def _from_names(question: str, code: CodeSearch) -> RouterDecision | None:
     )
 
 
-async def _definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
+async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
     """Return lookups for the names that are defined, and the names that look like code and are not."""
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
     for written in (*mentions.names, *mentions.words):
         known = await _find_known_name(written, code)
         if known is not None and (written in mentions.names or await _is_exact(written, code)):
-            requests.setdefault(known.name, _request("definition", known, reasoning="a name in the question"))
+            requests.setdefault(known.name, _request_known("definition", known, reasoning="a name in the question"))
         elif written in mentions.names:
             unknown.append(written)
     return list(requests.values()), unknown
@@ -278,14 +274,14 @@ async def _find_known_name(written: str, code: CodeSearch) -> _Known | None:
     return None
 
 
-def _request(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
+def _request_known(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
     request = request_lookup(lookup, known.name, reasoning=reasoning)
     if known.module:
         request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
     return request
 
 
-def _broad(question: str) -> RouterDecision:
+def _route_broadly(question: str) -> RouterDecision:
     if _OVERVIEW.fullmatch(question):
         readme = request_search(
             "overview introduction", patterns=["README*"], source_types=["doc"], reasoning="what the project is"

@@ -1,4 +1,4 @@
-"""Lets no citation through that was not read in this turn at this commit."""
+"""Drops every citation of lines that were not read in this turn at this commit."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     text, citations = state.get("final_answer", ""), state.get("citations", [])
     checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
     if checked.dropped:
-        log.warning("%d citations did not hold and were dropped", checked.dropped)
+        log.warning("%d citations could not be verified and were dropped", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations, "shown": []}

@@ -1,4 +1,4 @@
-"""Asks the person what is meant and waits for the reply; nothing else happens before it."""
+"""Asks the person what is meant, and waits for the reply."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
     redact = runtime.context.redact
-    said = str(interrupt({"kind": "clarify", "question": clean_model_sentence(question[:500], redact) or WHICH}))
-    reply, verdict = _screen_reply(said.strip()[:LONGEST_REPLY])
+    answer = str(interrupt({"kind": "clarify", "question": clean_model_sentence(question[:500], redact) or WHICH}))
+    reply, verdict = _screen_reply(answer.strip()[:LONGEST_REPLY])
     asked = state.get("cleaned_query", "")
     changes: AgentState = {
         "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,

@@ -1,8 +1,6 @@
-"""Last node: remembers the exchange and lets go of everything that only this turn needed."""
+"""Last node: stores the turn in the history and drops everything that only this turn needed."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -25,17 +23,18 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     changes: AgentState = {**reset_research(), "user_query": "", "retrieved": [], "expanded": []}
     if state.get("is_blocked"):
         return changes
-    history = [*state.get("conversation_history", []), _turn(state, runtime.context)]
-    changes["conversation_history"] = _limit_history(history)
+    history = [*state.get("conversation_history", []), _make_turn(state, runtime.context)]
+    is_short = len(history) <= MAX_TURNS
+    changes["conversation_history"] = history if is_short else [history[0], *history[-(MAX_TURNS - 1) :]]
     changes["turn_count"] = state.get("turn_count", 0) + 1
     return changes
 
 
-def _turn(state: AgentState, deps: Deps) -> PastTurn:
+def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
     citations = state.get("citations", [])
     return {
         "question": deps.redact(state.get("user_query", ""))[:_LONGEST_QUESTION],
-        "answer": _cut(state.get("final_answer", "")),
+        "answer": _cut_answer(state.get("final_answer", "")),
         "intent": state.get("intent", "new_question"),
         "citations": citations,
         "symbol": state.get("main_symbol", ""),
@@ -47,7 +46,7 @@ def _turn(state: AgentState, deps: Deps) -> PastTurn:
     }
 
 
-def _cut(answer: str) -> str:
+def _cut_answer(answer: str) -> str:
     """Cut a long answer between paragraphs, where no code block is open."""
     if len(answer) <= _LONGEST_ANSWER:
         return answer
@@ -58,7 +57,3 @@ def _cut(answer: str) -> str:
     while kept and find_open_fence("\n\n".join(kept)):
         kept.pop()
     return "\n\n".join([*kept, "…"])
-
-
-def _limit_history(history: Sequence[PastTurn]) -> list[PastTurn]:
-    return list(history) if len(history) <= MAX_TURNS else [history[0], *history[-(MAX_TURNS - 1) :]]

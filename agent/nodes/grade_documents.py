@@ -1,4 +1,4 @@
-"""Keeps the hits that bear on the question: by score and words, and by a model where those leave a doubt."""
+"""Keeps the hits that bear on the question: by score and words, and by a model where those leave it open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Drop hits far below the best, and say whether what is left is enough, or another query is worth it.
+    """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
 
     Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count, flagged. Writes retrieved,
     retrieval_metadata, grade, better_query, flagged.
@@ -41,7 +41,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     best = max((ref["score"] for ref in hits), default=0.0)
     kept = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best][:MAX_GRADED]
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
-    share = await _best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
+    share = await _measure_best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
     flagged = state.get("flagged", [])
     form = None
     if deps.models.small is not None and _is_doubtful(state, share, exact):
@@ -49,16 +49,17 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
         flagged = note_flags(flagged, collect_flags(shown), deps, source="repository")
         form = await _grade_hits(state, harden(deps) if flagged else deps, deps.models.small, shown)
     if form is not None:
-        kept = [kept[number - 1] for number in _list_relevant(form, kept)] or kept
+        relevant = {number for number in form.relevant[:100] if 1 <= number <= len(kept)}
+        kept = [kept[number - 1] for number in sorted(relevant)] or kept
     metadata = state.get("retrieval_metadata", make_empty_metadata())
-    grade = _grade(form, share, state)
+    grade = _decide_grade(form, share, state)
     weak = not exact and (share < CLEAR_SHARE if form is None else grade != "enough")
     deps.emit("goal_check", passed=grade == "enough", grade=grade)
     return {
         "retrieved": [*exact, *kept],
         "retrieval_metadata": {**metadata, "weak": weak},
         "grade": grade,
-        "better_query": _better(form) if grade == "rewrite" else "",
+        "better_query": _read_better_query(form) if grade == "rewrite" else "",
         "flagged": flagged,
     }
 
@@ -79,40 +80,36 @@ async def _grade_hits(
     try:
         return await model.generate_structured(messages, GradeOutput, task="grade_documents")
     except ModelError as error:
-        log.warning("the hits were judged by their scores: %s", error)
+        log.warning("the hits were graded by their scores: %s", error)
         return None
 
 
-def _list_relevant(form: GradeOutput, hits: Sequence[EvidenceRef]) -> list[int]:
-    return sorted({number for number in form.relevant[:100] if 1 <= number <= len(hits)})
-
-
-def _grade(form: GradeOutput | None, share: float, state: AgentState) -> Grade:
+def _decide_grade(form: GradeOutput | None, share: float, state: AgentState) -> Grade:
     if form is None:
         return "enough" if share >= CLEAR_SHARE else "give_up"
     if form.verdict != "rewrite":
         return form.verdict
-    better = _better(form)
+    better = _read_better_query(form)
     searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     is_new = bool(better) and better not in searched
     return "rewrite" if is_new and state.get("iteration_count", 0) < MAX_SEARCHES else "give_up"
 
 
-def _better(form: GradeOutput | None) -> str:
-    said = form.better_query if form is not None else ""
-    line = " ".join(said[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
+def _read_better_query(form: GradeOutput | None) -> str:
+    query = form.better_query if form is not None else ""
+    line = " ".join(query[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
     return make_storable(line)
 
 
-async def _best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:
-    """Return how much of the question's words one hit says; a question without words cannot be judged."""
+async def _measure_best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:
+    """Return the largest share of the question's words in one hit; a question without words cannot be judged."""
     if not terms:
         return 1.0
-    said = [match_terms(f"{ref['path']} {ref['symbol']} {await _text(code, ref)}", terms) for ref in hits]
-    return max((len(each) / len(terms) for each in said), default=0.0)
+    matches = [match_terms(f"{ref['path']} {ref['symbol']} {await _read_text(code, ref)}", terms) for ref in hits]
+    return max((len(match) / len(terms) for match in matches), default=0.0)
 
 
-async def _text(code: CodeSearch, ref: EvidenceRef) -> str:
+async def _read_text(code: CodeSearch, ref: EvidenceRef) -> str:
     try:
         return (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text
     except IndexerError:  # a hit that cannot be read is judged by its name alone

@@ -1,4 +1,4 @@
-"""Cleans the question, tells what it wants, and writes out what it points back to."""
+"""Cleans the question, classifies it, and resolves what it points back to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOTHING_ASKED = "You have not asked anything in this conversation yet."
 
 
 async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Classify the question and make it stand alone; a model is asked only where the patterns leave a doubt.
+    """Classify the question and make it stand alone; a model is asked only where the patterns are not sure.
 
     Reads user_query, conversation_history. Writes cleaned_query, intent, is_follow_up, needs_retrieval, and
     final_answer when the history is the answer.
@@ -48,7 +48,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     # From here on nobody sees a secret that was pasted into the question.
     question = clean_question(strip_invisible(runtime.context.redact(state.get("user_query", ""))))
     picked = resolve_selection(question, history)
-    intent = _intent(question, history) if picked is None else "follow_up_with_retrieval"
+    intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = find_antecedent(history)
     if picked is not None:
         question = picked
@@ -68,7 +68,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     return changes
 
 
-def _intent(question: str, history: Sequence[PastTurn]) -> Intent:
+def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     if is_history_request(question):
         return "history_request"
     if history and is_repeat_request(question):
@@ -89,7 +89,7 @@ def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:
 
 
 def _has_subject(question: str) -> bool:
-    """Whether a question says itself what it is about: by a name, by a stack trace, or by the message it quotes."""
+    """Whether a question itself says what it is about: by a name, by a stack trace, or by the message it quotes."""
     return bool(find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question))
 
 
@@ -101,7 +101,7 @@ async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps)
         messages = build_preprocess_prompt(deps.redact(question), history, hardened=deps.is_hardened)
         form = await deps.models.small.generate_structured(messages, IntentOutput, task="input_preprocessor")
     except ModelError as error:
-        log.warning("the question is taken as a new one: %s", error)
+        log.warning("the question is treated as a new one: %s", error)
         return "new_question", question
     alone = make_storable(clean_question(strip_invisible(form.standalone[:_LONGEST_STANDALONE])))
     if form.intent == "follow_up_with_retrieval":

@@ -53,25 +53,26 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     decision = state.get("router_output")
     requests = decision["requests"] if decision is not None else []
     for request in requests:
-        deps.emit("step_start", node="retrieval", stage=_stage(request))
-    founds = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
+        target = format_code_span(request["query"], longest=60)
+        deps.emit("step_start", node="retrieval", stage=_STAGES[request["lookup"]].format(target=target))
+    results = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
     # What earlier rounds have found stays, after what was found now.
-    retrieved = _distinct([*(ref for found in founds for ref in found.refs), *state.get("retrieved", [])])
-    metadata = _summary(requests, founds, state.get("retrieval_metadata", make_empty_metadata()))
-    around = [ref for found in founds for ref in found.around]
+    retrieved = _drop_repeats([*(ref for result in results for ref in result.refs), *state.get("retrieved", [])])
+    metadata = _merge_metadata(requests, results, state.get("retrieval_metadata", make_empty_metadata()))
+    around = [ref for result in results for ref in result.around]
     beside = await _expand_evidence(deps.code, retrieved, metadata)
-    expanded = _distinct([*around, *beside, *state.get("expanded", [])])
+    expanded = _drop_repeats([*around, *beside, *state.get("expanded", [])])
     deps.emit("evidence", locations=[to_location(ref) for ref in retrieved])
-    flagged = note_flags(state.get("flagged", []), _ordering_names(deps, retrieved), deps, source="names")
+    flagged = note_flags(state.get("flagged", []), _find_names_with_orders(deps, retrieved), deps, source="names")
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
 
 
-def _ordering_names(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[str, Sequence[str]]:
-    """Name the files that are called by an order, or define something that is; nobody is deceived without a model."""
+def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[str, Sequence[str]]:
+    """Find the files whose name, or the name of whose symbol, reads as an order; without a model it deceives nobody."""
     if deps.models.small is None and deps.models.main is None:
         return {}
-    names = {ref["path"]: (ref["path"], ref["symbol"]) for ref in refs}
-    return {path: rules_of(find_orders(both)) for path, both in names.items()}
+    named = {ref["path"]: (ref["path"], ref["symbol"]) for ref in refs}
+    return {path: rules_of(find_orders(both)) for path, both in named.items()}
 
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -86,51 +87,42 @@ async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 async def _expand_evidence(
     code: CodeSearch, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
+    """Return what stands beside and around the one definition that was found; nothing where there are several."""
+    definitions = [ref for ref in retrieved if ref["role"] == "definition"]
     try:
-        return await add_surroundings(code, retrieved)
+        return await _find_neighbours(code, definitions[0]) if len(definitions) == 1 else []
     except IndexerError as error:
         log.warning("the surroundings of the evidence could not be read: %s", error)
         metadata["failures"].append(str(error))
         return []
 
 
-def _stage(request: RetrievalRequest) -> str:
-    target = format_code_span(request["query"], longest=60)
-    return _STAGES[request["lookup"]].format(target=target)
-
-
-def _summary(
-    requests: Sequence[RetrievalRequest], founds: Sequence[Retrieved], before: RetrievalMetadata
+def _merge_metadata(
+    requests: Sequence[RetrievalRequest], results: Sequence[Retrieved], before: RetrievalMetadata
 ) -> RetrievalMetadata:
     totals = dict(before["totals"])
-    for found in founds:
-        for role, count in found.totals.items():
+    for result in results:
+        for role, count in result.totals.items():
             totals[role] = totals.get(role, 0) + count
     return {
         "searched": list(dict.fromkeys([*before["searched"], *(request["query"] for request in requests)])),
-        "relaxed": [*before["relaxed"], *(found.relaxed for found in founds if found.relaxed)],
+        "relaxed": [*before["relaxed"], *(result.relaxed for result in results if result.relaxed)],
         "failures": list(
-            dict.fromkeys([*before["failures"], *(failure for found in founds for failure in found.failures)])
+            dict.fromkeys([*before["failures"], *(failure for result in results for failure in result.failures)])
         ),
         "totals": totals,
         "weak": False,
     }
 
 
-def _distinct(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
+def _drop_repeats(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
     first: dict[tuple[str, int, int, str], EvidenceRef] = {}
     for ref in refs:
         first.setdefault((ref["path"], ref["start_line"], ref["end_line"], ref["role"]), ref)
     return list(first.values())
 
 
-async def add_surroundings(code: CodeSearch, refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Return what stands beside and around the one definition that was found; nothing where there are several."""
-    named = [ref for ref in refs if ref["role"] == "definition"]
-    return await _neighbours(code, named[0]) if len(named) == 1 else []
-
-
-async def _neighbours(code: CodeSearch, ref: EvidenceRef) -> list[EvidenceRef]:
+async def _find_neighbours(code: CodeSearch, ref: EvidenceRef) -> list[EvidenceRef]:
     at = Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["start_line"])
     chain = await code.enclosing(at)
     own = next((definition for definition in chain if definition.symbol.qualified_name == ref["symbol"]), None)

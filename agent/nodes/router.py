@@ -1,4 +1,4 @@
-"""Decides how the turn goes on: exact lookups when the question names its target, else what a model chooses."""
+"""Decides the next step of the turn: exact lookups when the question names its target, else what a model chooses."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     tree = state.get("codebase_tree", "")
     chosen = await route_by_rules(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
     if chosen is None or not (chosen["fast_path"] or chosen["unknown"]):
-        tree = tree or (await _tree(deps) if deps.models.small is not None else "")
+        tree = tree or (await _format_tree(deps) if deps.models.small is not None else "")
         asked = await _ask_model(state, deps, tree)
-        chosen = _with_messages(asked, chosen) if asked is not None else chosen or _without_model(state)
+        chosen = _add_messages(asked, chosen) if asked is not None else chosen or _decide_without_model(state)
     return {
         "router_output": chosen,
         "iteration_count": min(count + 1, MAX_ITERATIONS),
@@ -56,7 +56,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-def _with_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
+def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
     """Look for the messages that the question quotes beside what the model searches for: it cannot do that by words."""
     if chosen is None or asked["route"] != "retrieve":
         return asked
@@ -66,12 +66,11 @@ def _with_messages(asked: RouterDecision, chosen: RouterDecision | None) -> Rout
 
 def _is_fresh(state: AgentState) -> bool:
     """Whether nothing was looked for yet, or the person has just said more."""
-    has_searched = bool(state.get("retrieval_metadata", make_empty_metadata())["searched"] or state.get("tool_history"))
-    return not has_searched
+    return not (state.get("retrieval_metadata", make_empty_metadata())["searched"] or state.get("tool_history"))
 
 
 async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
-    """Let the model decide; None where there is none, it fails, or what it wrote leads nowhere."""
+    """Let the model decide; None where there is none, it fails, or its decision cannot be carried out."""
     if deps.models.small is None:
         return None
     # What needs approval is listed before it is given: to choose it is to ask the person.
@@ -90,15 +89,15 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
         form = await deps.models.small.generate_structured(messages, RouterOutput, task="router")
         check_said([form.clarification, form.reasoning], messages, deps.masked)
     except ModelError as error:
-        log.warning("the way was chosen without the model: %s", error)
+        log.warning("the route was chosen without the model: %s", error)
         return None
     return _make_decision(form, state, {str(tool["name"]) for tool in tools})
 
 
 def _make_decision(form: RouterOutput, state: AgentState, tools: set[str]) -> RouterDecision | None:
-    """Believe the model as far as what it wrote can be carried out."""
+    """Turn what the model wrote into a decision, as far as it can be carried out."""
     requests = _make_requests(form.requests, state)
-    calls = [call for call in map(_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
+    calls = [call for call in map(_parse_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
     possible = {
         "retrieve": bool(requests),
         "use_tool": bool(calls),
@@ -111,13 +110,13 @@ def _make_decision(form: RouterOutput, state: AgentState, tools: set[str]) -> Ro
     made = decide_retrieval(
         requests if form.route == "retrieve" else [],
         fast_path=False,
-        reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
+        reasoning=_clean_line(form.reasoning, _LONGEST_SENTENCE),
     )
     return {
         **made,
         "route": form.route,
         "calls": calls if form.route == "use_tool" else [],
-        "clarification": _line(form.clarification, _LONGEST_SENTENCE) if form.route == "clarify" else "",
+        "clarification": _clean_line(form.clarification, _LONGEST_SENTENCE) if form.route == "clarify" else "",
     }
 
 
@@ -126,24 +125,24 @@ def _make_requests(forms: Sequence[SearchOutput], state: AgentState) -> list[Ret
     done = set(state.get("retrieval_metadata", make_empty_metadata())["searched"])
     requests: dict[str, RetrievalRequest] = {}
     for form in forms[:MAX_REQUESTS]:
-        query = _line(form.query, _LONGEST_QUERY)
+        query = _clean_line(form.query, _LONGEST_QUERY)
         if not query or query in done:
             continue
         request = request_search(
             query,
             patterns=_clean_filters(form.patterns),
             source_types=list(dict.fromkeys(form.source_types))[:MAX_FILTERS],
-            reasoning=_line(form.reasoning, _LONGEST_SENTENCE),
+            reasoning=_clean_line(form.reasoning, _LONGEST_SENTENCE),
         )
         requests.setdefault(query, {**request, "folders": [one.strip("/") for one in _clean_filters(form.folders)]})
     return list(requests.values())
 
 
 def _clean_filters(values: Sequence[str]) -> list[str]:
-    return [value for value in (_line(value, 200) for value in values[:MAX_FILTERS]) if value.strip("/")]
+    return [value for value in (_clean_line(value, 200) for value in values[:MAX_FILTERS]) if value.strip("/")]
 
 
-def _call(form: CallOutput) -> ToolRequest | None:
+def _parse_call(form: CallOutput) -> ToolRequest | None:
     if len(form.arguments) > _LONGEST_ARGUMENTS:
         return None
     try:
@@ -153,9 +152,9 @@ def _call(form: CallOutput) -> ToolRequest | None:
     return {"tool": form.tool, "args": args} if isinstance(args, dict) and is_storable(args, depth=2) else None
 
 
-def _without_model(state: AgentState) -> RouterDecision:
+def _decide_without_model(state: AgentState) -> RouterDecision:
     """Search once more where a better query is known, else write with what there is."""
-    better = _line(state.get("better_query", ""), _LONGEST_QUERY)
+    better = _clean_line(state.get("better_query", ""), _LONGEST_QUERY)
     if better and better not in state.get("retrieval_metadata", make_empty_metadata())["searched"]:
         return decide_retrieval(
             [request_search(better, reasoning="a better query")], fast_path=False, reasoning="a better query"
@@ -163,14 +162,14 @@ def _without_model(state: AgentState) -> RouterDecision:
     return {**decide_retrieval([], fast_path=False, reasoning="nothing is left to look for"), "route": "generate"}
 
 
-async def _tree(deps: Deps) -> str:
+async def _format_tree(deps: Deps) -> str:
     """Name the folders that hold most files, so that a model filters by those that exist."""
     counts = Counter({name: files for name, files in (await deps.code.folders()).items() if name.count("/") < 2})
     shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
-    return "\n".join(_line(folder, 100) for folder in shown)
+    return "\n".join(_clean_line(folder, 100) for folder in shown)
 
 
-def _line(text: str, longest: int) -> str:
-    """Put a model's text on one line that any store takes."""
+def _clean_line(text: str, longest: int) -> str:
+    """Put a model's text on one line that can be stored."""
     line = " ".join(text[: longest * 4].split())[:longest]
     return make_storable(line)

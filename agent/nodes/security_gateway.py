@@ -1,4 +1,4 @@
-"""First node: nothing goes further before the question has passed its deterministic layers."""
+"""First node: the question has to pass deterministic checks before anything else happens."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     if fitting is None:
         return _refuse("too_long", TOO_LONG)
     question = fitting.strip()
-    if not question:
-        return _refuse("empty", EMPTY)
     if not strip_invisible(question):
         return _refuse("empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]

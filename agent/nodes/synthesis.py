@@ -47,9 +47,9 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     is_follow_up = state.get("intent") == "follow_up"
     if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
         return _repeat_answer(state, deps)
-    material = _material(state, deps)
+    material = _make_context(state, deps)
     if deps.models.main is None:
-        return await _extract_answer(material, deps, note="", said=False)
+        return await _extract_answer(material, deps, note="", retract=False)
     return await _write_answer(state, material, deps, deps.models.main)
 
 
@@ -57,24 +57,24 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
     shown = await load_prompt_evidence(deps, _rank_evidence(state, deps))
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
-    messages = await _messages(state, deps, shown)
-    marks = CitationParser(shown, deps.redact)
-    scribe = StreamSanitizer(deps, marks, holds=deps.is_hardened, check=partial(_check, deps, messages, shown))
+    messages = await _build_messages(state, deps, shown)
+    parser = CitationParser(shown, deps.redact)
+    stream = StreamSanitizer(deps, parser, holds=deps.is_hardened, check=partial(_check_leaks, deps, messages, shown))
     try:
-        await _stream(model, messages, scribe)
-        text = scribe.finish()
+        await _stream_answer(model, messages, stream)
+        text = stream.finish()
         if not any(map(str.isalnum, text)):
             raise AnswerEmpty("The language model gave an empty answer.")
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
         if state.get("intent") == "follow_up":
-            return _repeat_answer(state, deps, note=_note(error), said=scribe.has_said)
-        return await _extract_answer(material, deps, note=_note(error), said=scribe.has_said)
-    subject = _subject(material)
+            return _repeat_answer(state, deps, note=_format_note(error), retract=stream.has_sent)
+        return await _extract_answer(material, deps, note=_format_note(error), retract=stream.has_sent)
+    subject = _find_subject(material)
     return {
         "final_answer": text,
         "answer_model": model.name,
-        "citations": marks.citations,
+        "citations": parser.citations,
         "shown": [one.ref for one in shown],
         "flagged": flagged,
         "main_symbol": subject.symbol,
@@ -82,30 +82,30 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
     }
 
 
-def _check(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[PromptEvidence], text: str) -> None:
-    """Refuse an answer that gives away what the model was told, or what was masked; code that says so may be quoted."""
+def _check_leaks(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[PromptEvidence], text: str) -> None:
+    """Refuse an answer that reveals the instructions or what was masked; code that contains the same may be quoted."""
     instructions = str(messages[0].text)
     if has_leaked_instructions(text, instructions, [one.text for one in shown]) or has_masked_values(text, deps.masked):
         raise AnswerLeaked("An answer was left out: it held instructions of the model, or a masked value.")
 
 
-async def _stream(model: ChatModel, messages: Sequence[BaseMessage], scribe: StreamSanitizer) -> None:
+async def _stream_answer(model: ChatModel, messages: Sequence[BaseMessage], stream: StreamSanitizer) -> None:
     """Let the model write; an answer that is cut is kept, and says so."""
     is_cut = False
     try:
         async with aclosing(model.stream(messages, task="synthesis")) as pieces:
             async for piece in pieces:
-                scribe.write(piece)
-                if scribe.is_full:
+                stream.write(piece)
+                if stream.is_full:
                     is_cut = True
                     break
     except AnswerTruncated:
         is_cut = True
     if is_cut:
-        scribe.close(CUT)
+        stream.close(CUT)
 
 
-async def _messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[BaseMessage]:
+async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[BaseMessage]:
     is_about_talk = state.get("is_follow_up", False)
     history = state.get("conversation_history", []) if is_about_talk else []
     return build_synthesis_prompt(
@@ -124,8 +124,8 @@ def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     refs = [*state.get("retrieved", []), *state.get("expanded", [])]
     if state.get("intent") == "follow_up":
         refs += _list_previous_citations(state, deps)
-    told = format_findings(state.get("findings", {}), deps)
-    return sorted(refs, key=lambda ref: not (told and ref["path"] in told))
+    findings = format_findings(state.get("findings", {}), deps)
+    return sorted(refs, key=lambda ref: not (findings and ref["path"] in findings))
 
 
 def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:
@@ -135,7 +135,7 @@ def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]
     return [make_lines_ref(to_location(citation), "lines") for citation in last["citations"]] if same_code else []
 
 
-def _material(state: AgentState, deps: Deps) -> AnswerContext:
+def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
     question = state.get("cleaned_query", "")
     return AnswerContext(
         deps=deps,
@@ -148,9 +148,9 @@ def _material(state: AgentState, deps: Deps) -> AnswerContext:
     )
 
 
-async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, said: bool) -> AgentState:
+async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, retract: bool) -> AgentState:
     """Quote the best places; text of a model that broke off is taken back."""
-    if said:
+    if retract:
         deps.emit("reset", text="")
     draft = AnswerBuilder(deps)
     if note:
@@ -166,20 +166,20 @@ async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, sai
     }
 
 
-def _note(error: ModelError) -> str:
+def _format_note(error: ModelError) -> str:
     return f"*Without the language model, because {error.reason}.*"
 
 
-def _subject(material: AnswerContext) -> AnswerSubject:
+def _find_subject(material: AnswerContext) -> AnswerSubject:
     """Return what the question was about, for the next one's "it": a name looked up, else the best hit's."""
     ref = next(iter([*material.of("definition"), *material.retrieved]), None)
     return AnswerSubject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else AnswerSubject()
 
 
-def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "", said: bool = False) -> AgentState:
-    """Give the last answer again; its citations are checked anew, the code may have moved on."""
+def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "", retract: bool = False) -> AgentState:
+    """Repeat the last answer; its citations are checked again, as the code may have changed."""
     last = state["conversation_history"][-1]
-    if said:
+    if retract:
         deps.emit("reset", text="")
     text = f"{note}\n\n{last['answer']}" if note else last["answer"]
     deps.emit("token", text=text)

@@ -1,4 +1,4 @@
-"""Makes the tool calls that the router chose, and hands back to it."""
+"""Makes the tool calls that the router chose, and returns to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
     deps = runtime.context
     decision = state.get("router_output")
     wanted = [(call["tool"], call["args"]) for call in decision["calls"]] if decision is not None else []
-    deps.emit("step_start", node="tool_executor", stage=_stage([name for name, _ in wanted]))
+    names = [name[:40] for name in dict.fromkeys(name for name, _ in wanted)][:4]
+    deps.emit("step_start", node="tool_executor", stage=f"Using {', '.join(names) or 'no tool'}")
     called = await run_tool_calls(deps, wanted, approved=state.get("approved", []))
     return {
         "retrieved": merge_refs(state.get("retrieved", []), called),
@@ -28,13 +29,8 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
     }
 
 
-def _stage(names: list[str]) -> str:
-    known = [name[:40] for name in dict.fromkeys(names)][:4]
-    return f"Using {', '.join(known)}" if known else "Using no tool"
-
-
 def _add_call_results(metadata: RetrievalMetadata, called: list[ToolCallResult]) -> RetrievalMetadata:
-    """Say what was searched, and what failed."""
+    """Note what was searched for, and what failed."""
     queries = [str(one.args.get("query") or one.args.get("pattern") or "")[:200] for one in called if one.outcome.ok]
     failures = [one.outcome.text for one in called if not one.outcome.ok]
     return {

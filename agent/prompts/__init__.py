@@ -1,1 +1,1 @@
-"""What models are told, the schemas they fill in, and what of their text is let through."""
+"""The prompts of models, the schemas they fill in, and how their text is cleaned."""

@@ -1,4 +1,4 @@
-"""What models are told: the task, and everything else as data between fences that nobody can guess."""
+"""Prompts of models: the task, and everything else as data between fences that nobody can guess."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class DataFence:
         self._twice = twice
 
     def data(self, what: str, text: str) -> str:
-        """Label text and put it between fences; what looks like a fence in the text is spoilt."""
+        """Label text and put it between fences; what looks like a fence in the text is broken up."""
         inner = _FENCE_LIKE.sub(r"\1data -", text.replace(self.nonce, "\u2026"))
         if self._twice:
             inside = secrets.token_hex(6)
@@ -85,11 +85,11 @@ class DataFence:
         return fenced + _OVER.format(what=what[:1].lower() + what[1:]) if self._twice else fenced
 
     def messages(self, task: str, parts: Sequence[str]) -> list[BaseMessage]:
-        """Return the task as the system's word, and the parts as a person's."""
+        """Return the task as a system message, and the parts as a person's."""
         from langchain_core.messages import HumanMessage, SystemMessage
 
-        told = f"{task}\n{_DATA.format(nonce=self.nonce)}{_ORDERED if self._twice else ''}"
-        return [SystemMessage(told), HumanMessage("\n\n".join(part for part in parts if part))]
+        instructions = f"{task}\n{_DATA.format(nonce=self.nonce)}{_ORDERED if self._twice else ''}"
+        return [SystemMessage(instructions), HumanMessage("\n\n".join(part for part in parts if part))]
 
 
 def build_synthesis_prompt(
@@ -172,9 +172,9 @@ def _format_history(history: Sequence[PastTurn]) -> str:
 
 
 def _format_places(found: Sequence[EvidenceRef]) -> str:
-    return mark_text("\n".join(map(_place, found[:MAX_LISTED])))
-
-
-def _place(ref: EvidenceRef) -> str:
-    path, symbol = to_one_line(ref["path"], longest=200), to_one_line(ref["symbol"], longest=120)
-    return f"{path}:{ref['start_line']}-{ref['end_line']} {symbol}"
+    lines = [
+        f"{to_one_line(ref['path'], longest=200)}:{ref['start_line']}-{ref['end_line']} "
+        + to_one_line(ref["symbol"], longest=120)
+        for ref in found[:MAX_LISTED]
+    ]
+    return mark_text("\n".join(lines))

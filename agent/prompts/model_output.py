@@ -1,4 +1,4 @@
-"""Makes a model's text fit to be shown: citations become marks, and nothing in it links, pings or hides."""
+"""Makes a model's text safe to show: citations become markers, and nothing in it links, pings or hides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation be
 
 
 class CitationParser:
-    """Turns what a model cites into numbered marks; what it makes up gets one too, for the check to take out."""
+    """Turns what a model cites into numbered markers; what it makes up gets one too, which the check takes out."""
 
     def __init__(self, exhibits: Sequence[PromptEvidence], redact: Redactor) -> None:
         self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
@@ -49,14 +49,14 @@ class CitationParser:
 
     @property
     def citations(self) -> list[CitationRef]:
-        """What the marks stand for."""
+        """What the markers stand for."""
         return [
             {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
             for at, mark in self._marks.items()
         ]
 
     def prose(self, text: str) -> str:
-        """Clean text that stands outside of code blocks; the same beginning always gives the same marks."""
+        """Clean text that stands outside of code blocks; the same beginning always gives the same markers."""
         return self._clean_text(self._redact(replace_control_characters(text)))
 
     def code(self, text: str) -> str:
@@ -67,13 +67,13 @@ class CitationParser:
         """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
         pieces: list[str] = []
         end = 0
-        for start, stop, put in self._find_constructs(text):
-            pieces += [text[end:start].replace("`", "'"), put]
+        for start, stop, replacement in self._find_constructs(text):
+            pieces += [text[end:start].replace("`", "'"), replacement]
             end = stop
         return _join_pieces([*pieces, text[end:].replace("`", "'")])
 
     def _find_constructs(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Find code spans and all else that is more than text, in order, with what takes the place of each."""
+        """Find code spans and all else that is more than text, in order, each with its replacement."""
         spans = Spans(text)
         beginning = len(text) - len(text.lstrip(_BEFORE_WORDS))
         end = 0
@@ -84,60 +84,56 @@ class CitationParser:
                 yield *span, text[slice(*span)]
                 end = span[1]
             elif found:
-                yield *found.span(), self._put(found, begins_line=found.start() <= beginning)
+                yield *found.span(), self._replace_construct(found, begins_line=found.start() <= beginning)
                 end = found.end()
             if found and found.start() < end:
                 found = _PROSE.search(text, end)
             span = spans.next_from(end)
 
-    def _put(self, found: re.Match[str], *, begins_line: bool) -> str:
+    def _replace_construct(self, found: re.Match[str], *, begins_line: bool) -> str:
         if found["label"] is not None:
             return self._format_citations(found["label"]) or self._clean_text(found["label"])
         if found["cited"] is not None:
-            return self._bracket(found, begins_line=begins_line)
+            return self._replace_bracket(found, begins_line=begins_line)
         if found["joint"] is not None:
             return "] "
         return format_code_span(found[0], longest=200)
 
-    def _bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
-        """Return marks for a citation; a bare number is one only where it stands by itself and was shown."""
+    def _replace_bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
+        """Return markers for a citation; a bare number is one only where it stands by itself and was shown."""
         inner = found["cited"].strip()
         if inner.isdigit():
             is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
             if is_index or int(inner[:6]) not in self._shown:
-                return format_code_span(found[0])  # it must not be taken for a mark
+                return format_code_span(found[0])  # it must not be taken for a marker
         colon = ":" if found[0].endswith(":") else ""
         if cited := self._format_citations(inner):
-            # At the beginning of a line `[1]: words` would make a link of every mark.
+            # At the beginning of a line `[1]: words` would make a link of every marker.
             return f"{cited} {colon}" if colon and begins_line else cited + colon
         if colon:  # `[name]: address` would make links
             return format_code_span(f"[{inner}]") + colon
         return f"[{self._clean_text(found['cited'])}]"
 
     def _format_citations(self, inner: str) -> str:
-        """Return the marks for what stands in brackets; nothing if any of it is no citation."""
-        places = [self._place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
+        """Return the markers for what stands in brackets; nothing if any of it is no citation."""
+        places = [self._parse_place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
         known = [place for place in places if place is not None]
         if not known or len(known) < len(places):
             return ""
         return "".join(format_marker(self._number(place)) for place in dict.fromkeys(known))
 
-    def _place(self, item: str) -> Location | None:
+    def _parse_place(self, item: str) -> Location | None:
         if (evidence := _EVIDENCE.fullmatch(item)) is not None:
-            return self._of_evidence(int(evidence[1]), int(evidence[2] or 0), int(evidence[3] or 0))
+            number, start, end = int(evidence[1]), int(evidence[2] or 0), int(evidence[3] or 0)
+            shown = self._shown.get(number, Location(path=f"E{number}", start_line=0, end_line=0))
+            if number not in self._shown or not start:
+                return shown
+            return Location(path=shown.path, start_line=start, end_line=end or start)
         written = _PLACE.fullmatch(item)
         if written is None or not ("." in written["path"] or "/" in written["path"]):
             return None
         start = int(written["start"])
         return Location(path=written["path"], start_line=start, end_line=int(written["end"] or start))
-
-    def _of_evidence(self, number: int, start: int, end: int) -> Location:
-        shown = self._shown.get(number)
-        if shown is None:
-            return Location(path=f"E{number}", start_line=0, end_line=0)
-        if not start:
-            return shown
-        return Location(path=shown.path, start_line=start, end_line=end or start)
 
     def _number(self, place: Location) -> int:
         if place not in self._marks and len(self._marks) >= MAX_MARKS:
@@ -152,11 +148,11 @@ def clean_model_sentence(sentence: str, redact: Redactor) -> str:
 
 
 def _join_pieces(pieces: Iterable[str]) -> str:
-    """Put pieces together so that they stay what they are: no mark becomes a link, no code span loses its delimiter."""
+    """Join pieces so that they stay what they are: no marker becomes a link, no code span loses its delimiter."""
     joined: list[str] = []
     last = ""
     for piece in filter(None, pieces):
-        # A mark may be taken out later, so that a code span must not lean on one either.
+        # A marker may be taken out later, so that a code span must not lean on one either.
         if (piece[0] == "`" and last in {"`", "\\", "]"}) or (piece[0] == "(" and last == "]"):
             joined.append(" ")
         joined.append(piece)

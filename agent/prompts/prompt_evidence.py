@@ -36,7 +36,7 @@ class PromptEvidence:
 
     @property
     def heading(self) -> str:
-        """What stands above the lines."""
+        """The heading above the lines."""
         at = self.location
         return (
             f"[E{self.number}] {to_one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
@@ -78,13 +78,13 @@ async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -
     return PromptEvidence(
         number=number,
         location=Location(path=location.path, start_line=source.first_line, end_line=end),
-        about=_about(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
+        about=_describe_ref(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
         text="\n".join(mark_orders(numbered, flags)),
         flags=tuple(sorted({*rules_of(flags), *named})),
     )
 
 
-def _about(ref: EvidenceRef, *, is_cut: bool) -> str:
+def _describe_ref(ref: EvidenceRef, *, is_cut: bool) -> str:
     symbol = to_one_line(ref["symbol"], longest=120)
     kind = {"hit": "found by search", "caller": "calls it, in", "callee": "called", "definition": "definition of"}
     said = f"{kind.get(ref['role'], ref['role'])} {symbol}".strip()
@@ -97,13 +97,13 @@ def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
 
 
 async def format_tool_results(state: AgentState, deps: Deps) -> str:
-    """Return what the tools that the router chose have said, the newest first where there is no room for all."""
+    """Return the results of the tools that the router chose, the newest first where there is no room for all."""
     records = [record for record in state.get("tool_history", []) if record["ok"]]
     if not records or state.get("findings"):
         return ""
     texts = await deps.evidence.texts(record["key"] for record in records)
-    said = [f"{record['tool']}: {texts[record['key']]}" for record in reversed(records) if record["key"] in texts]
-    return deps.redact("\n\n".join(said))[:MAX_RESULTS]
+    results = [f"{record['tool']}: {texts[record['key']]}" for record in reversed(records) if record["key"] in texts]
+    return deps.redact("\n\n".join(results))[:MAX_RESULTS]
 
 
 def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[str]]:

@@ -1,4 +1,4 @@
-"""What the models of an investigation are told; everything that was read stands between marks as data."""
+"""Prompts of an investigation; everything that was read is marked as data."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def read_current_step(state: AgentState) -> str:
 
 def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
     """Write the findings down, the newest in full before the room is used up."""
-    told: list[str] = []
+    texts: list[str] = []
     room = MAX_FINDINGS
     for step, finding in reversed(list(findings.items())):
         text = deps.redact(f"{step}\n{finding['summary'] or 'nothing'}")[:room]
         room -= len(text)
         if text:
-            told.append(text)
-    return "\n\n".join(reversed(told))
+            texts.append(text)
+    return "\n\n".join(reversed(texts))
 
 
 def read_evidence_key(message: BaseMessage) -> str:
@@ -101,16 +101,16 @@ def read_evidence_key(message: BaseMessage) -> str:
 def insert_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps) -> list[BaseMessage]:
     """Put the texts of tool results in the place of their keys, the newest first while there is room."""
     room = MAX_CONTEXT
-    told: list[BaseMessage] = []
+    filled: list[BaseMessage] = []
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             text = texts.get(read_evidence_key(message), GONE)
             text = text if len(text) <= room else GONE
             room -= len(text)
-            told.append(message.model_copy(update={"content": _fence_text("The result", text, deps)}))
+            filled.append(message.model_copy(update={"content": _fence_text("The result", text, deps)}))
         else:
-            told.append(message)
-    return told[::-1]
+            filled.append(message)
+    return filled[::-1]
 
 
 def _fence_text(what: str, text: str, deps: Deps) -> str:

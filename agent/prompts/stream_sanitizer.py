@@ -1,4 +1,4 @@
-"""Sends a model's text out while it is written, cleaned, and never half of a citation, a link or a code span."""
+"""Sends a model's text while it is written: cleaned, and never half of a citation, a link or a code span."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_OPENING = 2_000  # characters of a line that is shown while it is writt
 
 
 class StreamSanitizer:
-    """Takes pieces of raw text. Where it `holds` them, nothing goes out before `finish` has checked the whole.
+    """Takes pieces of raw text. Where it `holds` them, nothing is sent before `finish` has checked the whole.
 
     `check` raises a `ModelError` for an answer that must not be given.
     """
@@ -47,12 +47,12 @@ class StreamSanitizer:
         return self._length >= LONGEST_ANSWER
 
     @property
-    def has_said(self) -> bool:
-        """Whether anything has gone out."""
+    def has_sent(self) -> bool:
+        """Whether any text was sent."""
         return bool(self._sent)
 
     def write(self, piece: str) -> None:
-        """Take a piece, and send out what is complete."""
+        """Take a piece, and send what is complete."""
         piece = piece[: max(0, LONGEST_ANSWER - self._length)]
         self._length += len(piece)
         *whole, rest = (self._line + piece.replace("\r\n", "\n")).split("\n")
@@ -60,7 +60,7 @@ class StreamSanitizer:
             self._take(line)
         self._line = rest
         if not self._holds:
-            self._send("\n".join([*self._lines, self._opening()]))
+            self._send("\n".join([*self._lines, self._clean_opening()]))
 
     def close(self, remark: str) -> None:
         """End a text that was cut: what is open is closed, and a remark of ours follows."""
@@ -71,7 +71,7 @@ class StreamSanitizer:
         self._lines += ["", remark]
 
     def finish(self) -> str:
-        """Close what is open, check the whole, send out the rest, and return the answer."""
+        """Close what is open, check the whole, send the rest, and return the answer."""
         self._take_rest()
         if self._fences.fence:
             self._lines.append(self._fences.fence.run)
@@ -85,7 +85,7 @@ class StreamSanitizer:
         return text
 
     def _take(self, line: str) -> None:
-        """Take a whole line; those of a private key wait for its end, as no line alone tells what it is."""
+        """Take a whole line; those of a private key wait for its end, as no line shows by itself what it is."""
         if not self._key and not _KEY_BEGINS.search(line):
             self._lines.append(self._clean(line))
             return
@@ -113,7 +113,7 @@ class StreamSanitizer:
         line = move_fence_to_margin(masked, is_open=self._fences.fence is not None)
         return self._marks.code(line) if self._fences.take(line) else self._marks.prose(line)
 
-    def _opening(self) -> str:
+    def _clean_opening(self) -> str:
         """Return what can be shown of the line that is being written."""
         is_hidden = bool(self._fences.fence or self._key) or len(self._line) > _LONGEST_OPENING
         if is_hidden or self._line.lstrip()[:1] in {"`", "~"}:
@@ -124,7 +124,7 @@ class StreamSanitizer:
         return self._marks.prose(self._mask(self._line[:cut])) if _is_complete(self._line[:cut]) else ""
 
     def _send(self, text: str) -> None:
-        """Send what is new; where the beginning has changed, `finish` puts it right."""
+        """Send what is new; where the beginning has changed, `finish` corrects it."""
         text = text.strip()
         if text.startswith(self._sent) and len(text) > len(self._sent):
             self._deps.emit("token", text=text[len(self._sent) :])

@@ -1,1 +1,1 @@
-"""What a question says: its words, the code it names, what it asks for, and what it points back to."""
+"""How questions are read: their words, the code they name, what they ask for, and what they point back to."""

@@ -70,6 +70,12 @@ _SUBJECT = re.compile(
     r"(?:who|what)\s+(?:calls|uses)\s*$|(?:the\s+|any\s+)?(?P<list>tests?|callers?|callees?|usages?|references|definition)\s*$|why\s*$|how\s*$|where\s*$",
     re.IGNORECASE,
 )
+# The words with which one asks about a known thing: "who calls", "which tests cover".
+_ASKING_WORDS = re.compile(
+    r"\b(?:calls?|called|invokes?|tests?|tested|covers?|defines?|defined|callers?|callees?|usages?|references?"
+    r"|implement(?:s|ed)?|return|returns|raises?|change[sd]?|depends?|imports?|describe|documented|again|open)\b",
+    re.IGNORECASE,
+)
 _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
 
 
@@ -91,33 +97,30 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
     found = _PICK.fullmatch(line)
     if found is None or not (found["noun"] or found["noun2"] or found["number"] or found["mark"] or _is_verbal(line)):
         return None
-    citation = _citation(found, turn)
+    citation = _find_selected(found, turn)
     return _format_citation(citation) if citation is not None else None
 
 
 def _is_verbal(line: str) -> bool:
-    """Whether "second" stands as an object ("show me the second") and not as an adverb or a name."""
+    """Whether "second" is used as an object ("show me the second") and not as an adverb or a name."""
     return "the " in line.lower() or line.lower().startswith(("show", "open", "and", "what"))
 
 
-def _citation(found: re.Match[str], turn: PastTurn) -> CitationRef | None:
+def _find_selected(found: re.Match[str], turn: PastTurn) -> CitationRef | None:
     by_mark = {citation["mark"]: citation for citation in turn["citations"]}
     if found["mark"]:
         return by_mark.get(int(found["mark"]))
-    marks = _items(turn["answer"], (found["noun"] or found["noun2"] or "").lower())
+    marks = _list_marks(turn["answer"], (found["noun"] or found["noun2"] or "").lower())
     marks = [mark for mark in marks if mark in by_mark] or sorted(by_mark)
-    at = _position(found, len(marks))
+    word = (found["word"] or "").lower()
+    if word == "last":
+        at = len(marks) - 1
+    else:
+        at = _ORDINALS.index(word) if word else int(found["number"] or found["nth"]) - 1
     return by_mark[marks[at]] if 0 <= at < len(marks) else None
 
 
-def _position(found: re.Match[str], count: int) -> int:
-    word = (found["word"] or "").lower()
-    if word == "last":
-        return count - 1
-    return _ORDINALS.index(word) if word else int(found["number"] or found["nth"]) - 1
-
-
-def _items(answer: str, noun: str) -> list[int]:
+def _list_marks(answer: str, noun: str) -> list[int]:
     """Return the marks of what the answer lists, in order: its headlines and list items, of the kind asked for."""
     scanner = CodeBlockScanner()
     prose = [line for line in answer.split("\n") if not scanner.take(line)]
@@ -155,16 +158,16 @@ def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
 
 
 def is_pointing_back(question: str) -> bool:
-    """Whether the question leans on something said before rather than on its own words."""
+    """Whether the question refers to something said before rather than naming it."""
     pointer = _POINTER.search(question)
     if pointer is not None:
         before = question[: pointer.start()]
-        return len(before.split()) <= _HAS_WORD_AFTER and not find_content_terms(_without_verbs(before))
+        return len(before.split()) <= _HAS_WORD_AFTER and not find_content_terms(_ASKING_WORDS.sub(" ", before))
     return _parse_ellipsis(question) is not None
 
 
 def resolve_references(question: str, target: Antecedent) -> str:
-    """Write the question anew with what it points at in place of the pointer."""
+    """Rewrite the question with what it points at in place of the pointer."""
     rest = _parse_ellipsis(question)
     if rest is not None and _POINTER.search(rest) is None:
         return _complete_question(rest, target)
@@ -197,14 +200,3 @@ def _name_antecedent(found: re.Match[str], target: Antecedent) -> str:
     if noun in {"class", "type"} and target.kind == "method":
         return f"`{target.symbol.rpartition('.')[0]}`"
     return f"`{target.symbol or target.path}`"
-
-
-def _without_verbs(text: str) -> str:
-    """Drop the words with which one asks about a known thing: "who calls", "which tests cover"."""
-    return re.sub(
-        r"\b(?:calls?|called|invokes?|tests?|tested|covers?|defines?|defined|callers?|callees?|usages?|references?"
-        r"|implement(?:s|ed)?|return|returns|raises?|change[sd]?|depends?|imports?|describe|documented|again|open)\b",
-        " ",
-        text,
-        flags=re.IGNORECASE,
-    )

@@ -1,4 +1,4 @@
-"""Tells by patterns alone what a message wants: the history, a repeat, small talk, or the code."""
+"""Classifies a message by patterns alone: the history, a repeat, small talk, or the code."""
 
 # ruff: noqa: E501 - a pattern is read as one line, and breaking it would hide what it matches
 
@@ -77,7 +77,7 @@ _LONGEST = 300
 
 
 def clean_question(question: str) -> str:
-    """Drop what people say before a question, and keep the question."""
+    """Drop the polite words before a question, and keep the question."""
     text = question.strip()
     opening = _POLITE.match(text)
     rest = text[opening.end() :] if opening else text
@@ -86,21 +86,21 @@ def clean_question(question: str) -> str:
 
 def is_history_request(question: str) -> bool:
     """Whether the person wants to see what they asked before."""
-    return _whole(_HISTORY, question)
+    return _is_whole_match(_HISTORY, question)
 
 
 def is_repeat_request(question: str) -> bool:
     """Whether the person wants the last answer once more."""
-    return _whole(_REPEAT, question)
+    return _is_whole_match(_REPEAT, question)
 
 
 def find_small_talk(question: str) -> SmallTalk | None:
     """Recognise a message that is not about code; None for everything else."""
     if not _ANY_WORD.search(question):
         return "wordless"
-    return next((kind for kind, pattern in _CHATTER if _whole(pattern, question)), None)
+    return next((kind for kind, pattern in _CHATTER if _is_whole_match(pattern, question)), None)
 
 
-def _whole(pattern: re.Pattern[str], question: str) -> bool:
+def _is_whole_match(pattern: re.Pattern[str], question: str) -> bool:
     line = " ".join(question.split())
     return len(line) <= _LONGEST and pattern.fullmatch(line.rstrip("?.! ")) is not None

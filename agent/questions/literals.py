@@ -1,4 +1,4 @@
-"""Finds the texts that a question quotes as they stand in the code: messages, options, environment variables."""
+"""Finds the texts that a question quotes verbatim: messages, options, environment variables."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _LEAST_RUN = 0.6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Literal:
-    """A text to find as it stands. A message is compared word by word: code breaks it into lines and fills it in."""
+    """A text to find verbatim. A message is compared word by word: code breaks it into lines and fills it in."""
 
     text: str
     is_message: bool
 
     def first_line(self, code: str) -> int | None:
         """Return the index of the line of the code where the text begins, or None."""
-        return _message_line(code, self.text) if self.is_message else _exact_line(code, self.text)
+        return _find_message_line(code, self.text) if self.is_message else _find_exact_line(code, self.text)
 
 
 def find_literals(question: str) -> tuple[Literal, ...]:
     """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
     messages = find_quoted_messages(question)
-    exact = _exact_texts(question)
+    exact = _find_exact_texts(question)
     if not messages and is_message(question):
         messages = [" ".join(question.split())]
     found = [Literal(text=text, is_message=True) for text in messages]
@@ -50,7 +50,7 @@ def find_literals(question: str) -> tuple[Literal, ...]:
 
 
 def find_quoted_messages(question: str) -> list[str]:
-    """Find the messages that stand in quotation marks or backticks."""
+    """Find the messages in quotation marks or backticks."""
     spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
     spans += [found["ticked"] for found in _TICKED.finditer(question)]
     return [span.strip() for span in spans if len(_WORD.findall(span)) >= 2 and " " in span.strip()]
@@ -62,11 +62,11 @@ def is_message(text: str) -> bool:
 
 
 def parse_literal(query: str) -> Literal | None:
-    """Read a search query as the text that it looks for as it stands; None for a question in words."""
+    """Read a search query as the text that it looks for verbatim; None for a question in words."""
     text = query.strip()
     if " " not in text:
         return Literal(text=text, is_message=False)
-    exact = _exact_texts(text)
+    exact = _find_exact_texts(text)
     if exact and not _ASKS.search(text):
         return Literal(text=exact[0], is_message=False)
     return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not _ASKS.search(text) else None
@@ -78,21 +78,21 @@ def make_literal_query(literal: Literal) -> str:
     return f"{literal.text} option command line argument parser" if short else literal.text
 
 
-def _exact_texts(text: str) -> list[str]:
+def _find_exact_texts(text: str) -> list[str]:
     return [*_EXACT.findall(text), *(found["flag"] for found in _FLAG.finditer(text))]
 
 
-def _exact_line(code: str, text: str) -> int | None:
+def _find_exact_line(code: str, text: str) -> int | None:
     found = re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", code)
     return code.count("\n", 0, found.start()) if found is not None else None
 
 
-def _message_line(code: str, text: str) -> int | None:
+def _find_message_line(code: str, text: str) -> int | None:
     """Find a run of the message's words: all of a short one, three in five of a long one."""
     whole = code.lower()
     # In most files there is none of the runs, which is soon told.
     likely = [run for run in _find_runs(text) if all(word in whole for word in run)]
-    starts = [found.start() for run in likely if (found := _run_of(run).search(whole)) is not None]
+    starts = [found.start() for run in likely if (found := _compile_run(run).search(whole)) is not None]
     return whole.count("\n", 0, min(starts)) if starts else None
 
 
@@ -103,8 +103,8 @@ def _find_runs(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))
 
 
-def _run_of(run: Sequence[str]) -> re.Pattern[str]:
-    """Match words that follow each other, whatever punctuation, escapes and ends of lines stand between them."""
+def _compile_run(run: Sequence[str]) -> re.Pattern[str]:
+    """Match words that follow each other, whatever punctuation, escapes and line breaks are between them."""
     first, *rest = map(re.escape, run)
     # That a word begins there is looked at behind it: a pattern that begins with a text is found several times faster.
     begins = rf"(?:(?<![^\W_]{first})|(?<=\\[nrt]{first}))"

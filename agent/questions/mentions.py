@@ -51,16 +51,18 @@ class Mentions:
 def find_mentions(question: str) -> Mentions:
     """Find every piece of code that the question names, in order of appearance."""
     text = question.replace("\\", "/")
-    paths = _paths(text)
+    paths = _find_paths(text)
     bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
     spans = [span for span in _SPAN.findall(text) if not _PATH.fullmatch(span) or "/" not in span]
     names = [normalize_name(span) for span in spans if _NAME.fullmatch(normalize_name(span))]
-    names += [normalize_name(found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare)) if is_code_like(found[0])]
+    words = [(found.start(), found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare))]
+    names += [normalize_name(word) for _, word in words if is_code_like(word)]
+    plain = [word for at, word in words if at > 0 and len(word) > 2 and not is_code_like(word)]
     return Mentions(
-        names=_unique(names)[:MAX_NAMES],
-        words=_unique(_find_capitalized(_SPAN.sub(" ", bare)))[:MAX_NAMES],
+        names=_drop_repeats(names)[:MAX_NAMES],
+        words=_drop_repeats(word for word in plain if word[0].isupper())[:MAX_NAMES],
         paths=paths[:MAX_NAMES],
-        codes=_unique(_HEX.findall(text))[:MAX_NAMES],
+        codes=_drop_repeats(_HEX.findall(text))[:MAX_NAMES],
     )
 
 
@@ -80,7 +82,7 @@ def is_code_like(word: str) -> bool:
     return "_" in word.strip("_") or (word.startswith("__") and len(word) > 4) or bool(_HUMP.search(word))
 
 
-def _paths(text: str) -> tuple[PathMention, ...]:
+def _find_paths(text: str) -> tuple[PathMention, ...]:
     found = [
         PathMention(path=path, start_line=int(start), end_line=int(end or start))
         for start, end, path in _LINE_OF.findall(text)
@@ -101,10 +103,5 @@ def _is_dotted_name(found: re.Match[str]) -> bool:
     return "/" not in found[0] and not found["start"] and _NAME.fullmatch(found[0]) is not None
 
 
-def _find_capitalized(text: str) -> list[str]:
-    later = [found[0] for found in _NAME.finditer(text) if found.start() > 0]
-    return [word for word in later if word[0].isupper() and len(word) > 2 and not is_code_like(word)]
-
-
-def _unique(items: Iterable[str]) -> tuple[str, ...]:
+def _drop_repeats(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))

@@ -138,10 +138,8 @@ def parse_named_question(question: str) -> NamedQuestion | None:
         return None
     for lookup, form in _COMPILED:
         found = form.fullmatch(line)
-        if found is not None and (name := _name_in(found)) and name.lower() not in _NO_NAMES:
-            return NamedQuestion(lookup=lookup, name=name)
+        if found is not None:
+            name = normalize_name(next(filter(None, found.groupdict().values()), ""))
+            if name and name.lower() not in _NO_NAMES:
+                return NamedQuestion(lookup=lookup, name=name)
     return None
-
-
-def _name_in(found: re.Match[str]) -> str:
-    return normalize_name(next((name for name in found.groupdict().values() if name), ""))

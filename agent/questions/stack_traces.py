@@ -60,18 +60,24 @@ _LAST_LINE = re.compile(
 
 def parse_frames(text: str) -> tuple[StackFrame, ...]:
     """Return the frames of a stack trace, the one that failed first; empty when there is none."""
-    python = [_frame(found) for found in _PYTHON.finditer(text)]
+    python = [_make_frame(found) for found in _PYTHON.finditer(text)]
     if python:
         return tuple(reversed(python))[:MAX_FRAMES]
     java = [
-        StackFrame(path=_java_path(found), line=int(found["line"]), function=_plain(found["function"]))
+        StackFrame(
+            path="/".join([*found["class"].split("$")[0].split(".")[:-1], found["file"]]),  # its package, and the file
+            line=int(found["line"]),
+            function=_read_last_part(found["function"]),
+        )
         for found in _JAVA.finditer(text)
     ]
     if java:
         return tuple(java)[:MAX_FRAMES]
     for pattern in _OTHERS:
         frames = list(_find_frames(pattern, text))
-        if frames and _is_trace(pattern, text, frames):
+        # Any `file.go:12` looks like one of Go's frames.
+        is_trace = pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
+        if frames and is_trace:
             return tuple(frames)
     return ()
 
@@ -85,42 +91,28 @@ def parse_error_name(text: str) -> str:
 def parse_error_message(text: str) -> str:
     """Return what the error of a stack trace says, or an empty string."""
     found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
-    said = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
-    return said[-1] if said else ""
+    messages = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
+    return messages[-1] if messages else ""
 
 
 def _find_frames(pattern: Pattern, text: str) -> Iterator[StackFrame]:
     """The first frames only: each may be looked for up to the end of the text."""
     for found in islice(pattern.finditer(text), MAX_FRAMES):
         if len(found["path"]) <= _LONGEST_PATH:
-            yield _frame(found)
+            yield _make_frame(found)
 
 
-def _frame(found: re.Match[str]) -> StackFrame:
+def _make_frame(found: re.Match[str]) -> StackFrame:
     groups = found.groupdict()
     return StackFrame(
-        path=_slashes(groups["path"]),
+        path=groups["path"].replace("\\", "/"),
         line=int(groups["line"]),
-        function=_plain(groups.get("function") or ""),
+        function=_read_last_part(groups.get("function") or ""),
         source=(groups.get("source") or "").strip(),
     )
 
 
-def _plain(function: str) -> str:
+def _read_last_part(function: str) -> str:
     """Cut a function's name to its last part; empty for a module or an anonymous function."""
     last = re.split(r"[./:]+", function.removesuffix("(...)").strip())[-1]
     return last if re.fullmatch(r"[^\W\d]\w*", last) else ""
-
-
-def _is_trace(pattern: Pattern, text: str, frames: list[StackFrame]) -> bool:
-    """Whether Go's frames, which look like any `file.go:12`, come from a trace."""
-    return pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
-
-
-def _java_path(found: re.Match[str]) -> str:
-    package = found["class"].split("$")[0].split(".")[:-1]
-    return "/".join([*package, found["file"]])
-
-
-def _slashes(path: str) -> str:
-    return path.replace("\\", "/")

@@ -1,4 +1,4 @@
-"""The words of a question that carry meaning, and how much of them a piece of code says."""
+"""The words of a question that carry meaning, and which of them a piece of code contains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stem_word(word: str) -> str:
 
 
 def find_content_terms(question: str) -> frozenset[str]:
-    """Return the stems of the words that say what a question is about; empty when it says nothing."""
+    """Return the stems of the words that carry a question's meaning; empty when there are none."""
     meaningful = [word for word in split_words(question) if word not in _STOP and (len(word) > 1 or not word.isascii())]
     return frozenset(stem_word(word) for word in meaningful[:_MAX_TERMS])
 
@@ -53,15 +53,15 @@ def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
     likely = frozenset(term for term in terms if term.removesuffix("y")[:_KEPT] in lowered)
     if not likely:
         return likely
-    return likely.intersection(chain.from_iterable(map(_stems, set(_WORD.findall(text)))))
+    return likely.intersection(chain.from_iterable(map(_find_stems, set(_WORD.findall(text)))))
 
 
-def _stems(word: str) -> frozenset[str]:
-    return _known_stems(word) if len(word) <= _LONGEST_KNOWN else _stems_of(word)
+def _find_stems(word: str) -> frozenset[str]:
+    return _known_stems(word) if len(word) <= _LONGEST_KNOWN else _compute_stems(word)
 
 
-def _stems_of(word: str) -> frozenset[str]:
+def _compute_stems(word: str) -> frozenset[str]:
     return frozenset(stem_word(part.lower()) for part in _HUMPS.split(word))
 
 
-_known_stems = lru_cache(maxsize=1 << 14)(_stems_of)  # code says the same words over and over
+_known_stems = lru_cache(maxsize=1 << 14)(_compute_stems)  # code says the same words over and over

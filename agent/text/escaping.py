@@ -1,10 +1,11 @@
-"""Puts text from a repository into Markdown so that it stays text: quoted, fenced, and unable to break out."""
+"""Escapes text from a repository for Markdown: quoted or fenced so that it cannot break out."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that show nothing
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 # What may stand in italics; anything else could become a link, a ping or markup, and goes into a code span.
@@ -44,11 +45,10 @@ def to_one_line(text: str, *, longest: int) -> str:
 
 
 def replace_control_characters(text: str) -> str:
-    """Replace characters that steer a terminal or hide what is written; tabs and line breaks stay."""
+    """Replace characters that control a terminal or hide what is written; tabs and line breaks stay."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return "".join(char if char in "\n\t" or _is_seen(char) else "\ufffd" for char in text.replace("\r\n", "\n"))
-
-
-def _is_seen(char: str) -> bool:
-    return (char.isascii() and char.isprintable()) or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in _UNSEEN else "\ufffd"
+        for char in text.replace("\r\n", "\n")
+    )

@@ -1,10 +1,11 @@
-"""Tells where statements begin in lines of any language, for excerpts that are cut where a person would."""
+"""Finds where statements begin in code of any language, so that excerpts are cut where a person would cut them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 _BLOCK_LANGUAGES_WITHOUT_BRACES = frozenset({"python", "ruby", "elixir", "haskell", "lua", "yaml", "toml", "nim"})
 _TRIPLE = ('"""', "'''")
@@ -36,9 +37,11 @@ def read_layout(lines: Sequence[str], language: str) -> LineLayout:
     for line in lines:
         text = line.strip()
         commented = scan.in_prose or bool(_COMMENT.match(text)) or text.startswith(_TRIPLE)
-        starts.append(
-            bool(text) and not scan.is_open and _is_statement_start(text, before, follows_comment=_is_comment(before))
+        # Below a comment, the comment is where the statement begins, for a reader.
+        continues = (
+            _COMMENT.match(before) or _CLOSES.match(text) or _CONTINUES.match(text) or _UNFINISHED.search(before)
         )
+        starts.append(bool(text) and not scan.is_open and not continues)
         prose.append(commented)
         scan.feed(text)
         before = text
@@ -52,7 +55,7 @@ def measure_indent(line: str) -> int:
 
 
 def is_header(line: str) -> bool:
-    """Whether the line opens a block, so that it says little without the next."""
+    """Whether the line opens a block, so that it means little without the next."""
     return bool(_HEADER.search(line.rstrip())) and not line.strip().startswith(("#", "//", "*"))
 
 
@@ -66,29 +69,9 @@ def dedent(lines: Sequence[str]) -> list[str]:
     filled = [line for line in lines if line.strip()]
     if not filled:
         return list(lines)
-    shared = len(_common_start([line[: len(line) - len(line.lstrip())] for line in filled]))
+    spaces = [line[: len(line) - len(line.lstrip())] for line in filled]
+    shared = len(commonprefix(spaces))  # noqa: RUF071 - these are no paths
     return [line[shared:] if line.strip() else "" for line in lines]
-
-
-def _common_start(starts: Sequence[str]) -> str:
-    shortest = min(starts, key=len)
-    for at, char in enumerate(shortest):
-        if any(start[at] != char for start in starts):
-            return shortest[:at]
-    return shortest
-
-
-def _is_statement_start(text: str, before: str, *, follows_comment: bool) -> bool:
-    if _CLOSES.match(text) or _CONTINUES.match(text):
-        return False
-    if follows_comment:
-        # The comment is where the statement begins, for a reader; but a run of comments begins only once.
-        return False
-    return not _UNFINISHED.search(before)
-
-
-def _is_comment(text: str) -> bool:
-    return bool(text) and bool(_COMMENT.match(text))
 
 
 class _Scan:
@@ -112,21 +95,16 @@ class _Scan:
         at = 0
         while at < len(text):
             if self._until:
-                at = self._skip(text, at)
+                end = text.find(self._until, at)
+                if end < 0:
+                    return
+                at, self._until = end + len(self._until), ""
                 continue
             found = _TOKEN.search(text, at)
             if found is None:
                 return
             self._note(found[0])
             at = found.end()
-
-    def _skip(self, text: str, at: int) -> int:
-        end = text.find(self._until, at)
-        if end < 0:
-            return len(text)
-        at = end + len(self._until)
-        self._until = ""
-        return at
 
     def _note(self, mark: str) -> None:
         if mark in _TRIPLE:

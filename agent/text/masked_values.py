@@ -1,4 +1,4 @@
-"""Remembers what was masked in a turn, so that no answer says it all the same, where no rule masks it."""
+"""Remembers what was masked in a turn, so that no answer reveals it where no rule would mask it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store takes: text that has a UTF-8, numbers that every reader knows exactly, and no deep nesting."""
+"""What can be stored: text that UTF-8 can encode, numbers that every reader reads exactly, and no deep nesting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _FIRST_TOO_LARGE = 2**53  # of whole numbers: from there on, some readers round
 
 
 def make_storable(text: str) -> str:
-    """Put a question mark in the place of each half of a surrogate pair, which no store takes and nobody reads."""
+    """Replace each half of a surrogate pair, which cannot be stored, by a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
