@@ -22,16 +22,12 @@ from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState, read_state
 from bot.settings import GuardTable, RepositoryTable, Settings
 from bot.storage.data_lock import hold_shared_lock
-from indexer.types import IndexStatus
+from indexer import IndexStatus
 
 if TYPE_CHECKING:
     from agent.agent import Agent
     from agent.guard.classifier.onnx_model import OnnxModel
-    from indexer.index import CodeIndex
-    from indexer.parsers.pool import ParserPool
-    from indexer.remotes.clone import RemoteClone
-    from indexer.remotes.remote_repository import RemoteRepository
-    from indexer.watcher import Watcher
+    from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, Watcher
 
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
 
@@ -90,10 +86,7 @@ async def open_team_repositories(
     settings: Settings, repository: Path, display: ProgressDisplay
 ) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
-    from indexer.git.local_head import LocalHead
-    from indexer.parsers.pool import ParserPool
-    from indexer.remotes.clone import open_clones
-    from indexer.watcher import Watcher, WatchIntervals
+    from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
 
     tables = settings.repositories or (_only(settings, repository),)
     clones = open_clones([_remote(settings, table) for table in tables if table.url is not None], settings.home)
@@ -131,7 +124,7 @@ async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
 
 
 async def _status_of(settings: Settings, table: RepositoryTable) -> RepositoryState:
-    from indexer.remotes.clone import RemoteClone
+    from indexer import RemoteClone
 
     clone = RemoteClone(_remote(settings, table), settings.home) if table.url is not None else None
 
@@ -158,8 +151,7 @@ def _only(settings: Settings, path: Path) -> RepositoryTable:
 
 
 def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
-    from indexer.remotes.addresses import Address
-    from indexer.remotes.remote_repository import RemoteRepository
+    from indexer import Address, RemoteRepository
 
     url = table.url or ""
     return RemoteRepository(
@@ -175,10 +167,12 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
 
 def locate_repositories(settings: Settings) -> Sequence[Path]:
     """Where the repositories of the settings are on this machine; a clone that was never fetched is nowhere yet."""
-    from indexer.store.data_folder import REPOSITORIES
+    from indexer import REPOSITORIES_FOLDER
 
     clones = [
-        settings.home / REPOSITORIES / _remote(settings, each).folder_name for each in settings.repositories if each.url
+        settings.home / REPOSITORIES_FOLDER / _remote(settings, each).folder_name
+        for each in settings.repositories
+        if each.url
     ]
     return [*(each.path for each in settings.repositories if each.path), *(path for path in clones if path.exists())]
 
@@ -198,7 +192,7 @@ async def _open_index(
 ) -> CodeIndex:
     """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
     # `--help` and a wrong option must not wait for numpy.
-    from indexer.index import CodeIndex
+    from indexer import CodeIndex
 
     if clone is not None:
         await clone.prepare()
@@ -243,7 +237,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
     from agent.agent import Agent
     from agent.persistence.checkpointer import open_saver
     from agent.tools.searxng import SearxngSearch
-    from indexer.secrets.cached_redactor import CachedRedactor
+    from indexer import CachedRedactor
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(open_models(settings))
@@ -293,7 +287,7 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
     configured = sorted((value for value in settings.secret_values() if len(value) >= _SHORTEST), key=len, reverse=True)
 
     def mask(text: str) -> str:
-        from indexer.secrets import redact_secrets
+        from indexer import redact_secrets
 
         for value in configured:
             text = text.replace(value, "[REDACTED]")

@@ -8,7 +8,7 @@ from typing import Protocol
 from agent.events import AgentEvent
 from agent.ports import CodeSearch
 from bot.messages import Capabilities, MessageContent, MessageHandle, Place, ThreadMessage
-from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+from indexer import Drift, IndexStatus, Progress, RefreshReport
 
 
 class RepositoryIndex(Protocol):

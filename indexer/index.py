@@ -24,7 +24,7 @@ from indexer.search.ranking import Fusion, RankingWeights
 from indexer.search.snapshot import Snapshot
 from indexer.store.attempts import note_attempt
 from indexer.store.catalog import Catalog, Generation
-from indexer.store.data_folder import REPOSITORIES, DataFolder, make_utf8_folder, name_index_folder
+from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.live_catalog import LiveCatalog
 from indexer.types import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
@@ -104,7 +104,7 @@ class CodeIndex:
             repository = Repository.open(repository_path, include=include, exclude=exclude)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
-                folder = DataFolder(make_utf8_folder(home) / REPOSITORIES / name_index_folder(repository))
+                folder = DataFolder(make_utf8_folder(home) / REPOSITORIES_FOLDER / name_index_folder(repository))
                 # Only now: a folder is found again under the name that it was made with.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+import indexer
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("bot", "agent", "indexer")
@@ -22,9 +25,14 @@ ALLOWED = {
 }
 # Concrete parts of the others that only the composition root may name.
 JOINED_IN_APP = (
-    "indexer.index",
-    "indexer.secrets.cached_redactor",
-    "indexer.secrets",
+    "indexer.CachedRedactor",
+    "indexer.CodeIndex",
+    "indexer.LocalHead",
+    "indexer.ParserPool",
+    "indexer.RemoteClone",
+    "indexer.Watcher",
+    "indexer.open_clones",
+    "indexer.redact_secrets",
     "agent.agent",
     "agent.persistence.checkpointer",
     "agent.guard.classifier.background_classifier",
@@ -167,6 +175,34 @@ def test_concrete_parts_meet_in_the_composition_root_alone() -> None:
     ]
 
     assert wrong == []
+
+
+def test_the_bot_uses_the_public_surface_of_the_indexer_alone() -> None:
+    public = {f"indexer.{name}" for name in indexer.__all__}
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        if name_of(path).startswith("bot/")
+        for module in imports(path)
+        if within(module, ("indexer",)) and module not in public
+    ]
+
+    assert wrong == []
+
+
+def test_type_checkers_find_every_public_name_of_the_indexer_where_it_is_loaded_from() -> None:
+    names = [name for name in imports(ROOT / "indexer/__init__.py") if name.startswith("indexer.")]
+
+    assert sorted(name.rpartition(".")[2] for name in names) == sorted(indexer.__all__)
+    for name in names:
+        module, _, public = name.rpartition(".")
+        assert getattr(indexer, public) is getattr(importlib.import_module(module), public)
+
+
+def test_importing_the_indexer_loads_none_of_its_modules() -> None:
+    inner = {module for path in sources() if (module := name_of(path).removesuffix(".py").replace("/", "."))}
+
+    assert loaded_by("indexer", inner) == set()
 
 
 @pytest.mark.parametrize("library", HOMES)

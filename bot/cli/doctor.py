@@ -37,9 +37,7 @@ from bot.serving.platforms import read_discord_options
 from bot.settings import GuardTable, Settings
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.permissions import find_exposures
-from indexer.errors import IndexerError
-from indexer.processes import start_git_async
-from indexer.types import IndexStatus
+from indexer import IndexerError, IndexStatus, start_git_async
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10

@@ -23,7 +23,7 @@ from bot.cli.data_commands import backup, restore, sweep
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
 from bot.tasks import TerminationSignal
-from indexer.errors import IndexerError
+from indexer import IndexerError
 
 if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
@@ -154,7 +154,7 @@ def search(
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.query import SearchQuery, pin_current, run_batch, run_search
-        from indexer.types import Filters
+        from indexer import Filters
 
         known_as = tuple(language.lower() for language in languages)
         filters = Filters(languages=known_as, source_types=types, folders=folders, patterns=globs)

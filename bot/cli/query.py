@@ -12,7 +12,7 @@ from bot.adapters.terminal import output
 from bot.adapters.terminal.output import CommandOutcome
 from bot.ports import RepositoryIndex
 from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
-from indexer.types import CallSite, Filters, SearchMode
+from indexer import CallSite, Filters, SearchMode
 
 
 @dataclass(frozen=True, kw_only=True)

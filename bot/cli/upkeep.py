@@ -26,9 +26,7 @@ from bot.repositories.status import RepositoryState
 from bot.settings import Settings
 from bot.storage.database import open_database
 from bot.storage.turn_records import FeedbackEntry, TurnRecordStore
-from indexer.errors import IndexerError, RepositoryError
-from indexer.store.data_folder import IndexFolder, remove_index
-from indexer.types import IndexStatus
+from indexer import IndexerError, IndexFolder, IndexStatus, RepositoryError, remove_index
 
 NO_TABLES = (
     "Which indexes are unused can only be told where citebot.toml lists the repositories in use, as [[repositories]]. "

@@ -15,7 +15,7 @@ from bot.ports import Answerer
 from bot.replies.streaming_answer import AnswerSection, AnswerSections, StreamingAnswer
 from bot.repositories.choice import RepositoryChoice, label_section
 from bot.storage.inbox import InboxEntry
-from indexer.errors import IndexerError
+from indexer import IndexerError
 
 log = logging.getLogger(__name__)
 

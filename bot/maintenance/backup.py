@@ -26,7 +26,7 @@ from bot.maintenance.backup_archive import (
 from bot.maintenance.backup_check import check_databases
 from bot.maintenance.disk_usage import PROMPTS, format_bytes
 from bot.storage.data_lock import LOCK, hold_exclusive_lock, hold_shared_lock
-from indexer.store.data_folder import REPOSITORIES, copy_database, copy_index
+from indexer import REPOSITORIES_FOLDER, copy_database, copy_index
 
 _QUICK = 1  # of gzip's levels: half the size at a tenth of the time
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

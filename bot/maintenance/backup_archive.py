@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from bot.maintenance.disk_usage import CONVERSATIONS, PROMPTS
 from bot.storage.database import INBOX_FILE
-from indexer.store.data_folder import REPOSITORIES
+from indexer import REPOSITORIES_FOLDER
 
 _LARGEST_LIST = 16 * 2**20  # bytes; some hundred thousand files
 _SLACK = 64 * 2**10  # bytes: the archive's end, and what is read ahead
@@ -31,7 +31,7 @@ DATABASES = (CONVERSATIONS, INBOX_FILE)
 # Nothing else is saved, and nothing else restored: no path leads out of the folder, and no file is code to anybody.
 _MEMBER = re.compile(
     rf"{re.escape(CONVERSATIONS)}|{re.escape(INBOX_FILE)}|{PROMPTS}"
-    rf"|{REPOSITORIES}/[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,99}}/(catalog\.sqlite|generations/[0-9]{{1,18}}/\w{{1,99}}\.(npy|json))",
+    rf"|{REPOSITORIES_FOLDER}/[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,99}}/(catalog\.sqlite|generations/[0-9]{{1,18}}/\w{{1,99}}\.(npy|json))",
     re.ASCII,
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.storage.database import INBOX_FILE
-from indexer.store.data_folder import REPOSITORIES, IndexFolder, find_index_folder, list_index_folders
+from indexer import REPOSITORIES_FOLDER, IndexFolder, find_index_folder, list_index_folders
 
 CONVERSATIONS = "conversations.sqlite"
 PROMPTS = "console_history"
@@ -52,7 +52,7 @@ def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str
 
     Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
     """
-    clones = (path.name for path in repositories if path.parent == home / REPOSITORIES)
+    clones = (path.name for path in repositories if path.parent == home / REPOSITORIES_FOLDER)
     return frozenset([*(find_index_folder(path) for path in repositories), *clones])
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from agent.errors import AgentError
 from bot.errors import BotError
-from indexer.errors import IndexerError
+from indexer import IndexerError
 
 # A note is no fault: something cannot be determined, or is optional. With a warning, citebot works less well.
 Level = Literal["ok", "note", "warning", "problem"]

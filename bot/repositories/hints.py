@@ -13,8 +13,7 @@ from agent.ports import CodeSearch
 from agent.questions.mentions import find_mentions, normalize_name
 from agent.questions.stack_traces import parse_error_name, parse_frames
 from bot.ports import Repositories
-from indexer.errors import IndexerError
-from indexer.types import Definition
+from indexer import Definition, IndexerError
 
 MOST_CLUES = 12
 _MOST_FRAMES = 4

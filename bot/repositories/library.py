@@ -13,8 +13,17 @@ from agent.ports import CodeSearch
 from bot.ports import Repositories, RepositoryIndex
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.refresh import refresh_index as refreshed
-from indexer.errors import EmptyRepository, IndexerError, NotIndexed, RepositoryError, StorageLocked
-from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+from indexer import (
+    Drift,
+    EmptyRepository,
+    IndexerError,
+    IndexStatus,
+    NotIndexed,
+    Progress,
+    RefreshReport,
+    RepositoryError,
+    StorageLocked,
+)
 
 log = logging.getLogger(__name__)
 

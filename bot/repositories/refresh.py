@@ -11,8 +11,7 @@ from typing import Protocol
 
 from bot.errors import RefreshStopped
 from bot.ports import RepositoryIndex
-from indexer.errors import IndexerError, StorageLocked
-from indexer.types import Progress, RefreshReport
+from indexer import IndexerError, Progress, RefreshReport, StorageLocked
 
 log = logging.getLogger(__name__)
 

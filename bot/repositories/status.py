@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.markdown.formatting import to_one_line
-from indexer.errors import IndexerError
-from indexer.types import IndexStatus
+from indexer import IndexerError, IndexStatus
 
 UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
 

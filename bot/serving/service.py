@@ -23,7 +23,7 @@ from bot.storage.database import INBOX_FILE
 from bot.storage.rate_limits import QuestionLimits
 from bot.tasks import run_in_background
 from bot.webhooks.push_endpoint import make_push_handler
-from indexer.types import Progress
+from indexer import Progress
 
 GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
 PUSHES = "/webhooks/push"

@@ -16,7 +16,7 @@ from bot.webhooks.body_limits import BodyReader
 from bot.webhooks.pushes import FORM, find_repositories, is_ping, read_event, read_payload, read_pushes
 from bot.webhooks.rare_warnings import RareWarnings
 from bot.webhooks.signatures import has_signature, verify_signature
-from indexer.remotes.remote_repository import RemoteRepository
+from indexer import RemoteRepository
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

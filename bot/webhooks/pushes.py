@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from indexer.errors import BadAddress
-from indexer.remotes.addresses import Address
-from indexer.remotes.remote_repository import RemoteRepository
+from indexer import Address, BadAddress, RemoteRepository
 
 FORM = "application/x-www-form-urlencoded"
 _EVENT_HEADERS = ("X-Forgejo-Event", "X-Gitea-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Event-Key")

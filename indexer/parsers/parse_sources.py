@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from indexer.git.objects import TreeEntry
 from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsers.lane import UNREADABLE
-from indexer.parsers.plain_files import WHY, PlainFiles, Reasons
+from indexer.parsers.plain_files import PLAIN_REASONS, PlainFiles, Reasons
 from indexer.parsers.pool import ParserPool
 from indexer.store.fingerprint import FORMAT
 from indexer.types import PlainReason
@@ -80,7 +80,7 @@ class Parsers:
             return
         reason = contents.parsed.plain
         if reason is not None and contents.grammar not in known:
-            log.warning("%s is searched as plain text: %s.", entry.path, WHY[reason])
+            log.warning("%s is searched as plain text: %s.", entry.path, PLAIN_REASONS[reason])
             self._plain_files.note(entry.blob, contents.grammar, reason)
         elif reason is None and contents.grammar:
             self._plain_files.forget(entry.blob, contents.grammar)

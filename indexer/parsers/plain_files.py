@@ -16,7 +16,7 @@ from indexer.types import PlainReason
 log = logging.getLogger(__name__)
 
 FILE = "plain_files.sqlite"
-WHY: Mapping[PlainReason, str] = {
+PLAIN_REASONS: Mapping[PlainReason, str] = {
     "time": "its parser took too long",
     "memory": "its parser needed too much memory",
     "crash": "its parser crashed",

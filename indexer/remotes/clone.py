@@ -23,7 +23,7 @@ from indexer.git.git_errors import decode_output
 from indexer.remotes import fetch_errors
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
-from indexer.store.data_folder import map_storage_errors
+from indexer.store.data_folder import REPOSITORIES_FOLDER, map_storage_errors
 from indexer.types import BranchHead, RemoteState
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class RemoteClone:
     ) -> None:
         self.remote = remote
         self.name = remote.name
-        self.path = home / "repositories" / remote.folder_name
+        self.path = home / REPOSITORIES_FOLDER / remote.folder_name
         self._limits = limits or FetchLimits()
         self._transport = Transport(remote, self.path, self._limits)
         self._slots = slots or asyncio.Semaphore(1)

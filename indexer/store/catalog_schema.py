@@ -9,7 +9,7 @@ from pathlib import Path
 from indexer.errors import StorageVersion
 from indexer.store.data_folder import lock_schema
 
-VERSION = 2
+CATALOG_VERSION = 2
 TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports")
 FOREVER = 2**62
 
@@ -68,12 +68,12 @@ def prepare_schema(path: Path) -> None:
     """
     if not has_content(path):
         _lay_out(path)
-    if _version(path) != VERSION:
+    if _version(path) != CATALOG_VERSION:
         with lock_schema(path):
             _upgrade(path)
 
 
-def lay_out(db: sqlite3.Connection) -> None:
+def create_catalog_tables(db: sqlite3.Connection) -> None:
     """Make all tables of a catalog."""
     db.executescript(_SCHEMA)
 
@@ -88,11 +88,11 @@ def _upgrade(path: Path) -> None:
     version = _version(path)
     if version == 1:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={VERSION}; COMMIT;")
-    elif version != VERSION:  # unless another process was faster
+            db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
+    elif version != CATALOG_VERSION:  # unless another process was faster
         raise StorageVersion(
             f"{path} was written by another version of citebot (format {version}, this one reads "
-            f"{VERSION}). Delete the folder {path.parent} and index again, or use that version."
+            f"{CATALOG_VERSION}). Delete the folder {path.parent} and index again, or use that version."
         )
 
 
@@ -108,7 +108,7 @@ def _lay_out(path: Path) -> None:
         try:
             db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # or the file never shrinks
             db.execute("PRAGMA journal_mode=WAL")
-            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
+            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
         finally:
             db.close()
         draft.replace(path)

@@ -23,7 +23,7 @@ _LAYOUT_SECONDS = 30.0
 # What SQLite calls operational, and is none the less of a file that is not as it was written.
 _DAMAGE = re.compile(r"malformed|no such (?:table|column)|has no column|unsupported file format|not a database")
 
-REPOSITORIES = "repositories"  # in the data folder
+REPOSITORIES_FOLDER = "repositories"  # in the data folder
 
 _TRIES = 5  # a refresh that sweeps what is being copied comes between at most so often
 _CURRENT = "SELECT max(id) FROM generations WHERE retired_at IS NULL"
@@ -181,7 +181,7 @@ class IndexFolder:
 
 def list_index_folders(home: Path) -> Sequence[IndexFolder]:
     """List the indexes of a data folder, by name."""
-    parent = home / REPOSITORIES
+    parent = home / REPOSITORIES_FOLDER
     folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
     return [IndexFolder(name=path.name, size=DataFolder(path).size()) for path in folders]
 
@@ -201,7 +201,7 @@ def find_index_folder(path: Path) -> str:
 
 def remove_index(home: Path, name: str) -> None:
     """Delete an index; `StorageLocked` while it is being written."""
-    folder = DataFolder(home / REPOSITORIES / name)
+    folder = DataFolder(home / REPOSITORIES_FOLDER / name)
     with folder.sole_writer():
         folder.remove(folder.root)
 

@@ -12,7 +12,7 @@ from bot.conversations.commands import format_help
 from bot.conversations.descriptions import describe_freshness
 from bot.messages import IncomingMessage, Place
 from bot.ports import Repositories
-from indexer.errors import IndexerError
+from indexer import IndexerError
 
 MOST_SHOWN = 40
 PROMPTS: Sequence[Mapping[str, str]] = (

@@ -20,7 +20,7 @@ from bot.errors import BotError, describe_unexpected
 from bot.ports import Assistant, RepositoryIndex
 from bot.repositories.refresh import refresh_if_stale, refresh_index
 from bot.tasks import run_until_interrupt
-from indexer.errors import IndexerError
+from indexer import IndexerError
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History

@@ -27,7 +27,7 @@ from agent.text.citation_markers import format_marker
 from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
 from bot.markdown import find_link_target, format_footnote, format_location, replace_control_characters, to_one_line
-from indexer.types import Progress
+from indexer import Progress
 
 _STAGES = {
     "listing": "Listing files",

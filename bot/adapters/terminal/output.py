@@ -13,8 +13,7 @@ from typing import Any
 from agent.ports import Answer
 from bot.markdown import format_location, to_one_line
 from bot.repositories.status import RepositoryState
-from indexer.parsers.plain_files import WHY
-from indexer.types import CallSite, Definition, Hit, IndexStatus, RefreshReport
+from indexer import PLAIN_REASONS, CallSite, Definition, Hit, IndexStatus, RefreshReport
 
 _MOST_PLAIN = 10  # files that are named
 
@@ -176,7 +175,7 @@ def _format_indexed_commit(status: IndexStatus) -> str:
 
 
 def _list_plain_files(status: IndexStatus) -> list[str]:
-    told = [f"{to_one_line(each.path)}: {WHY[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
+    told = [f"{to_one_line(each.path)}: {PLAIN_REASONS[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
     more = len(status.plain_files) - len(told)
     return [*told, f"and {more:,} more"] if more else told
 

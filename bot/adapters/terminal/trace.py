@@ -10,7 +10,7 @@ from agent.events import AgentEvent, EventKind
 from agent.limits import TokenUsage
 from agent.ports import Answer
 from bot.markdown import format_location, to_one_line
-from indexer.types import Location
+from indexer import Location
 
 MOST_PLACES = 5
 LONGEST_VALUE = 300
