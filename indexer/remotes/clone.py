@@ -1,8 +1,7 @@
 """A bare clone of one branch of a remote repository, kept up to date below the data folder.
 
-All history of the branch is fetched, with its contents, unless the operator wants less of it. A partial clone would
-have to ask the host whenever somebody wants to know who wrote a line, and may not fail because that is away; a shallow
-one does not tell.
+All history of the branch is fetched, with its contents, unless the operator sets a depth. A partial clone would need
+the host to find out who wrote a line, which has to work while the host is down; a shallow one does not have the answer.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _LOCAL_SECONDS = 60.0  # for what git does without the network
 _INCOMING = "refs/citebot/incoming"
 _LOCK = "citebot.hold"
 _LEFTOVERS = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/tmp_*")
-_NO_CLONE = "not a git repository: "  # what git says of its own folder, and of no remote one
+_NO_CLONE = "not a git repository: "  # what git says only of its own folder, not of a remote
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Advertised:
-    """What a host shows: its branches with their commits, the default one, and where it redirected to."""
+    """What a host advertises: its branches with their commits, the default one, and where it redirected to."""
 
     branches: dict[str, str]
     default: str | None
@@ -48,7 +47,7 @@ class _Advertised:
 class RemoteClone:
     """The clone of one remote; its `HEAD` is the branch that is followed, at the commit fetched last.
 
-    A fetch that fails changes nothing. Clones that share `slots` fetch that many at a time.
+    A fetch that fails changes nothing. Clones that share `slots` fetch only so many at a time.
     """
 
     def __init__(
@@ -66,216 +65,213 @@ class RemoteClone:
         self._transport = Transport(remote, self.path, self._limits)
         self._slots = slots or asyncio.Semaphore(1)
         self._busy = asyncio.Lock()
-        self._forced = ""
-        self._is_anew = False  # emptied because of damage, and not fetched since
+        self._rewrite_remark = ""
+        self._was_reset = False  # emptied because of damage, and not fetched since then
 
     async def prepare(self) -> None:
-        """Make the repository, empty, if it is not there: an index can then be opened before the host answers.
+        """Create an empty repository if there is none, so that an index can be opened before the host answers.
 
-        One that is damaged is emptied; what was indexed before answers until it is fetched again.
+        A damaged one is emptied; questions are answered from the existing index until it is fetched again.
         """
         if not await self._is_usable():
-            async with self._busy, self._lock_clone() as hold:
-                await self._begin_anew(hold)
+            async with self._busy, self._lock_clone() as lock:
+                await self._reset(lock)
 
     async def renew(self) -> None:
-        """Fetch everything again, where what had been fetched turned out damaged."""
-        async with self._busy, self._lock_clone() as hold:
-            await self._begin_anew(hold)
-            await self._catch_up(hold)
+        """Fetch everything again, because the clone turned out to be damaged."""
+        async with self._busy, self._lock_clone() as lock:
+            await self._reset(lock)
+            await self._catch_up(lock)
 
     async def newest(self) -> BranchHead:
-        """Fetch the newest commit of the branch, if it is not here yet.
+        """Fetch the newest commit of the branch, unless the clone has it.
 
-        Raises `RemoteError` with a state, or `StorageError`; what was fetched before stays readable, unless it is
-        damaged, and then everything is fetched again.
+        Raises `RemoteError` with a state, or `StorageError`; the clone stays readable, unless it is damaged, in which
+        case everything is fetched again.
         """
-        async with self._busy, self._lock_clone() as hold:
+        async with self._busy, self._lock_clone() as lock:
             if not await self._is_usable():
-                await self._begin_anew(hold)
+                await self._reset(lock)
             try:
-                return await self._catch_up(hold)
+                return await self._catch_up(lock)
             except DamagedClone:
-                if self._is_anew:  # fetched again already, which did not help
+                if self._was_reset:  # fetching again did not help
                     raise
-                await self._begin_anew(hold)
-                return await self._catch_up(hold)
+                await self._reset(lock)
+                return await self._catch_up(lock)
 
-    async def _catch_up(self, hold: int) -> BranchHead:
-        there = await self._list_remote_branches()
-        branch, commit = self._find_followed_branch(there)
-        here = await self._here()
-        if here != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
+    async def _catch_up(self, lock: int) -> BranchHead:
+        advertised = await self._list_remote_branches()
+        branch, commit = self._find_followed_branch(advertised)
+        local_head = await self._read_local_head()
+        if local_head != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
             async with self._slots:
-                commit = await self._fetch(branch, hold)
-            await self._switch(branch, commit, here)
-        self._is_anew = False
-        return self._tip(branch, commit, there.moved)
-
-    def _tip(self, branch: str, commit: str, moved: str) -> BranchHead:
-        remark = " ".join(each for each in (moved, self._forced) if each)
-        state: RemoteState = "moved" if moved else "force-pushed" if self._forced else "ready"
+                commit = await self._fetch(branch, lock)
+            await self._switch(branch, commit, local_head)
+        self._was_reset = False
+        state: RemoteState = "moved" if advertised.moved else "force-pushed" if self._rewrite_remark else "ready"
+        remark = " ".join(filter(None, (advertised.moved, self._rewrite_remark)))
         return BranchHead(commit=commit, branch=decode_output(os.fsencode(branch)), state=state, remark=remark)
 
-    def _find_followed_branch(self, there: _Advertised) -> tuple[str, str]:
-        branch = self.remote.branch or there.default
-        if not there.branches:
+    def _find_followed_branch(self, advertised: _Advertised) -> tuple[str, str]:
+        branch = self.remote.branch or advertised.default
+        if not advertised.branches:
             raise fetch_errors.make_empty_error(self.remote)
-        if branch is None or branch not in there.branches:
-            raise fetch_errors.make_branch_gone_error(self.remote, branch, sorted(there.branches))
-        return branch, there.branches[branch]
+        if branch is None or branch not in advertised.branches:
+            raise fetch_errors.make_branch_gone_error(self.remote, branch, sorted(advertised.branches))
+        return branch, advertised.branches[branch]
 
     async def _list_remote_branches(self) -> _Advertised:
-        asked = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
-        done = await self._ask(*asked, seconds=self._limits.listing)
-        moved = fetch_errors.describe_redirect(self.remote, done.complaint)
-        lines = [os.fsdecode(line).partition("\t") for line in done.output.split(b"\n") if line]
+        arguments = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
+        result = await self._run_remote(*arguments, seconds=self._limits.listing)
+        moved = fetch_errors.describe_redirect(self.remote, result.complaint)
+        lines = [os.fsdecode(line).partition("\t") for line in result.output.split(b"\n") if line]
         heads = {name: value for value, _, name in lines}
         default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
         prefix = "refs/heads/"
         branches = {name.removeprefix(prefix): value for name, value in heads.items() if name.startswith(prefix)}
         return _Advertised(branches=branches, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved)
 
-    async def _here(self) -> tuple[str, str] | None:
-        """The branch and the commit that were fetched last."""
-        head = await self._local("symbolic-ref", "--quiet", "HEAD")
-        commit = await self._local("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    async def _read_local_head(self) -> tuple[str, str] | None:
+        """Read the branch and the commit that were fetched last."""
+        head = await self._run_local("symbolic-ref", "--quiet", "HEAD")
+        commit = await self._run_local("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         if head.status or commit.status:
             return None
         return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), decode_output(commit.output.strip())
 
-    async def _fetch(self, branch: str, hold: int) -> str:
-        """Fetch into a ref of our own, so that readers see the branch move only when everything is here."""
-        await asyncio.to_thread(self._clear)
-        refspec = f"+refs/heads/{branch}:{_INCOMING}"
-        how = ("--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        await self._ask(
-            "fetch", *how, *self._depth(), "--", self.remote.url, refspec, seconds=self._limits.fetching, hold=hold
-        )
-        return await self._output("rev-parse", "--verify", f"{_INCOMING}^{{commit}}")
-
-    def _depth(self) -> tuple[str, ...]:
+    async def _fetch(self, branch: str, lock: int) -> str:
+        """Fetch into a ref of our own, so that readers see the branch move only when the fetch is complete."""
+        await asyncio.to_thread(self._delete_leftovers)
+        options = ["--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
         if self.remote.depth is not None:
-            return (f"--depth={self.remote.depth}",)
-        return ("--unshallow",) if self._is_shallow() else ()
+            options.append(f"--depth={self.remote.depth}")
+        elif self._is_shallow():
+            options.append("--unshallow")
+        refspec = f"+refs/heads/{branch}:{_INCOMING}"
+        await self._run_remote(
+            "fetch", *options, "--", self.remote.url, refspec, seconds=self._limits.fetching, lock=lock
+        )
+        return await self._read_local("rev-parse", "--verify", f"{_INCOMING}^{{commit}}")
 
     def _is_shallow(self) -> bool:
         return (self.path / "shallow").exists()
 
-    async def _switch(self, branch: str, commit: str, here: tuple[str, str] | None) -> None:
-        """Move the branch, and on the way note a rewritten history and drop branches that are no longer followed."""
-        self._forced = ""
-        if here is not None and here[0] == branch:
-            # Of what lies deeper than a shallow clone git cannot tell whether it was rewritten.
-            if not self._is_shallow() and (await self._local("merge-base", "--is-ancestor", here[1], commit)).status:
-                self._forced = fetch_errors.describe_forced_update(branch, here[1], commit)
+    async def _switch(self, branch: str, commit: str, local_head: tuple[str, str] | None) -> None:
+        """Move the branch, note a rewritten history, and delete branches that are no longer followed."""
+        self._rewrite_remark = ""
+        if local_head is not None and local_head[0] == branch:
+            # In a shallow clone git cannot tell whether history was rewritten.
+            if (
+                not self._is_shallow()
+                and (await self._run_local("merge-base", "--is-ancestor", local_head[1], commit)).status
+            ):
+                self._rewrite_remark = fetch_errors.describe_forced_update(branch, local_head[1], commit)
         else:
-            await self._output("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-            await self._drop_others(branch)
-        await self._output("update-ref", f"refs/heads/{branch}", commit)
-
-    async def _drop_others(self, branch: str) -> None:
-        """A branch `a` that was followed would stand in the way of a branch `a/b`."""
-        heads = (await self._output("for-each-ref", "--format=%(refname)", "refs/heads/")).splitlines()
-        for name in heads:
-            if name != f"refs/heads/{branch}":
-                await self._output("update-ref", "-d", name)
+            await self._read_local("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+            # A branch `a` that was followed before would conflict with a branch `a/b`.
+            for name in (await self._read_local("for-each-ref", "--format=%(refname)", "refs/heads/")).splitlines():
+                if name != f"refs/heads/{branch}":
+                    await self._read_local("update-ref", "-d", name)
+        await self._read_local("update-ref", f"refs/heads/{branch}", commit)
 
     async def _is_usable(self) -> bool:
-        """Whether there is a repository that git can open, and whose refs it can read."""
+        """Whether there is a repository that git can open, with refs that it can read."""
         if not await asyncio.to_thread((self.path / "HEAD").exists):
             return False
-        return not (await self._local("for-each-ref", "--count=1")).status
+        return not (await self._run_local("for-each-ref", "--count=1")).status
 
-    async def _begin_anew(self, hold: int) -> None:
-        """Make an empty repository, in place of one that is damaged."""
-        if await asyncio.to_thread(self._make_empty):
+    async def _reset(self, lock: int) -> None:
+        """Create an empty repository, replacing a damaged one."""
+        if await asyncio.to_thread(self._delete_all):
             log.warning("The clone of %s in %s was damaged and is fetched again.", self.name, self.path)
-        self._is_anew = True
-        await self._make(hold)
+        self._was_reset = True
+        result = await self._transport.run(
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--initial-branch=main",
+            seconds=_LOCAL_SECONDS,
+            pass_fds=(lock,),
+        )
+        if result.status:
+            raise fetch_errors.make_clone_error(self.remote, result.complaint, self.path)
+        await self._read_local("config", "remote.origin.url", self.remote.url)
 
-    def _make_empty(self) -> bool:
+    def _delete_all(self) -> bool:
         """Delete everything but the lock; return whether there was anything."""
         with map_storage_errors(self.path / _LOCK):
-            found = [path for path in self.path.iterdir() if path.name != _LOCK]
-            for path in found:
+            paths = [path for path in self.path.iterdir() if path.name != _LOCK]
+            for path in paths:
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
                     path.unlink()
-        return bool(found)
+        return bool(paths)
 
-    async def _make(self, hold: int) -> None:
-        made = await self._transport.run(
-            "init", "--quiet", "--bare", "--template=", "--initial-branch=main", seconds=_LOCAL_SECONDS, held=(hold,)
-        )
-        if made.status:
-            raise fetch_errors.make_clone_error(self.remote, made.complaint, self.path)
-        await self._output("config", "remote.origin.url", self.remote.url)
-
-    async def _ask(self, *arguments: str, seconds: float, hold: int | None = None) -> CompletedCommand:
-        """Run what speaks with the host; a failure is a `RemoteError`."""
+    async def _run_remote(self, *arguments: str, seconds: float, lock: int | None = None) -> CompletedCommand:
+        """Run a command that connects to the host; a failure is a `RemoteError`."""
         try:
-            done = await self._transport.run(*arguments, seconds=seconds, held=() if hold is None else (hold,))
+            result = await self._transport.run(*arguments, seconds=seconds, pass_fds=() if lock is None else (lock,))
         except TimeoutError as error:
             raise fetch_errors.make_timeout_error(self.remote, seconds) from error
         except AnswerTooLong as error:
-            raise fetch_errors.too_long(self.remote) from error
-        if done.status and _NO_CLONE in done.complaint:
-            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
-        if done.status and fetch_errors.is_local_damage(done.complaint):
-            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
-        if done.status:
-            raise fetch_errors.make_fetch_error(self.remote, done.complaint)
-        return done
+            raise fetch_errors.make_too_long_error(self.remote) from error
+        if result.status and (_NO_CLONE in result.complaint or fetch_errors.is_local_damage(result.complaint)):
+            raise fetch_errors.make_clone_error(self.remote, result.complaint, self.path)
+        if result.status:
+            raise fetch_errors.make_fetch_error(self.remote, result.complaint)
+        return result
 
-    async def _local(self, *arguments: str) -> CompletedCommand:
+    async def _run_local(self, *arguments: str) -> CompletedCommand:
         try:
             return await self._transport.run(*arguments, seconds=_LOCAL_SECONDS)
         except TimeoutError as error:
-            raise RepositoryError(f"git does not come to an end in {self.path}. Check the disk.") from error
+            raise RepositoryError(f"git did not finish in {self.path}. Check the disk.") from error
 
-    async def _output(self, *arguments: str) -> str:
-        done = await self._local(*arguments)
-        if done.status:
-            raise fetch_errors.make_clone_error(self.remote, done.complaint, self.path)
-        return os.fsdecode(done.output).strip()
+    async def _read_local(self, *arguments: str) -> str:
+        result = await self._run_local(*arguments)
+        if result.status:
+            raise fetch_errors.make_clone_error(self.remote, result.complaint, self.path)
+        return os.fsdecode(result.output).strip()
 
-    def _clear(self) -> None:
-        """Take away what a git that was killed left; nobody else is at it, as the lock is held."""
+    def _delete_leftovers(self) -> None:
+        """Delete what a killed git left behind; nobody else uses the clone, as the lock is held."""
         with map_storage_errors(self.path / _LOCK):
             for path in (each for pattern in _LEFTOVERS for each in self.path.glob(pattern)):
                 path.unlink(missing_ok=True)
 
     @asynccontextmanager
     async def _lock_clone(self) -> AsyncIterator[int]:
-        """Hold the clone against other processes; git inherits the lock, should this process be killed."""
-        hold = await asyncio.to_thread(self._hold)
+        """Lock the clone against other processes; git inherits the lock, should this process be killed."""
+        lock = await asyncio.to_thread(self._take_lock)
         try:
-            yield hold
+            yield lock
         finally:
-            os.close(hold)
+            os.close(lock)
 
-    def _hold(self) -> int:
+    def _take_lock(self) -> int:
         with map_storage_errors(self.path / _LOCK):
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                hold = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 if error.errno in _FULL:
                     raise fetch_errors.make_disk_full_error(self.path) from error
                 raise
         try:
-            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            os.close(hold)
+            os.close(lock)
             raise StorageLocked(
-                f"Another citebot is fetching {self.name} (it holds {self.path / _LOCK}). It is tried again by itself."
+                f"Another citebot is fetching {self.name} (it holds {self.path / _LOCK}). It will be retried "
+                "automatically."
             ) from error
-        return hold
+        return lock
 
 
 def open_clones(remotes: list[RemoteRepository], home: Path, *, at_once: int = 4) -> list[RemoteClone]:
-    """The clones of several remotes, of which so many fetch at a time; nothing is read or fetched yet."""
+    """Make the clones of several remotes, of which `at_once` fetch at a time; nothing is read or fetched yet."""
     slots = asyncio.Semaphore(at_once)
     return [RemoteClone(remote, home, slots=slots) for remote in remotes]

@@ -1,4 +1,4 @@
-"""A repository on another machine, as a team configures it."""
+"""A repository on another machine, as the operator configures it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
-# What git allows no branch to be called, and what would mean something else to it.
+# Names that git does not allow for a branch, or would take for something else.
 _NO_BRANCH = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
 _LONGEST_TOKEN = 4_000  # characters; more would not fit the pipe that hands it to git
-# Under which name a token signs in, where the host cares; others take any.
+# The user that a token signs in as, where the host requires one; other hosts accept any.
 _USERS = {"bitbucket.org": "x-token-auth"}
 _ANY_USER = "x-access-token"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteRepository:
-    """What is fetched, and what of it is indexed; `BadAddress` for values that cannot be used.
+    """What is fetched, and what of it is indexed; `BadAddress` for invalid values.
 
-    No `branch` means the host's default one, wherever that moves. The token signs in over HTTPS as `user`; over ssh
-    the agent does, and there is no token. `web_url` is derived where the host is known. Of the branch's history the
-    newest `depth` commits are fetched, or all of it.
+    Without a `branch` the host's default one is followed. The token signs in over HTTPS as `user`; over ssh the ssh
+    agent signs in, without a token. `web_url` is derived where the host is known. The newest `depth` commits of the
+    branch are fetched, or all of them.
     """
 
     name: str
@@ -44,12 +44,12 @@ class RemoteRepository:
     depth: int | None = None
 
     def __post_init__(self) -> None:
-        for problem in self._problems():
+        for problem in self._find_problems():
             raise BadAddress(problem)
 
     @property
     def address(self) -> Address:
-        """The address, taken apart."""
+        """The address in its parts."""
         return Address.parse(self.url)
 
     @property
@@ -67,29 +67,29 @@ class RemoteRepository:
 
     @property
     def folder_name(self) -> str:
-        """A name for the clone that tells it to people, and belongs to this name and address alone."""
+        """A name for the clone's folder: readable, and unique to this name and address."""
         address = self.address
         place = hashlib.blake2b(f"{self.name}\0{address.key}\0{address.path}".encode(), digest_size=6).hexdigest()
         return f"{re.sub(r'[^A-Za-z0-9_-]', '-', self.name)[:60]}-{place}.git"
 
-    def _problems(self) -> Iterator[str]:
+    def _find_problems(self) -> Iterator[str]:
         if not _NAME.fullmatch(self.name):
-            yield f"{self.name!r} is no name for a repository. Use letters, digits, dots, hyphens and slashes."
+            yield f"{self.name!r} is not a valid name for a repository. Use letters, digits, dots, hyphens and slashes."
         if self.branch is not None and (not self.branch or _NO_BRANCH.search(self.branch)):
-            yield f"{self.branch!r} is no name of a branch. Give the name that git branch shows."
+            yield f"{self.branch!r} is not a valid branch name. Use a name that git branch shows."
         if self.depth is not None and self.depth < 1:
-            yield f"{self.depth} is no number of commits. Give at least 1 as the depth of {self.name}, or none for all."
-        address = self.address
+            yield f"{self.depth} is not a number of commits. Set the depth of {self.name} to at least 1 or omit it."
+        address = self.address  # raises `BadAddress` with or without a token
         if self.token is not None:
-            yield from self._token_problems(address)
+            yield from self._find_token_problems(address)
 
-    def _token_problems(self, address: Address) -> Iterator[str]:
+    def _find_token_problems(self, address: Address) -> Iterator[str]:
         _, token = self.sign_in or ("", "")
         if not token or len(token) > _LONGEST_TOKEN or not token.isascii() or not token.isprintable():
-            yield f"The token of {self.name} is empty or no single word. Set its variable to the token alone."
+            yield f"The token of {self.name} is empty or not a single word. Set its variable to the token alone."
         if self.user is not None and (not self.user or not self.user.isprintable()):
-            yield f"The user that signs in to {self.name} holds characters that no name has. Correct it."
+            yield f"The user that signs in to {self.name} contains unprintable characters. Correct it."
         if address.scheme in {"ssh", "file"}:
-            yield f"{self.name} is not fetched over HTTPS, so its token is never used. Take it out, or use https://."
+            yield f"{self.name} is not fetched over HTTPS, so its token is never used. Remove it, or use https://."
         if not address.is_confidential:
-            yield f"The token of {self.name} would be sent in the clear. Use an address that begins with https://."
+            yield f"The token of {self.name} would be sent unencrypted. Use an address that begins with https://."

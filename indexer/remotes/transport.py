@@ -1,7 +1,7 @@
-"""Runs git against other machines: nobody is prompted, nothing foreign is run, and a token is seen by git alone.
+"""Runs git against other machines: without prompts, without running foreign programs, and with a token only git sees.
 
-The token goes through a pipe, to a credential helper that is asked for this one host. It is in no address, on no
-command line, in no file and in no environment, and a host that is redirected to does not get it.
+The token goes through a pipe to a credential helper that is limited to this one host. It is in no address, command
+line, file or environment variable, and a host that git is redirected to does not get it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from indexer.errors import RepositoryError
 from indexer.processes import start_git_async
 from indexer.remotes.remote_repository import RemoteRepository
 
-# Of writing and of hosts; what every git is held to is added where it is started.
+# Settings for writing and for hosts; those of every git are added where it is started.
 _CONFIG = (
     "credential.useHttpPath=false", "core.sharedRepository=umask", "fetch.recurseSubmodules=false",
     "http.followRedirects=initial", "http.saveCookies=false", "http.emptyAuth=false",
     "gc.autoDetach=false", "maintenance.autoDetach=false", "transfer.bundleURI=false",
 )  # fmt: skip
-# A redirect may lead to what is as safe, or safer, and nowhere else.
+# A redirect may lead only to a protocol that is at least as safe.
 _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "file"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FetchLimits:
-    """How long a host may take, in seconds: to name its branches, to send, and to send next to nothing.
+    """How long a host may take, in seconds: to list its branches, to send everything, and to send next to nothing.
 
-    `saying` is how many bytes of names and complaints are taken from it; a million branches have some 60 MB.
+    `saying` is how many bytes of output git may write; a million branches take some 60 MB.
     """
 
     listing: float = 60.0
@@ -42,7 +42,7 @@ class FetchLimits:
 
 
 class AnswerTooLong(RepositoryError):
-    """A command says more than anybody needs to know."""
+    """A command wrote more output than is allowed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,15 +62,14 @@ class Transport:
         self._git_dir = git_dir.absolute()
         self._limits = limits
 
-    async def run(self, *arguments: str, seconds: float, held: Sequence[int] = ()) -> CompletedCommand:
-        """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` where it does not stop to write.
+    async def run(self, *arguments: str, seconds: float, pass_fds: Sequence[int] = ()) -> CompletedCommand:
+        """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` where it writes too much.
 
-        Cancelled, late or without end, all its processes are killed.
-
-        It inherits the file descriptors in `held`, so a lock on one of them lasts as long as it does.
+        In both cases, and on cancellation, all its processes are killed. It inherits the file descriptors in
+        `pass_fds`, so a lock on one of them lasts as long as the command.
         """
-        with self._token() as token:
-            process = await self._start(self._line(arguments, token), (*held, *token))
+        with self._open_token_pipe() as token:
+            process = await self._start(self._make_command(arguments, token), (*pass_fds, *token))
             try:
                 async with asyncio.timeout(seconds):
                     output, complaint = await asyncio.gather(self._read(process.stdout), self._read(process.stderr))
@@ -89,16 +88,16 @@ class Transport:
             raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
 
     async def _read(self, stream: asyncio.StreamReader | None) -> bytes:
-        found = bytearray()
+        output = bytearray()
         while stream is not None and (part := await stream.read(65_536)):
-            found += part
-            if len(found) > self._limits.saying:
-                raise AnswerTooLong(f"git wrote more than {self._limits.saying:,} bytes, and was stopped.")
-        return bytes(found)
+            output += part
+            if len(output) > self._limits.saying:
+                raise AnswerTooLong(f"git wrote more than {self._limits.saying:,} bytes and was stopped.")
+        return bytes(output)
 
     @contextmanager
-    def _token(self) -> Iterator[tuple[int, ...]]:
-        """A pipe that holds what the credential helper answers, if there is a token: once, and then nothing."""
+    def _open_token_pipe(self) -> Iterator[tuple[int, ...]]:
+        """Open a pipe with the answer of the credential helper, if there is a token; it can be read once."""
         if self._remote.sign_in is None:
             yield ()
             return
@@ -114,24 +113,22 @@ class Transport:
         finally:
             os.close(reading)
 
-    def _line(self, arguments: Sequence[str], token: tuple[int, ...]) -> list[str]:
-        settings = (*_CONFIG, *self._limit_config(), *(self._helper(each) for each in token))
+    def _make_command(self, arguments: Sequence[str], token: tuple[int, ...]) -> list[str]:
+        speed = ("http.lowSpeedLimit=100", f"http.lowSpeedTime={self._limits.stalling}")
+        settings = (*_CONFIG, *speed, *map(self._make_credential_helper, token))
         config = [word for setting in settings for word in ("-c", setting)]
         return [f"--git-dir={self._git_dir}", *config, *arguments]
 
-    def _limit_config(self) -> tuple[str, ...]:
-        return ("http.lowSpeedLimit=100", f"http.lowSpeedTime={self._limits.stalling}")
-
-    def _helper(self, descriptor: int) -> str:
+    def _make_credential_helper(self, descriptor: int) -> str:
         address = self._remote.address
         scope = f"{address.scheme}://{address.authority}"
-        # Without the test, storing and erasing would read it too; `cat` has no arguments that `ps` could show.
+        # Without the test, `store` and `erase` would read it too; `ps` shows the arguments of `cat`, not the token.
         reading = f'test "$1" = get && cat /dev/fd/{descriptor}'
         return f"credential.{scope}.helper=!f() {{ {reading}; }}; f"
 
 
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of a command, children included, and wait for it."""
+    """Kill what is left of a command, including its children, and wait for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -147,9 +147,7 @@ async def test_a_force_push_goes_on_and_is_remarked(host: GitHost, work: GitRepo
     tip = await shop.newest()
 
     assert (tip.commit, tip.state) == (work.sha(), "force-pushed")
-    assert tip.remark == (
-        f"main was force-pushed: {old[:7]} is no longer part of it. It went on from {work.sha()[:7]}."
-    )
+    assert tip.remark == (f"main was force-pushed: {old[:7]} is no longer part of it. It is now at {work.sha()[:7]}.")
     work.commit("after")
     push(work)
     assert (await shop.newest()).state == "ready"
@@ -166,7 +164,7 @@ async def test_a_branch_that_is_gone_names_those_that_are_there(host: GitHost, w
 
     assert error.state == "branch gone"
     assert "has no branch release: it was deleted or renamed" in str(error)
-    assert "There are: main. Set branch to one that is there." in str(error)
+    assert "Existing branches: main. Set branch to one that exists." in str(error)
     assert await has(shop, kept)
 
 
@@ -228,8 +226,8 @@ async def test_a_redirect_that_only_completes_the_address_is_no_move(
         (404, "not found", "Check url and the token"),
         (410, "not found", "Check url and the token"),
         (403, "auth refused", "Check that the token"),
-        (503, "host down", "tried again by itself"),
-        (429, "host down", "tried again by itself"),
+        (503, "host down", "retried automatically"),
+        (429, "host down", "retried automatically"),
         (418, "failed", "could not be fetched"),
         (200, "not found", "There is no repository at"),
     ],
@@ -282,7 +280,7 @@ async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
 
     error = await refused(clone(host, tmp_path, limits=FetchLimits(saying=2_000)))
 
-    assert (error.state, "sent more than git has to say" in str(error)) == ("failed", True)
+    assert (error.state, "sent more than any repository needs" in str(error)) == ("failed", True)
     assert (await clone(host, tmp_path).newest()).commit == work.sha()
 
 
@@ -528,7 +526,7 @@ async def test_a_branch_that_is_no_utf8_is_followed_and_shown(host: GitHost, wor
 
     assert (await shop.newest()).commit == work.sha()
     assert (await shop.newest()).branch == "caf\\xe9"
-    assert "There are: caf\\xe9, main." in str(await refused(clone(host, tmp_path / "other", branch="none")))
+    assert "Existing branches: caf\\xe9, main." in str(await refused(clone(host, tmp_path / "other", branch="none")))
 
 
 async def test_a_file_is_fetched_from_where_the_operator_says(work: GitRepo, tmp_path: Path) -> None:
@@ -647,7 +645,7 @@ def test_a_full_disk_is_told_and_gone_on_from_when_there_is_room(
 
     first, full, later = done.stdout.splitlines()
     assert (first, later) == ("ready", "ready"), done.stderr
-    assert full.startswith("disk full There is no room on the disk for the clone of shop.")
+    assert full.startswith("disk full There is no space on the disk for the clone of shop.")
 
 
 SSH = """#!/bin/sh

@@ -65,7 +65,7 @@ def test_what_nothing_is_fetched_from_is_refused(url: str) -> None:
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(BadAddress, match="holds a password") as caught:
+    with pytest.raises(BadAddress, match="contains a password") as caught:
         RemoteRepository(name="shop", url="https://ada:hunter2@git.example/team/shop")
 
     assert "hunter2" not in str(caught.value)
@@ -74,17 +74,17 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"token": SecretStr("two\nlines")}, "no single word"),
-        ({"token": SecretStr("")}, "no single word"),
-        ({"token": SecretStr("x" * 5_000)}, "no single word"),
+        ({"token": SecretStr("two\nlines")}, "not a single word"),
+        ({"token": SecretStr("")}, "not a single word"),
+        ({"token": SecretStr("x" * 5_000)}, "not a single word"),
         ({"token": SecretStr("x"), "url": "git@git.example:team/shop"}, "not fetched over HTTPS"),
-        ({"token": SecretStr("x"), "url": "http://git.example/team/shop"}, "in the clear"),
-        ({"token": SecretStr("x"), "user": "a\nb"}, "characters that no name has"),
-        ({"branch": "--upload-pack=x"}, "no name of a branch"),
-        ({"branch": "a..b"}, "no name of a branch"),
-        ({"branch": "a:b"}, "no name of a branch"),
-        ({"branch": ""}, "no name of a branch"),
-        ({"name": "../up"}, "no name for a repository"),
+        ({"token": SecretStr("x"), "url": "http://git.example/team/shop"}, "sent unencrypted"),
+        ({"token": SecretStr("x"), "user": "a\nb"}, "contains unprintable characters"),
+        ({"branch": "--upload-pack=x"}, "not a valid branch name"),
+        ({"branch": "a..b"}, "not a valid branch name"),
+        ({"branch": "a:b"}, "not a valid branch name"),
+        ({"branch": ""}, "not a valid branch name"),
+        ({"name": "../up"}, "not a valid name for a repository"),
     ],
 )
 def test_what_cannot_be_used_is_a_sentence(options: dict[str, object], words: str) -> None:
@@ -187,7 +187,7 @@ def test_what_a_host_itself_says_is_not_repeated() -> None:
 def test_a_long_list_of_branches_is_cut() -> None:
     text = str(make_branch_gone_error(SHOP, "main", [f"b{number}" for number in range(30)]))
 
-    assert "There are: b0, b1, b2, b3, b4, b5, b6, b7, b8, b9 and 20 more." in text
+    assert "Existing branches: b0, b1, b2, b3, b4, b5, b6, b7, b8, b9 and 20 more." in text
 
 
 def test_an_address_redirected_to_is_shown_without_its_secrets() -> None:
