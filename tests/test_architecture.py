@@ -20,7 +20,7 @@ PACKAGES = ("bot", "agent", "indexer")
 # What each package may import of ours.
 ALLOWED = {
     "bot": ("bot", "agent", "indexer"),
-    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.patterns"),
+    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.patterns", "indexer.text.languages"),
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.

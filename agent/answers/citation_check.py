@@ -15,6 +15,7 @@ from agent.state import CitationRef, EvidenceRef, to_location
 from agent.text.citation_markers import MARKER, CitationMarker, find_markers, format_marker, replace_markers
 from agent.text.code_spans import split_spans
 from indexer.errors import UnknownPath
+from indexer.text.languages import LANGUAGES
 from indexer.text.patterns import compile_pattern
 from indexer.types import Location
 
@@ -33,6 +34,14 @@ _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
     str string bool the and for with not new async await if else try except raise lambda list dict""".split()
 )
+# Endings that are members more often than files: `message.text`, `self.conf`.
+_MEMBERS = frozenset(
+    """bat cmd conf csv cu dockerfile fs graphql gql inl j2 jinja less m markdown mm plist pm profile properties
+    props r rake ru sc targets text""".split()
+)
+_FILE_ENDINGS = frozenset(
+    ending for language in LANGUAGES for ending in (*language.endings, *language.shared_endings)
+) - _MEMBERS | {"lock", "mod"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

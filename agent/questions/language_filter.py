@@ -5,30 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from indexer.text.languages import LANGUAGES
 from indexer.text.patterns import compile_pattern
 
-_ENDINGS: dict[str, tuple[str, ...]] = {
-    "Python": (".py", ".pyi"),
-    "JavaScript": (".js", ".jsx", ".mjs", ".cjs"),
-    "TypeScript": (".ts", ".tsx", ".mts", ".cts"),
-    "Go": (".go",),
-    "Rust": (".rs",),
-    "Java": (".java",),
-    "Kotlin": (".kt", ".kts"),
-    "C": (".c", ".h"),
-    "C++": (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".h"),
-    "C#": (".cs",),
-    "Ruby": (".rb",),
-    "PHP": (".php",),
-    "Swift": (".swift",),
-    "Scala": (".scala", ".sc"),
-    "Lua": (".lua",),
-    "Bash": (".sh", ".bash"),
-    "Elixir": (".ex", ".exs"),
-    "Haskell": (".hs",),
-    "Zig": (".zig",),
-}
-_NAMES = {name.lower(): name for name in _ENDINGS} | {"golang": "Go", "js": "JavaScript", "ts": "TypeScript"}
+_NAMES = {spoken.lower(): language.spoken_names[0] for language in LANGUAGES for spoken in language.spoken_names}
 _WORDS = "|".join(re.escape(name) for name in sorted(_NAMES, key=len, reverse=True))
 _ENDS_WITH_IT = compile_pattern(rf"(?is)^(?P<rest>.*?)[\s,]+in\s+(?:the\s+)?(?P<name>{_WORDS})(?:\s+code)?[\s?.!]*")
 _ONLY_IT = re.compile(
@@ -52,7 +32,13 @@ def parse_language_filter(question: str) -> LanguageFilter | None:
     if found is None or not found["rest"].strip():
         return None
     name = _NAMES[found["name"].lower()]
-    return LanguageFilter(question=found["rest"].strip(), language=name, endings=_ENDINGS[name])
+    return LanguageFilter(question=found["rest"].strip(), language=name, endings=_list_endings(name))
+
+
+def _list_endings(spoken: str) -> tuple[str, ...]:
+    """Return how the files of a language may end, all its kinds together."""
+    languages = [language for language in LANGUAGES if spoken in language.spoken_names]
+    return tuple(f".{ending}" for language in languages for ending in language.endings + language.shared_endings)
 
 
 def parse_only_language(question: str) -> str:

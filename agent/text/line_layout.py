@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
 
-_BLOCK_LANGUAGES_WITHOUT_BRACES = frozenset({"python", "ruby", "elixir", "haskell", "lua", "yaml", "toml", "nim"})
+from indexer.text.languages import find_language
+
 _TRIPLE = ('"""', "'''")
 _CLOSES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|rescue|ensure|end|fi|done|esac|then|do)\b|\*/|-->")
 _CONTINUES = re.compile(r"[.?:]\w|\.\.\w|&&|\|\||[+*/%|&=<>](?!\w)|(?:and|or|if\s.*\selse)\b\s|->|=>|\?\s|:\s")
@@ -30,7 +31,8 @@ class LineLayout:
 
 def read_layout(lines: Sequence[str], language: str) -> LineLayout:
     """Read the lines of one passage; what was open before its first line is not known and taken as nothing."""
-    scan = _Scan(braces_open_blocks=language.lower() not in _BLOCK_LANGUAGES_WITHOUT_BRACES)
+    known = find_language(language.lower())
+    scan = _Scan(braces_open_blocks=known is None or known.has_brace_blocks)
     starts: list[bool] = []
     prose: list[bool] = []
     before = ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from indexer.text.languages import find_language_by_ending
 from indexer.types import Definition, Reference
 
 TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
@@ -14,21 +15,6 @@ SELF = frozenset({"self", "cls", "this", "Self", "@", "$this", "static"})
 SUPER = frozenset({"super", "super()", "parent", "base"})
 _MOST_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
 
-_FAMILIES = {
-    suffix: family
-    for family, suffixes in {
-        "python": "py pyi pyw",
-        "script": "js jsx mjs cjs ts tsx mts cts vue svelte",
-        "jvm": "java kt kts scala sc groovy",
-        "c": "c h cc cpp cxx hh hpp hxx ipp inl",
-        "go": "go",
-        "rust": "rs",
-        "csharp": "cs",
-        "ruby": "rb rake gemspec ru",
-        "swift": "swift",
-    }.items()
-    for suffix in suffixes.split()
-}
 # Where a bare name in a class may mean its member, and where a type's members may stand in several files.
 _IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
 _SPREAD = frozenset({"go", "rust", "c", "csharp", "ruby", "swift"})
@@ -123,7 +109,8 @@ _NO_GUESS = Resolution(targets=(), is_guess=True)
 def find_language_family(path: str) -> str:
     """The languages that a file can share definitions with, by one name."""
     suffix = path.rpartition(".")[2].lower()
-    return _FAMILIES.get(suffix, suffix)
+    language = find_language_by_ending(suffix)
+    return language.family or language.name if language else suffix
 
 
 def has_implicit_self(path: str) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-_NAME_FIRST = frozenset({"py", "pyi", "ts", "tsx", "mts", "cts", "rs", "kt", "kts", "swift", "scala", "zig"})
-_TYPE_FIRST = frozenset({"java", "cs", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "php", "dart", "groovy"})
+from indexer.text.languages import Language, find_language_by_ending
+
+_UNNAMED = Language(name="")  # says nothing of where types are written
 _MADE_WITH = re.compile(r"^(?:(?:await|new|try|yield|not|ref|mut|dyn|impl|final|const|unsafe|\(\*)\b\s*|[&*!(]\s*)+")
 _STEP = re.compile(r"(?P<name>[@$]?[A-Za-z_]\w*[?!]?(?=\W|$)|[@$]?[A-Za-z_]\w*)")
 _JOINT = re.compile(r"\s*(?:\?\.|!\.|!!\.|\?->|\.|->|::)\s*(?=[A-Za-z_$@])")
@@ -99,20 +100,21 @@ def _pattern(name: str, suffix: str) -> re.Pattern[str]:
 
     Repetitions that could begin anew at every name are bounded, which keeps the search linear.
     """
+    language = find_language_by_ending(suffix) or _UNNAMED
     start = rf"(?<![\w.$@]){re.escape(name)}"
     names_before, names_after = r"(?:\w+[\s,&(]{1,9}){0,4}", r"(?:[\s,]{1,9}\w+){0,4}[\s)]{0,9}"
     loop = rf"\bfor\b[\s(&]{{0,9}}{names_before}{re.escape(name)}\b{names_after}(?:\bin\b|\bof\b|:=)(?P<loop>)"
     ways = [loop]
-    if suffix in _NAME_FIRST:
+    if language.type_place == "after":
         ways.append(rf"{start}[?!]?\s*:(?![:=])\s*(?P<name>[^\n]+)")
-    if suffix == "go":
+    if language.name == "go":
         ways.append(rf"{start}(?:\s*,\s*\w+){{0,20}}\s+(?P<after>[*.]*[A-Za-z_][\w.]*)(?=\s*(?:[,){{=`]|$|//))")
-    if suffix in _TYPE_FIRST:
+    if language.type_place == "before":
         ways.append(
             rf"(?<![\w.:\\])[:\\]{{0,2}}(?P<before>[A-Za-z_][\w.:\\]*(?:\s*<[^;(){{}}=]{{0,200}}>)?(?:\[\])?\??)"
             rf"[\s&*]+\$?{re.escape(name)}\s*(?=[=;,):]|$)"
         )
-    if suffix in {"py", "pyi"}:
+    if language.name == "python":
         ways.append(rf"\bwith\s+(?P<context>[^\n]{{1,200}}?)\s+as\s+{re.escape(name)}\b")
         ways.append(rf"\bexcept\s+(?P<error>[\w.]+)\s+as\s+{re.escape(name)}\b")
     ways.append(
@@ -236,14 +238,15 @@ def _split_outside(text: str, mark: str) -> Iterator[str]:
 def parse_result_type(name: str, signature: str, suffix: str) -> str:
     """The text of the type that a function's signature says it returns, or nothing."""
     signature = signature[:_LONGEST_TYPE]
-    if suffix in {"py", "pyi", "rs", "swift"}:
+    language = find_language_by_ending(suffix) or _UNNAMED
+    if language.name in {"python", "rust", "swift"}:
         before_arrow, _, after_arrow = signature.rpartition("->")
         return after_arrow.partition(" where ")[0].strip() if before_arrow.rstrip().endswith(")") else ""
-    if suffix in _TYPE_FIRST and suffix != "php":
+    if language.type_place == "before" and language.name != "php":
         before = re.search(rf"([\w.]+(?:<.*>)?(?:\[\])?\??)\s+{re.escape(name)}\s*[(<]", signature)
         return before[1] if before and before[1] not in _NOT_A_TYPE else ""
     after = _after_parameters(name, signature)
-    if suffix == "go":
+    if language.name == "go":
         return next(_split_outside(after.strip("() "), ",")) if after else ""
     return after.removeprefix(":").strip() if after.startswith(":") else ""
 

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from indexer.text.languages import LANGUAGES
+
 _DOCSTRING = re.compile(rb'[rRuU]?(?:"""|\'\'\'|"(?!")|\'(?!\'))')
 _STATEMENT_END = re.compile(rb"[ \t]*(?:[\r\n;#]|$)")
-_LINE_COMMENT = re.compile(r"\s*(?:#(?=[\s#:]|$)|//|--)")
+_LINE_MARKS = {mark for language in LANGUAGES if language.grammar for mark in language.line_comments}
+# A `#` with a word right behind it is a directive of C or an attribute.
+_LINE_COMMENT = re.compile(rf"\s*(?:#(?=[\s#:]|$)|{'|'.join(map(re.escape, sorted(_LINE_MARKS - {'#'})))})")
 _MARKERS = re.compile(r"\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\})+\s?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
 _INLINE_TAG = re.compile(r"\{@\w+\s([^{}]*)\}")

@@ -21,10 +21,10 @@ from indexer.parsing.chunking import (
     split_tree,
 )
 from indexer.parsing.docstrings import DocumentationFinder
-from indexer.parsing.grammars import GRAMMARS, Findings, Grammar
+from indexer.parsing.grammars import GRAMMARS, Findings
 from indexer.parsing.outline import ScopeMap, find_entries, make_symbols, read_node_rows
 from indexer.parsing.references import find_imports, find_references
-from indexer.text.languages import detect_language
+from indexer.text.languages import Grammar, detect_language
 from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
 
 TREE_SECONDS = 3.0

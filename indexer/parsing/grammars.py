@@ -1,4 +1,4 @@
-"""The tree-sitter grammars of the languages that are parsed: where each comes from and what its query looks for."""
+"""Parses text with the tree-sitter grammar of its language, and looks in the tree for what the query names."""
 
 from __future__ import annotations
 
@@ -8,83 +8,28 @@ import re
 import time
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from indexer.parsing.queries import functional, managed, scripts, systems, web
+from indexer.text.languages import LANGUAGES, Grammar
 
 Captures = dict[str, list[Node]]
 Findings = dict[str, list[Captures]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Grammar:
-    """How one language is parsed and read.
-
-    `package` is the wheel that carries the parser, `entry` its function. `leading` are node types that belong to the
-    definition below them, as comments do. `separator` joins the parts of an imported path; where `names_imports` is
-    off, a path names a module as a whole. `joins_clauses` makes one symbol of neighbours that share a name, and
-    `has_docstrings` reads documentation from the start of a body. `is_narrow` says that the parser looks characters up
-    in a table of Latin letters and ends the process over some that are beyond it: it is shown ASCII in their place.
-    """
-
-    package: str
-    query: str
-    entry: str = "language"
-    leading: frozenset[str] = frozenset()
-    separator: str = "."
-    names_imports: bool = True
-    joins_clauses: bool = False
-    has_docstrings: bool = False
-    is_narrow: bool = False
-
-
+_QUERIES = Path(__file__).parent / "queries"
+_INHERITS = "; inherits: "
 _CAPTURE = re.compile(r"@([a-z]\w*)")
 _PARTS = frozenset({"name", "body", "owner", "declarator", "keyword", "on", "import", "alias"})
 _DEEPEST = 500
 _MOST_STATEMENTS = 30_000
-_DECORATOR = frozenset({"decorator"})
 _READ_AT_ONCE = 2_048  # bytes; predicates copy all that they are given for every node that they look at
 _ASCII = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
 
 GRAMMARS: dict[str, Grammar] = {
-    "python": Grammar(package="tree_sitter_python", query=scripts.PYTHON, has_docstrings=True),
-    "javascript": Grammar(package="tree_sitter_javascript", query=web.JAVASCRIPT, leading=_DECORATOR),
-    "typescript": Grammar(
-        package="tree_sitter_typescript", entry="language_typescript", query=web.TYPESCRIPT, leading=_DECORATOR
-    ),
-    "tsx": Grammar(package="tree_sitter_typescript", entry="language_tsx", query=web.TSX, leading=_DECORATOR),
-    "go": Grammar(package="tree_sitter_go", query=systems.GO, separator="/"),
-    "rust": Grammar(
-        package="tree_sitter_rust", query=systems.RUST, separator="::", leading=frozenset({"attribute_item"})
-    ),
-    "java": Grammar(package="tree_sitter_java", query=managed.JAVA),
-    "kotlin": Grammar(package="tree_sitter_kotlin", query=managed.KOTLIN),
-    "c": Grammar(package="tree_sitter_c", query=systems.C),
-    "cpp": Grammar(package="tree_sitter_cpp", query=systems.CPP),
-    "csharp": Grammar(package="tree_sitter_c_sharp", query=managed.C_SHARP, names_imports=False),
-    "ruby": Grammar(package="tree_sitter_ruby", query=scripts.RUBY),
-    "php": Grammar(package="tree_sitter_php", entry="language_php", query=scripts.PHP, separator="\\"),
-    "swift": Grammar(package="tree_sitter_swift", query=managed.SWIFT, names_imports=False),
-    "scala": Grammar(package="tree_sitter_scala", query=managed.SCALA),
-    "lua": Grammar(package="tree_sitter_lua", query=scripts.LUA),
-    "bash": Grammar(package="tree_sitter_bash", query=scripts.BASH, is_narrow=True),
-    "elixir": Grammar(
-        package="tree_sitter_elixir",
-        query=functional.ELIXIR,
-        names_imports=False,
-        joins_clauses=True,
-        leading=frozenset({"unary_operator"}),
-    ),
-    "haskell": Grammar(
-        package="tree_sitter_haskell",
-        query=functional.HASKELL,
-        joins_clauses=True,
-        leading=frozenset({"signature", "haddock"}),
-    ),
-    "zig": Grammar(package="tree_sitter_zig", query=systems.ZIG),
+    language.name: language.grammar for language in LANGUAGES if language.grammar is not None
 }
 
 
@@ -113,11 +58,23 @@ def _query(grammar: Grammar, source: str) -> Query:
     return Query(_language(grammar), source)
 
 
+@cache
+def load_query(name: str) -> str:
+    """Read a query, behind those that it inherits; the comments at the top of its file are no part of it."""
+    query = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
+    inherited = ""
+    while query.startswith(";"):
+        line, _, query = query.partition("\n")
+        if line.startswith(_INHERITS):
+            inherited += "".join(map(load_query, line.removeprefix(_INHERITS).split(", ")))
+    return inherited + query
+
+
 def version(grammar: Grammar) -> str:
     """Name everything that decides how a grammar does with a text."""
     packages = (grammar.package.replace("_", "-"), "tree-sitter")
     parts = [f"{package} {importlib.metadata.version(package)}" for package in packages]
-    return ", ".join([*parts, f"query {zlib.crc32(grammar.query.encode()):08x}"])
+    return ", ".join([*parts, f"query {zlib.crc32(load_query(grammar.query).encode()):08x}"])
 
 
 class TooSlow(Exception):
@@ -153,7 +110,7 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
     if root.child_count > _MOST_STATEMENTS:
         return findings  # generated data, on which some queries need quadratic time
     roles = _roles(grammar)
-    cursor = QueryCursor(_query(grammar, grammar.query))
+    cursor = QueryCursor(_query(grammar, load_query(grammar.query)))
     # Matching a node costs as much as it is deep; a chain of 20,000 calls would take a minute.
     cursor.set_max_start_depth(_DEEPEST)
     for pattern, captures in cursor.matches(root):
@@ -165,9 +122,10 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
 @cache
 def _roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
     """Return for every pattern of the query the roles that it captures."""
-    query = _query(grammar, grammar.query)
+    source = load_query(grammar.query)
+    query = _query(grammar, source)
     starts = [query.start_byte_for_pattern(index) for index in range(query.pattern_count)]
-    texts = [grammar.query[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
+    texts = [source[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     return tuple(tuple({name for name in _CAPTURE.findall(text) if name not in _PARTS}) for text in texts)
 
 

@@ -9,8 +9,9 @@ from itertools import chain
 
 from tree_sitter import Node
 
-from indexer.parsing.grammars import Captures, Findings, Grammar
+from indexer.parsing.grammars import Captures, Findings
 from indexer.parsing.outline import ScopeMap
+from indexer.text.languages import Grammar
 from indexer.types import Import, Reference, ReferenceKind
 
 # Receivers longer than this (chains of builder calls) keep their end only, behind three dots.

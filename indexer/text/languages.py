@@ -1,93 +1,346 @@
-"""Which language a file is written in, judged by its name and, where that is not enough, by its first lines."""
+"""The languages of files: what each is called, how its files are recognized, and how they are parsed and read."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
-_SUFFIXES = {
-    "python": "py pyi pyw",
-    "javascript": "js jsx mjs cjs",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "go": "go",
-    "rust": "rs",
-    "java": "java",
-    "kotlin": "kt kts",
-    "c": "c",
-    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino",
-    "csharp": "cs csx",
-    "ruby": "rb rake gemspec ru podspec",
-    "php": "php phtml php5",
-    "swift": "swift",
-    "scala": "scala sc sbt",
-    "lua": "lua",
-    "bash": "sh bash zsh ksh bats",
-    "elixir": "ex exs",
-    "haskell": "hs",
-    "zig": "zig zon",
-    "markdown": "md mdx markdown mdown",
-    "rst": "rst",
-    "asciidoc": "adoc asciidoc",
-    "text": "txt text",
-    "json": "json jsonc json5 geojson",
-    "toml": "toml",
-    "yaml": "yaml yml",
-    "ini": "ini cfg conf properties editorconfig",
-    "xml": "xml xsd xsl xslt csproj props targets plist",
-    "html": "html htm xhtml",
-    "css": "css scss sass less",
-    "sql": "sql",
-    "graphql": "graphql gql",
-    "protobuf": "proto",
-    "terraform": "tf tfvars hcl",
-    "cmake": "cmake",
-    "makefile": "mk mak",
-    "dockerfile": "dockerfile",
-    "groovy": "groovy gradle",
-    "vue": "vue",
-    "svelte": "svelte",
-    "perl": "pl pm",
-    "r": "r",
-    "julia": "jl",
-    "dart": "dart",
-    "clojure": "clj cljs cljc edn",
-    "erlang": "erl hrl",
-    "ocaml": "ml mli",
-    "fsharp": "fs fsi fsx",
-    "objective-c": "m mm",
-    "powershell": "ps1 psm1 psd1",
-    "batch": "bat cmd",
-    "nix": "nix",
-    "jinja": "j2 jinja jinja2",
-    "notebook": "ipynb",
-    "csv": "csv tsv",
-}
 
-_NAMES = {
-    "makefile": "makefile gnumakefile",
-    "dockerfile": "dockerfile containerfile",
-    "cmake": "cmakelists.txt",
-    "ruby": "gemfile rakefile podfile vagrantfile guardfile brewfile capfile fastfile",
-    "python": "sconstruct sconscript wscript",
-    "groovy": "jenkinsfile",
-    "go-module": "go.mod go.work",
-    "bash": ".bashrc .bash_profile .bash_aliases .profile .zshrc .zprofile .envrc pkgbuild",
-    "toml": "cargo.lock poetry.lock uv.lock pipfile",
-    "json": "pipfile.lock composer.lock .babelrc .eslintrc .prettierrc",
-    "ini": ".gitconfig .gitmodules .editorconfig .flake8 .pylintrc .npmrc .coveragerc",
-    "yaml": ".clang-format .clang-tidy",
-}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grammar:
+    """How one language is parsed and read.
+
+    `package` is the wheel that carries the tree-sitter parser, `entry` its function, and `query` the file in
+    `indexer/parsing/queries` that says what to look for. `leading` are node types that belong to the definition below
+    them, as comments do. `separator` joins the parts of an imported path; where `names_imports` is off, a path names a
+    module as a whole. `joins_clauses` makes one symbol of neighbours that share a name, and `has_docstrings` reads
+    documentation from the start of a body. `is_narrow` says that the parser looks characters up in a table of Latin
+    letters and ends the process over some that are beyond it: it is shown ASCII in their place.
+    """
+
+    package: str
+    query: str
+    entry: str = "language"
+    leading: frozenset[str] = frozenset()
+    separator: str = "."
+    names_imports: bool = True
+    joins_clauses: bool = False
+    has_docstrings: bool = False
+    is_narrow: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Language:
+    """All that is known of one language; most of it is optional.
+
+    `spoken_names` are what people call it, the first as it is shown to them; two entries with one such name are one
+    language to people. `endings` and `file_names` are lower-case; `shared_endings` are those of several languages, of
+    which `detect_language` picks one by the text. `interpreters` are named after `#!`. `has_brace_blocks` is off where
+    a brace opens a collection and no block. `type_place` says on which side of a variable its type is written, and
+    languages of one `family` call each other's definitions.
+    """
+
+    name: str
+    spoken_names: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    shared_endings: tuple[str, ...] = ()
+    file_names: tuple[str, ...] = ()
+    interpreters: tuple[str, ...] = ()
+    line_comments: tuple[str, ...] = ()
+    has_brace_blocks: bool = True
+    type_place: Literal["before", "after"] | None = None
+    family: str = ""
+    grammar: Grammar | None = None
+
+
+_DECORATOR = frozenset({"decorator"})
+
+LANGUAGES: tuple[Language, ...] = (
+    Language(
+        name="python",
+        spoken_names=("Python",),
+        endings=("py", "pyi", "pyw"),
+        file_names=("sconstruct", "sconscript", "wscript"),
+        interpreters=("python", "pypy"),
+        line_comments=("#",),
+        has_brace_blocks=False,
+        type_place="after",
+        grammar=Grammar(package="tree_sitter_python", query="python", has_docstrings=True),
+    ),
+    Language(
+        name="javascript",
+        spoken_names=("JavaScript", "js"),
+        endings=("js", "jsx", "mjs", "cjs"),
+        interpreters=("node", "nodejs", "bun"),
+        line_comments=("//",),
+        family="script",
+        grammar=Grammar(package="tree_sitter_javascript", query="javascript", leading=_DECORATOR),
+    ),
+    Language(
+        name="typescript",
+        spoken_names=("TypeScript", "ts"),
+        endings=("ts", "mts", "cts"),
+        interpreters=("deno", "ts-node", "tsx"),
+        line_comments=("//",),
+        type_place="after",
+        family="script",
+        grammar=Grammar(
+            package="tree_sitter_typescript", query="typescript", entry="language_typescript", leading=_DECORATOR
+        ),
+    ),
+    Language(
+        name="tsx",
+        spoken_names=("TypeScript",),
+        endings=("tsx",),
+        line_comments=("//",),
+        type_place="after",
+        family="script",
+        grammar=Grammar(package="tree_sitter_typescript", query="tsx", entry="language_tsx", leading=_DECORATOR),
+    ),
+    Language(
+        name="go",
+        spoken_names=("Go", "golang"),
+        endings=("go",),
+        line_comments=("//",),
+        grammar=Grammar(package="tree_sitter_go", query="go", separator="/"),
+    ),
+    Language(
+        name="rust",
+        spoken_names=("Rust",),
+        endings=("rs",),
+        line_comments=("//",),
+        type_place="after",
+        grammar=Grammar(
+            package="tree_sitter_rust", query="rust", leading=frozenset({"attribute_item"}), separator="::"
+        ),
+    ),
+    Language(
+        name="java",
+        spoken_names=("Java",),
+        endings=("java",),
+        line_comments=("//",),
+        type_place="before",
+        family="jvm",
+        grammar=Grammar(package="tree_sitter_java", query="java"),
+    ),
+    Language(
+        name="kotlin",
+        spoken_names=("Kotlin",),
+        endings=("kt", "kts"),
+        interpreters=("kotlin",),
+        line_comments=("//",),
+        type_place="after",
+        family="jvm",
+        grammar=Grammar(package="tree_sitter_kotlin", query="kotlin"),
+    ),
+    Language(
+        name="c",
+        spoken_names=("C",),
+        endings=("c",),
+        shared_endings=("h",),
+        line_comments=("//",),
+        type_place="before",
+        grammar=Grammar(package="tree_sitter_c", query="c"),
+    ),
+    Language(
+        name="cpp",
+        spoken_names=("C++",),
+        endings=("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tpp", "cu", "cuh", "ino"),
+        shared_endings=("h",),
+        line_comments=("//",),
+        type_place="before",
+        family="c",
+        grammar=Grammar(package="tree_sitter_cpp", query="cpp"),
+    ),
+    Language(
+        name="csharp",
+        spoken_names=("C#",),
+        endings=("cs", "csx"),
+        line_comments=("//",),
+        type_place="before",
+        grammar=Grammar(package="tree_sitter_c_sharp", query="csharp", names_imports=False),
+    ),
+    Language(
+        name="ruby",
+        spoken_names=("Ruby",),
+        endings=("rb", "rake", "gemspec", "ru", "podspec"),
+        file_names=("gemfile", "rakefile", "podfile", "vagrantfile", "guardfile", "brewfile", "capfile", "fastfile"),
+        interpreters=("ruby",),
+        line_comments=("#",),
+        has_brace_blocks=False,
+        grammar=Grammar(package="tree_sitter_ruby", query="ruby"),
+    ),
+    Language(
+        name="php",
+        spoken_names=("PHP",),
+        endings=("php", "phtml", "php5"),
+        interpreters=("php",),
+        line_comments=("//", "#"),
+        type_place="before",
+        grammar=Grammar(package="tree_sitter_php", query="php", entry="language_php", separator="\\"),
+    ),
+    Language(
+        name="swift",
+        spoken_names=("Swift",),
+        endings=("swift",),
+        interpreters=("swift",),
+        line_comments=("//",),
+        type_place="after",
+        grammar=Grammar(package="tree_sitter_swift", query="swift", names_imports=False),
+    ),
+    Language(
+        name="scala",
+        spoken_names=("Scala",),
+        endings=("scala", "sc", "sbt"),
+        interpreters=("scala",),
+        line_comments=("//",),
+        type_place="after",
+        family="jvm",
+        grammar=Grammar(package="tree_sitter_scala", query="scala"),
+    ),
+    Language(
+        name="lua",
+        spoken_names=("Lua",),
+        endings=("lua",),
+        interpreters=("lua", "luajit"),
+        line_comments=("--",),
+        has_brace_blocks=False,
+        grammar=Grammar(package="tree_sitter_lua", query="lua"),
+    ),
+    Language(
+        name="bash",
+        spoken_names=("Bash",),
+        endings=("sh", "bash", "zsh", "ksh", "bats"),
+        file_names=(
+            ".bashrc",
+            ".bash_profile",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zprofile",
+            ".envrc",
+            "pkgbuild",
+        ),
+        interpreters=("sh", "bash", "zsh", "dash", "ksh", "bats"),
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_bash", query="bash", is_narrow=True),
+    ),
+    Language(
+        name="elixir",
+        spoken_names=("Elixir",),
+        endings=("ex", "exs"),
+        interpreters=("elixir",),
+        line_comments=("#",),
+        has_brace_blocks=False,
+        grammar=Grammar(
+            package="tree_sitter_elixir",
+            query="elixir",
+            leading=frozenset({"unary_operator"}),
+            joins_clauses=True,
+            names_imports=False,
+        ),
+    ),
+    Language(
+        name="haskell",
+        spoken_names=("Haskell",),
+        endings=("hs",),
+        interpreters=("runghc", "runhaskell"),
+        line_comments=("--",),
+        has_brace_blocks=False,
+        grammar=Grammar(
+            package="tree_sitter_haskell",
+            query="haskell",
+            leading=frozenset({"haddock", "signature"}),
+            joins_clauses=True,
+        ),
+    ),
+    Language(
+        name="zig",
+        spoken_names=("Zig",),
+        endings=("zig", "zon"),
+        line_comments=("//",),
+        type_place="after",
+        grammar=Grammar(package="tree_sitter_zig", query="zig"),
+    ),
+    Language(name="markdown", endings=("md", "mdx", "markdown", "mdown")),
+    Language(name="rst", endings=("rst",)),
+    Language(name="asciidoc", endings=("adoc", "asciidoc")),
+    Language(name="text", endings=("txt", "text")),
+    Language(
+        name="json",
+        endings=("json", "jsonc", "json5", "geojson"),
+        file_names=("pipfile.lock", "composer.lock", ".babelrc", ".eslintrc", ".prettierrc"),
+    ),
+    Language(
+        name="toml",
+        endings=("toml",),
+        file_names=("cargo.lock", "poetry.lock", "uv.lock", "pipfile"),
+        line_comments=("#",),
+        has_brace_blocks=False,
+    ),
+    Language(
+        name="yaml",
+        endings=("yaml", "yml"),
+        file_names=(".clang-format", ".clang-tidy"),
+        line_comments=("#",),
+        has_brace_blocks=False,
+    ),
+    Language(
+        name="ini",
+        endings=("ini", "cfg", "conf", "properties", "editorconfig"),
+        file_names=(".gitconfig", ".gitmodules", ".editorconfig", ".flake8", ".pylintrc", ".npmrc", ".coveragerc"),
+        line_comments=("#", ";"),
+    ),
+    Language(name="xml", endings=("xml", "xsd", "xsl", "xslt", "csproj", "props", "targets", "plist")),
+    Language(name="html", endings=("html", "htm", "xhtml")),
+    Language(name="css", endings=("css", "scss", "sass", "less")),
+    Language(name="sql", endings=("sql",), line_comments=("--",)),
+    Language(name="graphql", endings=("graphql", "gql"), line_comments=("#",)),
+    Language(name="protobuf", endings=("proto",), line_comments=("//",)),
+    Language(name="terraform", endings=("tf", "tfvars", "hcl"), line_comments=("#", "//")),
+    Language(name="cmake", endings=("cmake",), file_names=("cmakelists.txt",), line_comments=("#",)),
+    Language(
+        name="makefile",
+        endings=("mk", "mak"),
+        file_names=("makefile", "gnumakefile"),
+        interpreters=("make",),
+        line_comments=("#",),
+    ),
+    Language(
+        name="dockerfile", endings=("dockerfile",), file_names=("dockerfile", "containerfile"), line_comments=("#",)
+    ),
+    Language(
+        name="groovy",
+        endings=("groovy", "gradle"),
+        file_names=("jenkinsfile",),
+        line_comments=("//",),
+        type_place="before",
+        family="jvm",
+    ),
+    Language(name="vue", endings=("vue",), family="script"),
+    Language(name="svelte", endings=("svelte",), family="script"),
+    Language(name="perl", endings=("pl", "pm"), interpreters=("perl",), line_comments=("#",)),
+    Language(name="r", endings=("r",), interpreters=("rscript",), line_comments=("#",)),
+    Language(name="julia", endings=("jl",), interpreters=("julia",), line_comments=("#",)),
+    Language(name="dart", endings=("dart",), line_comments=("//",), type_place="before"),
+    Language(name="clojure", endings=("clj", "cljs", "cljc", "edn"), line_comments=(";;",)),
+    Language(name="erlang", endings=("erl", "hrl"), line_comments=("%",)),
+    Language(name="ocaml", endings=("ml", "mli")),
+    Language(name="fsharp", endings=("fs", "fsi", "fsx"), line_comments=("//",)),
+    Language(name="objective-c", endings=("m", "mm"), shared_endings=("h",), line_comments=("//",)),
+    Language(name="powershell", endings=("ps1", "psm1", "psd1"), line_comments=("#",)),
+    Language(name="batch", endings=("bat", "cmd")),
+    Language(name="nix", endings=("nix",), line_comments=("#",)),
+    Language(name="jinja", endings=("j2", "jinja", "jinja2")),
+    Language(name="notebook", endings=("ipynb",)),
+    Language(name="csv", endings=("csv", "tsv")),
+    Language(name="go-module", file_names=("go.mod", "go.work")),
+)
 
 # What follows `#!`, past `env` and its options; a version may follow the name.
 _SHEBANG = re.compile(r"#!\s*\S*?(?:\benv\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+?)[\d.]*(?:\s|$)")
-_INTERPRETERS = {
-    "python": "python", "pypy": "python", "node": "javascript", "nodejs": "javascript", "bun": "javascript",
-    "deno": "typescript", "ts-node": "typescript", "tsx": "typescript", "ruby": "ruby", "php": "php", "sh": "bash",
-    "bash": "bash", "zsh": "bash", "dash": "bash", "ksh": "bash", "bats": "bash", "lua": "lua", "luajit": "lua",
-    "elixir": "elixir", "runghc": "haskell", "runhaskell": "haskell", "scala": "scala", "swift": "swift",
-    "kotlin": "kotlin", "perl": "perl", "make": "makefile", "rscript": "r", "julia": "julia",
-}  # fmt: skip
 
 # Signs of C++ that prose in a C comment does not show.
 _CPP_HEADER = re.compile(
@@ -98,39 +351,57 @@ _CPP_HEADER = re.compile(
 _OBJECTIVE_C_HEADER = re.compile(r"^[^\S\n]*@(?:interface|protocol|class)\b", re.MULTILINE)
 
 
+def find_language(name: str) -> Language | None:
+    """Return the language of a name as `detect_language` gives it."""
+    return _by_name().get(name)
+
+
+def find_language_by_ending(ending: str) -> Language | None:
+    """Return the language whose files most likely end so; the ending is lower-case and has no dot."""
+    return _by_ending().get(ending)
+
+
 def detect_language(path: str, text: str) -> str:
     """Return the language of a file as a lower-case name, `text` when nothing speaks for another."""
     name = path.rpartition("/")[2].lower()
-    stem, dot, suffix = name.rpartition(".")
-    if name in _by_name():
-        return _by_name()[name]
-    if dot and suffix == "h":
-        return _header_language(text)
-    if dot and suffix in _by_suffix():
-        return _by_suffix()[suffix]
+    stem, dot, ending = name.rpartition(".")
+    if name in _by_file_name():
+        return _by_file_name()[name]
+    if dot and ending == "h":
+        return _detect_header(text)
+    if dot and ending in _by_ending():
+        return _by_ending()[ending].name
     # Dockerfile.dev, Makefile.am: the well-known name comes first.
-    return _by_name().get(stem.partition(".")[0]) or _by_shebang(text) or "text"
+    return _by_file_name().get(stem.partition(".")[0]) or _detect_interpreter(text) or "text"
 
 
 @cache
-def _by_name() -> dict[str, str]:
-    return {name: language for language, names in _NAMES.items() for name in names.split()}
+def _by_name() -> dict[str, Language]:
+    return {language.name: language for language in LANGUAGES}
 
 
 @cache
-def _by_suffix() -> dict[str, str]:
-    return {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+def _by_file_name() -> dict[str, str]:
+    return {name: language.name for language in LANGUAGES for name in language.file_names}
 
 
-def _header_language(text: str) -> str:
+@cache
+def _by_ending() -> dict[str, Language]:
+    """Return each ending's language; of those that share one, the first of the table."""
+    shared = {ending: language for language in reversed(LANGUAGES) for ending in language.shared_endings}
+    return shared | {ending: language for language in LANGUAGES for ending in language.endings}
+
+
+def _detect_header(text: str) -> str:
     if _OBJECTIVE_C_HEADER.search(text):
         return "objective-c"
     return "cpp" if _CPP_HEADER.search(text) else "c"
 
 
-def _by_shebang(text: str) -> str | None:
+def _detect_interpreter(text: str) -> str | None:
     if not text.startswith("#!"):
         return None
-    first_line = text[:200].partition("\n")[0]
-    interpreter = _SHEBANG.match(first_line)
-    return _INTERPRETERS.get(interpreter[1].lower()) if interpreter else None
+    interpreter = _SHEBANG.match(text[:200].partition("\n")[0])
+    if interpreter is None:
+        return None
+    return next((language.name for language in LANGUAGES if interpreter[1].lower() in language.interpreters), None)

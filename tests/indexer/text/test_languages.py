@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.parsing.grammars import GRAMMARS
-from indexer.text.languages import detect_language
+from indexer.parsing import grammars
+from indexer.parsing.grammars import GRAMMARS, load_query
+from indexer.text.languages import LANGUAGES, Language, detect_language, find_language, find_language_by_ending
+
+QUERIES = Path(grammars.__file__).parent / "queries"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +105,49 @@ def test_every_file_has_a_language(path: str, text: str) -> None:
 
     assert language
     assert language == language.lower()
+
+
+def list_repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def test_nothing_in_the_table_means_two_languages() -> None:
+    assert list_repeated(language.name for language in LANGUAGES) == set()
+    assert list_repeated(ending for language in LANGUAGES for ending in language.endings) == set()
+    assert list_repeated(name for language in LANGUAGES for name in language.file_names) == set()
+    assert list_repeated(program for language in LANGUAGES for program in language.interpreters) == set()
+    endings = {ending for language in LANGUAGES for ending in language.endings}
+    assert endings.isdisjoint(ending for language in LANGUAGES for ending in language.shared_endings)
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_a_language_is_found_by_all_that_the_table_says_of_it(language: Language) -> None:
+    assert find_language(language.name) is language
+    assert language.endings or language.file_names
+    for ending in language.endings:
+        assert detect_language(f"src/a.{ending}", "") == language.name
+        assert find_language_by_ending(ending) is language
+    for name in language.file_names:
+        assert detect_language(f"src/{name}", "") == language.name
+    for program in language.interpreters:
+        assert detect_language("bin/tool", f"#!/usr/bin/env {program}\n") == language.name
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_parsed_language_has_every_part(name: str) -> None:
+    language = find_language(name)
+
+    assert language is not None
+    assert language.spoken_names, "nobody can ask for it by name"
+    assert language.line_comments, "no comment above its definitions is found"
+    assert "@call" in load_query(GRAMMARS[name].query)
+
+
+def test_each_query_file_is_one_that_a_grammar_uses() -> None:
+    files = {path.stem for path in QUERIES.glob("*.scm")}
+    inherited = {"c_family", "ecmascript", "jsx"}
+
+    assert files == {grammar.query for grammar in GRAMMARS.values()} | inherited
 
 
 def test_each_grammar_comes_from_an_installed_wheel() -> None:

@@ -1,8 +1,5 @@
-"""The queries for Elixir and Haskell."""
+; The query for Elixir.
 
-from __future__ import annotations
-
-ELIXIR = """
 (call target: (identifier) @_define (arguments . (alias) @name) (do_block)? @body
   (#any-of? @_define "defmodule" "defprotocol")) @module
 (call target: (identifier) @_define (arguments . (alias) @name) (#eq? @_define "defimpl")) @scope
@@ -22,8 +19,7 @@ ELIXIR = """
 (unary_operator operand: (call target: (identifier) @_attribute)
   (#any-of? @_attribute "type" "typep" "opaque" "callback" "macrocallback")) @silent
 (unary_operator "@" operand: (call target: (identifier) @silent))
-(call target: (identifier) @call (#not-match? @call "^(def(|p|module|protocol|impl|macro|macrop|delegate|guard|guardp\
-|struct|exception|overridable)|alias|import|use|require|if|unless|case|cond|with|for|quote|unquote|try|receive)$"))
+(call target: (identifier) @call (#not-match? @call "^(def(|p|module|protocol|impl|macro|macrop|delegate|guard|guardp|struct|exception|overridable)|alias|import|use|require|if|unless|case|cond|with|for|quote|unquote|try|receive)$"))
 (call target: (dot left: (_) @on right: (identifier) @call))
 (unary_operator operand: (call target: (identifier) @_attribute (arguments . (alias) @inherit))
   (#eq? @_attribute "behaviour"))
@@ -34,22 +30,3 @@ ELIXIR = """
 (call target: (identifier) @_import (arguments . (alias) @from
   (keywords (pair key: (keyword) @_as value: (alias) @alias))) (#eq? @_import "alias") (#match? @_as "^as:"))
 (call target: (identifier) @_import (arguments . (dot right: (tuple)) @tree) (#eq? @_import "alias"))
-"""
-
-HASKELL = """
-(haskell declarations: (declarations [(function name: (variable) @name match: (_) @body) @function
-  (signature name: (variable) @name) @function (bind name: (variable) @name match: (_) @body) @function]))
-(local_binds (function name: (variable) @name match: (_) @body) @function)
-(class_declarations [(function name: (variable) @name match: (_) @body) (signature name: (variable) @name)] @method)
-(instance_declarations [(function name: (variable) @name match: (_) @body) (bind name: (variable) @name)] @method)
-(data_type name: (_) @name constructors: (_)? @body) @struct
-(newtype name: (_) @name constructor: (_) @body) @struct
-(type_synonym name: (_) @name) @type
-(class name: (_) @name declarations: (_)? @body) @interface
-(instance name: (_) @name) @scope
-(apply function: [(variable) (qualified)] @call)
-(deriving classes: [(name) @inherit (_ (name) @inherit)])
-(import module: (_) @from !alias !names)
-(import module: (_) @from alias: (_) @alias)
-(import module: (_) @from !alias names: (import_list name: (import_name [(variable) (name)] @import)))
-"""

@@ -1,8 +1,5 @@
-"""The queries for JavaScript and TypeScript."""
+; What JavaScript and TypeScript share.
 
-from __future__ import annotations
-
-_ECMASCRIPT = """
 (function_declaration name: (_) @name body: (_) @body) @function
 (generator_function_declaration name: (_) @name body: (_) @body) @function
 (lexical_declaration (variable_declarator name: (identifier) @name
@@ -45,37 +42,3 @@ _ECMASCRIPT = """
 (expression_statement (call_expression function: (identifier) @_require arguments: (arguments . (string) @from))
   (#eq? @_require "require"))
 (call_expression function: (import) arguments: (arguments . (string) @from))
-"""
-
-# A component in use; lower-case elements belong to the browser.
-_JSX = """
-(jsx_opening_element name: [(identifier) (member_expression)] @call (#match? @call "^[A-Z]"))
-(jsx_self_closing_element name: [(identifier) (member_expression)] @call (#match? @call "^[A-Z]"))
-"""
-
-JAVASCRIPT = f"""{_ECMASCRIPT}{_JSX}
-(field_definition property: (_) @name
-  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @method
-(class_declaration (class_heritage [(identifier) (member_expression)] @inherit))
-"""
-
-TYPESCRIPT = f"""{_ECMASCRIPT}
-(abstract_class_declaration name: (_) @name body: (_) @body) @class
-(interface_declaration name: (_) @name body: (_) @body) @interface
-(type_alias_declaration name: (_) @name) @type
-(enum_declaration name: (_) @name body: (_) @body) @enum
-(internal_module name: (_) @name body: (_) @body) @module
-(module name: (_) @name body: (_) @body) @module
-(function_signature name: (_) @name) @function
-(abstract_method_signature name: (_) @name) @method
-(interface_body (method_signature name: (_) @name) @method)
-(public_field_definition name: (_) @name
-  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @method
-(class_heritage (extends_clause value: [(identifier) (member_expression)] @inherit))
-(implements_clause [(type_identifier) @inherit (nested_type_identifier) @inherit (generic_type name: (_) @inherit)])
-(extends_type_clause type: [
-  (type_identifier) @inherit (nested_type_identifier) @inherit (generic_type name: (_) @inherit)])
-(import_statement (import_require_clause (identifier) @alias source: (_) @from))
-"""
-
-TSX = f"{TYPESCRIPT}{_JSX}"

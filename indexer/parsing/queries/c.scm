@@ -1,0 +1,2 @@
+; The query for C.
+; inherits: c_family

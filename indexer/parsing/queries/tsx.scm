@@ -1,0 +1,2 @@
+; The query for TypeScript with elements.
+; inherits: typescript, jsx
