@@ -246,7 +246,7 @@ LEFT_OUT: dict[str, str] = {
     "agent.guard.approval.unapproved_tools": OF_PORTS,
     "agent.guard.hardening.note_flags": "it only keeps what it is given",
     "agent.guard.leak_check.check_said": "says_instructions() and says_masked(), which it calls, are here",
-    "indexer.git.git_errors.too_much": "it only joins what it is given",
+    "indexer.git.git_errors.make_too_large_error": "it only joins what it is given",
     "agent.tools.tool_calls.with_flags": "it only keeps what it is given",
     "agent.guard.classifier.model_folder.compute_checksum": "it reads a folder of the operator's",
     "agent.guard.classifier.model_folder.read_model_folder": "it reads a folder of the operator's",

@@ -1,4 +1,4 @@
-"""Which files of a repository are indexed: judged by name and size before reading, by content after."""
+"""Which files of a repository are indexed: judged by name and size before reading, and by content after."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _GENERATED = _any_of(
 )
 _MINIFIED = _any_of("*.min.js *.min.mjs *.min.cjs *.min.css *-min.js *-min.css *.bundle.js *.pack.js".split())
 _TRANSLATIONS = frozenset({".po", ".pot", ".mo", ".xlf", ".xliff", ".qm"})
-# Formats that hold data more often than sources, and the size in bytes up to which a file is taken for a source.
+# Formats that hold data more often than source code, and the size in bytes up to which a file counts as source code.
 _DATA_LIMITS = {
     ".json": 200 * _KB, ".json5": 200 * _KB, ".xml": 200 * _KB, ".yaml": 500 * _KB, ".yml": 500 * _KB,
     ".sql": 500 * _KB, ".html": 500 * _KB, ".txt": 500 * _KB, ".ipynb": 100 * _KB, ".csv": 50 * _KB,
@@ -89,7 +89,7 @@ _HARMLESS = re.compile(
     r"[._-](?:example|examples|sample|samples|template|tmpl|dist|defaults?|schema)(?:$|[._-])|^(?:example|sample|template)\b"
 )
 
-# What a generator writes at the top of its output, in a comment.
+# What generators write in a comment at the top of their output.
 _COMMENT = r"^[ \t]*(?://|#|/?\*|--|<!--|;|%|\"\"\"|'''|\{-|\(\*|REM\b|\.\.)[^\n]*"
 _MARKED = re.compile(
     rf"{_COMMENT}(?:\bcode generated\b[^\n]*\bdo not edit\b|(?<![\w`\"'])@generated\b(?![`\"'-])|<auto-?generated\b)",
@@ -102,8 +102,8 @@ _BY_GENERATOR = re.compile(
 _HANDS_OFF = re.compile(
     rf"{_COMMENT}\b(?:do not|don't|never) (?:manually )?(?:edit|modify|change|touch)\b", re.IGNORECASE | re.MULTILINE
 )
-_HEAD = 2000  # bytes in which a generator signs
-_LONG_LINE = 1000  # bytes; people break lines long before
+_HEAD = 2000  # bytes at the top that are searched for such a comment
+_LONG_LINE = 1000  # bytes; people break lines long before that
 
 
 class FileSelection:
@@ -123,12 +123,16 @@ class FileSelection:
 def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason | None:
     """Tell why a file is not indexed by what is known before reading it, or None.
 
-    `linguist-vendored=false` and `linguist-generated=false` speak a file free of that reason; of no other.
+    `linguist-vendored=false` and `linguist-generated=false` rule out that reason, and no other.
     """
     name = PurePosixPath(path).name.lower()
     if _has_secret_name(path.lower(), name) or redact_secrets(path) != path:  # a name is shown wherever its file is
         return "secret-bearing"
-    return _judge_declared(path, name, marks) or _format_verdict(name, size)
+    vendored = not _VENDORED_FOLDERS.isdisjoint(path.split("/")[:-1]) if marks.vendored is None else marks.vendored
+    if vendored:
+        return "vendored"
+    generated = bool(_GENERATED.match(name)) if marks.generated is None else marks.generated
+    return "generated" if generated else _judge_format(name, size)
 
 
 def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> Reason | None:
@@ -150,15 +154,7 @@ def _has_secret_name(path: str, name: str) -> bool:
     return bool(_ENVIRONMENT.fullmatch(name) or _SECRET_FORMS.match(name)) and not _HARMLESS.search(name)
 
 
-def _judge_declared(path: str, name: str, marks: FileAttributes) -> Reason | None:
-    vendored = not _VENDORED_FOLDERS.isdisjoint(path.split("/")[:-1]) if marks.vendored is None else marks.vendored
-    if vendored:
-        return "vendored"
-    generated = bool(_GENERATED.match(name)) if marks.generated is None else marks.generated
-    return "generated" if generated else None
-
-
-def _format_verdict(name: str, size: int) -> Reason | None:
+def _judge_format(name: str, size: int) -> Reason | None:
     suffix = PurePosixPath(name).suffix
     by_name: tuple[tuple[bool, Reason], ...] = (
         (suffix in _BINARY, "binary"),
@@ -180,7 +176,7 @@ def _is_generated(data: bytes) -> bool:
 
 
 def _is_minified(path: str, data: bytes) -> bool:
-    """Tell whether most of the bytes stand in lines that nobody wrote by hand."""
+    """Tell whether most of the bytes are in lines too long to be written by hand."""
     if len(data) < 5 * _LONG_LINE or PurePosixPath(path).suffix.lower() in _PROSE:
         return False
     if len(data) < 150 * (data.count(b"\n") + 1):

@@ -17,11 +17,11 @@ _LINE = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s#"]\S*))[ \t]+(.*)')
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[|\\.|.", re.DOTALL)
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 _WILD = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.*", "?": "[^/]"}
-_LONGEST_LINE = 2048  # characters; git too passes over a longer one
+_LONGEST_LINE = 2048  # characters; git too skips a longer one
 _MOST_PATTERNS = 2_000
-_MOST_CHARACTERS = 60_000  # of all patterns together, which each path is held against
-_DEEPEST = 100  # folders within folders whose own file is looked for
-_BATCH = 250  # patterns that are matched at once: RE2 has memory for so many, unless they are odd
+_MOST_CHARACTERS = 60_000  # of all patterns together, which each path is matched against
+_DEEPEST = 100  # nested folders whose own file is looked for
+_BATCH = 250  # patterns per matcher: RE2 has memory for so many, unless they are unusual
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +47,17 @@ class _Pattern:
 class GitAttributes:
     """The linguist attributes of one commit.
 
-    The patterns come with the repository, so that they run on RE2, where none of them can take long, and only so many
-    count.
+    The patterns come from the repository, so they run on RE2, in linear time, and their number is limited.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """`files` maps the path of each `.gitattributes` to its text."""
         self._batches: list[tuple[Any, list[dict[_Mark, bool]]]] = []
         patterns = _take_first(_read_patterns(files))
-        refused = [bad for at in range(0, len(patterns), _BATCH) for bad in self._add(patterns[at : at + _BATCH])]
+        batches = (patterns[start : start + _BATCH] for start in range(0, len(patterns), _BATCH))
+        refused = [pattern for batch in batches for pattern in self._add(batch)]
         if refused:
-            log.warning("%d patterns of .gitattributes cannot be read, such as %.100r.", len(refused), refused[0].glob)
+            log.warning("%d patterns in .gitattributes are invalid, such as %.100r.", len(refused), refused[0].glob)
 
     def of(self, path: str) -> FileAttributes:
         """Look up the marks of a file."""
@@ -68,13 +68,13 @@ class GitAttributes:
         return FileAttributes(**marks) if marks else UNMARKED
 
     def _add(self, patterns: list[_Pattern]) -> list[_Pattern]:
-        """Take patterns to be matched together, or fewer where that is too much for RE2; returns those it refuses."""
+        """Compile patterns into one matcher, or into several where RE2 runs out of memory; return those it refuses."""
         options = re2.Options()
         options.log_errors = False
         matcher = re2.Set.FullMatchSet(options)
         try:
             for pattern in patterns:
-                matcher.Add(_expression(pattern.folder, pattern.glob))
+                matcher.Add(_translate_pattern(pattern.folder, pattern.glob))
             matcher.Compile()
         except re2.error:
             half = len(patterns) // 2
@@ -89,39 +89,36 @@ def is_attributes_file(path: str) -> bool:
 
 
 def list_attribute_files(names: Iterable[bytes]) -> set[bytes]:
-    """Name every place of a `.gitattributes` that could decide on one of the files."""
-    folders = {parts[:depth] for parts in map(_list_folders, names) for depth in range(len(parts) + 1)}
+    """List every path of a `.gitattributes` that could apply to one of the files."""
+    parents = (tuple(name.split(b"/", _DEEPEST)[:-1]) for name in names)
+    folders = {parts[:depth] for parts in parents for depth in range(len(parts) + 1)}
     return {b"/".join((*folder, _NAME.encode())) for folder in folders}
 
 
-def _list_folders(name: bytes) -> tuple[bytes, ...]:
-    return tuple(name.split(b"/", _DEEPEST)[:-1])
-
-
 def _read_patterns(files: Mapping[str, str]) -> Iterator[_Pattern]:
-    """Read the lines that declare something; what comes later decides: the nearest file, and in it the last line."""
+    """Read the lines that declare something, in ascending precedence: the nearest file and its last line win."""
     for path in sorted(files, key=lambda path: path.count("/")):
         for line in files[path].split("\n"):
-            found = _LINE.match(line) if len(line) <= _LONGEST_LINE else None
-            declared = _declarations(found[3].split()) if found else {}
-            if found and declared:
-                yield _Pattern(folder=path.rpartition("/")[0], glob=found[1] or found[2], declared=declared)
+            match = _LINE.match(line) if len(line) <= _LONGEST_LINE else None
+            declared = _read_declarations(match[3].split()) if match else {}
+            if match and declared:
+                yield _Pattern(folder=path.rpartition("/")[0], glob=match[1] or match[2], declared=declared)
 
 
 def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
-    """Take the first patterns, as many as there may be."""
+    """Take the first patterns, up to the limits."""
     taken: list[_Pattern] = []
     characters = 0
     for pattern in patterns:
         characters += len(pattern.folder) + len(pattern.glob)
         if len(taken) == _MOST_PATTERNS or characters > _MOST_CHARACTERS:
-            log.warning("Of the patterns in .gitattributes the first %d count, and the others do not.", len(taken))
+            log.warning("Only the first %d patterns in .gitattributes are used.", len(taken))
             break
         taken.append(pattern)
     return taken
 
 
-def _declarations(attributes: list[str]) -> dict[_Mark, bool]:
+def _read_declarations(attributes: list[str]) -> dict[_Mark, bool]:
     """Read `linguist-generated`, `-linguist-generated`, `linguist-generated=false` and so on; the last counts."""
     declared: dict[_Mark, bool] = {}
     for attribute in attributes:
@@ -131,23 +128,23 @@ def _declarations(attributes: list[str]) -> dict[_Mark, bool]:
     return declared
 
 
-def _expression(folder: str, glob: str) -> str:
-    """Translate a pattern: as in `.gitignore`, but a folder does not stand for what is in it."""
+def _translate_pattern(folder: str, glob: str) -> str:
+    """Translate a pattern to RE2: as in `.gitignore`, but a folder does not stand for what is in it."""
     prefix = re.escape(folder) + "/" if folder else ""
     anywhere = "" if "/" in glob.rstrip("/") else "(?:.*/)?"
-    return f"(?s){prefix}{anywhere}" + "".join(map(_token, _split_glob(glob.removeprefix("/"))))
+    return f"(?s){prefix}{anywhere}" + "".join(map(_translate_token, _split_glob(glob.removeprefix("/"))))
 
 
 def _split_glob(glob: str) -> Iterator[str]:
-    at = 0
+    position = 0
     last = glob.rfind("]")
-    # Past the last bracket that closes there is no use in looking for one.
-    while found := (_CLASS.match(glob, at) if at < last else None) or _TOKEN.match(glob, at):
-        yield found[0]
-        at = found.end()
+    # After the last closing bracket no class can begin, and looking for one would take quadratic time.
+    while match := (_CLASS.match(glob, position) if position < last else None) or _TOKEN.match(glob, position):
+        yield match[0]
+        position = match.end()
 
 
-def _token(token: str) -> str:
+def _translate_token(token: str) -> str:
     if token in _WILD:
         return _WILD[token]
     if token.startswith("*"):

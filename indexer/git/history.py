@@ -1,4 +1,4 @@
-"""What git's log and blame say of a file, as values: who changed it, when and why, never an address or a secret."""
+"""The history of a file from git's log and blame: who changed it, when and why, without addresses and secrets."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from indexer.types import Revision
 
 # A commit as `git log` prints it: four fields, each of which ends with a NUL, which no text in a commit can hold.
 LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x00"
-_FIELDS = 4
 NOBODY = "someone"
 _UNCOMMITTED = "0" * 40
-_DIGITS = 18  # of a time; a commit may claim any, and Python reads no number of thousands of digits
-_LATEST = 253_402_000_000  # seconds, some days before there are no more dates
+_DIGITS = 18  # of a time; a commit may claim any, and Python refuses numbers with thousands of digits
+_LATEST = 253_402_000_000  # seconds; some days before the end of the year 9999, the last that Python knows
 _LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
-_SECONDS = 10.0  # a log follows renames through every commit, which may be very many
+_SECONDS = 10.0  # a log follows renames through every commit, of which there may be very many
 
 
 class GitHistory:
-    """What the commits of a repository say of its files.
+    """The history of the files of a repository.
 
-    Of a commit whose parents were not fetched nothing is claimed: it looks as if it had written everything.
+    A commit whose parents were not fetched is left out: it looks as if it had written everything.
     """
 
     def __init__(self, git: GitRunner, git_dir: Path) -> None:
@@ -34,28 +33,28 @@ class GitHistory:
     def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
         """The newest commits up to `sha` that touched a file, under its former names too, and whether these are all.
 
-        There are none if git cannot tell.
+        None are returned if git fails or takes too long.
         """
-        how = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
-        output = self._git.try_run("log", *how, sha, "--", path, seconds=_SECONDS)
+        options = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        output = self._git.try_run("log", *options, sha, "--", path, seconds=_SECONDS)
         severed = self._read_shallow_commits()
         revisions = [each for each in read_log(output or b"") if each.sha not in severed]
         return revisions[:limit], output is not None and len(revisions) <= limit and not severed
 
     def blame(self, sha: str, path: str, line: int) -> Revision | None:
-        """The commit up to `sha` that last wrote a line of a file; None if git cannot tell."""
-        how = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
-        output = self._git.try_run("blame", *how, sha, "--", path, seconds=_SECONDS)
-        found = self._last_change(sha, path, line) if output is None else read_blame(output)
-        return found if found is not None and found.sha not in self._read_shallow_commits() else None
+        """The commit up to `sha` that last wrote a line of a file; None if it is unknown."""
+        options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
+        output = self._git.try_run("blame", *options, sha, "--", path, seconds=_SECONDS)
+        revision = self._find_last_change(sha, path, line) if output is None else read_blame(output)
+        return revision if revision is not None and revision.sha not in self._read_shallow_commits() else None
 
-    def _last_change(self, sha: str, path: str, line: int) -> Revision | None:
-        """Do without `git blame`, which reads lists of commits to ignore from the configuration, and fails over them.
+    def _find_last_change(self, sha: str, path: str, line: int) -> Revision | None:
+        """Find who last wrote a line by its log, which takes several times as long as `git blame`.
 
-        The log of a line takes several times as long.
+        That fails where the configuration names a list of commits to ignore that it cannot read.
         """
-        how = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
-        output = self._git.try_run("log", *how, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
+        options = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
+        output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
         return next(iter(read_log(output or b"")), None)
 
     def _read_shallow_commits(self) -> frozenset[str]:
@@ -64,15 +63,22 @@ class GitHistory:
 
     @cached_property
     def _shallow(self) -> Path:
-        """Where git notes them; worktrees share one place."""
+        """The file that lists them; worktrees share one."""
         return self._git_dir / decode_output(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
 
 
 def read_log(output: bytes) -> list[Revision]:
     """Read what `git log` printed in the format above, newest first."""
-    fields = output.split(b"\0")
-    starts = range(0, len(fields) - _FIELDS, _FIELDS)
-    return [_read_revision(*fields[start : start + _FIELDS]) for start in starts]
+    fields = iter(output.split(b"\0")[:-1])
+    return [
+        Revision(
+            sha=sha.strip(b"\n").decode("ascii", "replace"),
+            author=format_person(decode_output(author)),
+            committed_at=read_time(committed_at),
+            subject=read_subject(subject),
+        )
+        for sha, author, committed_at, subject in zip(fields, fields, fields, fields, strict=False)
+    ]
 
 
 def read_blame(output: bytes) -> Revision | None:
@@ -92,24 +98,15 @@ def read_blame(output: bytes) -> Revision | None:
 
 
 def format_person(name: str) -> str:
-    """Keep a name as it is, secrets masked; of an address only what stands before it or before the @."""
+    """Format a name, secrets masked; of an address only what precedes it, or its part before the @, is kept."""
     bare = name.partition("<")[0].strip()
     name = " ".join(word.partition("@")[0] for word in redact_secrets(bare).split() if not word.startswith("@"))
     return name[:_LONGEST] or NOBODY
 
 
 def read_subject(subject: bytes) -> str:
-    """Read the first line of a commit message, secrets masked, as far as anybody looks at it."""
+    """Read the first line of a commit message, secrets masked and cut to a sensible length."""
     return redact_secrets(decode_output(subject))[:_LONGEST]
-
-
-def _read_revision(sha: bytes, author: bytes, committed_at: bytes, subject: bytes) -> Revision:
-    return Revision(
-        sha=sha.strip(b"\n").decode("ascii", "replace"),
-        author=format_person(decode_output(author)),
-        committed_at=read_time(committed_at),
-        subject=read_subject(subject),
-    )
 
 
 def read_time(digits: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What a local repository has checked out, noticed from the dates of a few small files."""
+"""The head of a local repository; changes are noticed by the modification times of a few small files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 class LocalHead:
     """The tip of a local repository's branch, or of whatever is checked out where no branch is given.
 
-    Git is asked only when HEAD, the branch's file, the packed refs or the list of ref tables have changed, so looking
+    Git is run only when HEAD, the branch's file, the packed refs or the list of ref tables have changed, so looking
     every second costs next to nothing.
     """
 
@@ -27,39 +27,39 @@ class LocalHead:
         self._folders: tuple[Path, Path] | None = None
 
     async def newest(self) -> BranchHead:
-        """Tell the commit that is there now; `RepositoryError` if there is none, or no repository."""
+        """Return the commit that is there now; `RepositoryError` if there is none, or no repository."""
         return await asyncio.to_thread(self._newest)
 
     def _newest(self) -> BranchHead:
-        # What changes between this and asking git is noticed the next time.
-        stamp = self._stamp()
+        # What changes between this and running git is noticed the next time.
+        stamp = self._read_stamps()
         if not any(stamp) or stamp != self._known[0]:
             self._known = (stamp, self._read_head())
-        found = self._known[1]
-        if isinstance(found, RepositoryError):
-            raise found
-        return found
+        head = self._known[1]
+        if isinstance(head, RepositoryError):
+            raise head
+        return head
 
     def _read_head(self) -> BranchHead | RepositoryError:
         try:
             with Repository.open(self._path) as repository:
-                self._folders = (repository.git_dir, _common(repository.git_dir))
+                self._folders = (repository.git_dir, _find_common_folder(repository.git_dir))
                 commit = repository.commit(self._ref)
         except RepositoryError as error:
             return error
         return BranchHead(commit=commit.sha, branch=commit.branch)
 
-    def _stamp(self) -> _Stamp:
+    def _read_stamps(self) -> _Stamp:
         if self._folders is None:
             return ()
         own, common = self._folders
-        branch = self._ref if self._ref != "HEAD" else _target(own / "HEAD")
+        branch = self._ref if self._ref != "HEAD" else _read_branch(own / "HEAD")
         files = [own / "HEAD", common / "packed-refs", common / "reftable/tables.list", own / "reftable/tables.list"]
-        return tuple(_read_stamp(each) for each in [*files, *([common / branch] if branch else [])])
+        return tuple(map(_read_stamp, [*files, *([common / branch] if branch else [])]))
 
 
-def _common(git_dir: Path) -> Path:
-    """Where a worktree keeps what it shares with the others."""
+def _find_common_folder(git_dir: Path) -> Path:
+    """Find the folder that a worktree shares with the others."""
     try:
         shared = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
     except OSError:
@@ -67,8 +67,8 @@ def _common(git_dir: Path) -> Path:
     return git_dir / shared
 
 
-def _target(head: Path) -> str | None:
-    """The branch that HEAD names; None if it names a commit."""
+def _read_branch(head: Path) -> str | None:
+    """Read the branch that HEAD names; None if it names a commit."""
     try:
         content = head.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -78,7 +78,7 @@ def _target(head: Path) -> str | None:
 
 def _read_stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,10 +1,10 @@
-"""The files of a commit as git lists them, and the contents of their blobs, from one running process."""
+"""The files of a commit as git lists them, and the contents of their blobs, read from one running process."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from indexer.git.gitattributes import UNMARKED, FileAttributes
 class TreeEntry:
     """A file of a commit that the path rules let through; `size` is in bytes.
 
-    Bytes of the name that are no UTF-8 stand as `\\xNN` in `path`. `marks` belong to `content_verdict`.
+    Bytes of the name that are not UTF-8 are written as `\\xNN` in `path`. `marks` are passed on to `judge_content`.
     """
 
     path: str
@@ -45,7 +45,7 @@ class TreeListing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeChanges:
-    """From one commit to another: what is now at the paths that were touched, to be read or left out."""
+    """The difference between two commits: what is now at the paths that were touched, to be read or left out."""
 
     touched: frozenset[str]
     entries: tuple[TreeEntry, ...]
@@ -91,32 +91,28 @@ class GitRunner(Protocol):
         """Return the output, or None for a failure or for taking longer."""
 
     def start(self, *arguments: str) -> Any:
-        """Start a process that is spoken with through pipes."""
+        """Start a process and communicate with it through pipes."""
 
 
 def read_tree(git: GitRunner, sha: str, *names: bytes) -> list[TreeItem]:
-    """List the whole tree of a commit, or what is at some paths."""
-    where = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
-    output = git.try_run("ls-tree", "-r", "-l", *where)
+    """List the whole tree of a commit, or only some paths of it."""
+    tree = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
+    output = git.try_run("ls-tree", "-r", "-l", *tree)
     if output is not None:
         return TreeItem.parse_all(output)
     # In a partial clone git gives up at the size of the first object that was left out.
-    items = TreeItem.parse_all(git.run("ls-tree", "-r", *where))
+    items = TreeItem.parse_all(git.run("ls-tree", "-r", *tree))
     objects = git.run("rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", sha).split()
-    present = {each.decode() for each in objects if not each.startswith(b"?")}
-    sizes = _sizes(git, present & {item.sha for item in items})
+    present = {sha.decode() for sha in objects if not sha.startswith(b"?")} & {item.sha for item in items}
+    process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    output, _ = process.communicate("".join(f"{sha}\n" for sha in present).encode())
+    pairs = (line.decode().split() for line in output.splitlines())
+    sizes = {sha: int(size) for sha, size in pairs if size.isdecimal()}
     return [replace(item, size=sizes.get(item.sha)) for item in items]
 
 
-def _sizes(git: GitRunner, shas: Iterable[str]) -> dict[str, int]:
-    process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
-    output, _ = process.communicate("".join(f"{sha}\n" for sha in shas).encode())
-    pairs = (line.decode().split() for line in output.splitlines())
-    return {sha: int(size) for sha, size in pairs if size.isdecimal()}
-
-
 class BlobReader:
-    """A `git cat-file --batch` that is kept running, and started when it is first needed."""
+    """A `git cat-file --batch` process that is started when first needed, and kept running."""
 
     def __init__(self, git: GitRunner, git_dir: Path) -> None:
         self._git = git
@@ -125,19 +121,19 @@ class BlobReader:
         self._lock = threading.Lock()
 
     def read(self, shas: Sequence[str]) -> list[bytes]:
-        """Read a window of blobs; the requests must fit a pipe, as no reply is taken before all are sent."""
+        """Read a window of blobs; the requests must fit a pipe, as no reply is read before all are sent."""
         with self._lock:
             process = self._process or self._git.start("cat-file", "--batch")
             self._process = process
             try:
                 process.stdin.write("".join(f"{sha}\n" for sha in shas).encode())
                 process.stdin.flush()
-                return [self._reply(process, sha) for sha in shas]
+                return [self._read_reply(process, sha) for sha in shas]
             except OSError as error:
                 self._stop()
                 raise RepositoryError(f"git stopped while reading {format_path(self._git_dir)}. Try again.") from error
             except BaseException:
-                # Replies may be left in the pipe, and would answer the next request.
+                # Replies may be left in the pipe, and would be taken for those of the next request.
                 self._stop()
                 raise
 
@@ -146,7 +142,7 @@ class BlobReader:
         with self._lock:
             self._stop()
 
-    def _reply(self, process: Any, sha: str) -> bytes:
+    def _read_reply(self, process: Any, sha: str) -> bytes:
         header: list[bytes] = process.stdout.readline().split()
         if len(header) != 3:
             raise make_missing_object_error(sha, self._git_dir)

@@ -21,7 +21,7 @@ _SSH_HOSTS = {
     "altssh.gitlab.com": "gitlab.com",
     "altssh.bitbucket.org": "bitbucket.org",
 }
-# Files that the hosts show rendered, where lines have no anchors unless the source is asked for.
+# Files that the hosts show rendered, where lines have no anchors unless the link asks for the source.
 _RENDERED = frozenset(
     ".md .markdown .mdx .mdown .rst .adoc .asciidoc .org .textile .rdoc .pod .ipynb .svg .csv .tsv .geojson".split()
 )
@@ -32,54 +32,54 @@ _Form = Callable[[str, Location], str]
 def find_web_base(remote: str) -> str | None:
     """Turn a remote's URL into the address of its project page, without credentials.
 
-    None for files, for hosts whose software the name does not tell, and for anything that is no plain project path.
+    None for files, for hosts whose software is unknown, and for anything that is not a plain project path.
     """
-    parts = _split(remote.strip())
+    parts = _split_remote(remote.strip())
     if parts is None:
         return None
     authority, path = parts
     project = path.strip("/").removesuffix(".git").rstrip("/")
-    if _form(authority) is None or not _PROJECT.fullmatch(project) or not is_safe_path(project):
+    if _find_form(authority) is None or not _PROJECT.fullmatch(project) or not is_safe_path(project):
         return None
     scheme = "http" if remote.startswith("http:") and authority not in _SOFTWARE else "https"
     return f"{scheme}://{authority}/{project}"
 
 
 def make_permalink(web_url: str | None, commit: str, location: Location) -> str | None:
-    """Address lines of a file at a commit; None without a web address, and for a path that would lead elsewhere.
+    """Link to lines of a file at a commit; None without a web address, and for a path that would lead elsewhere.
 
-    `web_url` is a project page, from `find_web_base` or configured; a host of unknown software gets the form of GitHub.
+    `web_url` is a project page, from `find_web_base` or configured; links to unknown hosts have the form of GitHub's.
     """
     if not web_url or not is_safe_path(location.path):
         return None
     base = web_url.rstrip("/").removesuffix(".git")
-    form = _form(urlsplit(base).netloc) or _github
+    form = _find_form(urlsplit(base).netloc) or _github
     return f"{base}/{form(commit, location)}"
 
 
-def _split(remote: str) -> tuple[str, str] | None:
-    """Tear a URL into the authority of its web server and its path; ports count for web addresses only."""
+def _split_remote(remote: str) -> tuple[str, str] | None:
+    """Split a URL into the authority of its web server and its path; ports are kept for web addresses only."""
     if "://" not in remote:
         match = _SCP_LIKE.fullmatch(remote)
-        return (_web_host(match["host"]), match["path"]) if match else None
+        return (_normalize_host(match["host"]), match["path"]) if match else None
     try:
         parts = urlsplit(remote)
         host, port = parts.hostname, parts.port
-    except ValueError:  # a port that is no number, a broken IPv6 address
+    except ValueError:  # a port that is not a number, a malformed IPv6 address
         return None
     if parts.scheme not in _SCHEMES or not host or not _HOST.fullmatch(host):
         return None
     is_web = parts.scheme.removeprefix("git+").startswith("http")
-    return _web_host(host) + (f":{port}" if is_web and port not in {None, 80, 443} else ""), parts.path
+    return _normalize_host(host) + (f":{port}" if is_web and port not in {None, 80, 443} else ""), parts.path
 
 
-def _web_host(host: str) -> str:
+def _normalize_host(host: str) -> str:
     host = host.lower().removeprefix("www.")
     return _SSH_HOSTS.get(host, host)
 
 
-def _form(authority: str) -> _Form | None:
-    """Tell a host's software by its name: a known one, or a label as in `gitlab.example.org`."""
+def _find_form(authority: str) -> _Form | None:
+    """Recognize a host's software by its name: a known one, or a label as in `gitlab.example.org`."""
     host = authority.rpartition("@")[2].partition(":")[0].lower().removeprefix("www.")
     if host in _SOFTWARE:
         return _SOFTWARE[host]
@@ -88,27 +88,27 @@ def _form(authority: str) -> _Form | None:
 
 
 def _github(commit: str, location: Location) -> str:
-    return f"blob/{commit}/{_path(location, plain='plain=1')}#{_lines(location, 'L', '-L')}"
+    return f"blob/{commit}/{_format_path(location, plain='plain=1')}#{_format_lines(location, 'L', '-L')}"
 
 
 def _gitlab(commit: str, location: Location) -> str:
-    return f"-/blob/{commit}/{_path(location, plain='plain=1')}#{_lines(location, 'L', '-')}"
+    return f"-/blob/{commit}/{_format_path(location, plain='plain=1')}#{_format_lines(location, 'L', '-')}"
 
 
 def _bitbucket(commit: str, location: Location) -> str:
-    return f"src/{commit}/{_path(location)}#{_lines(location, 'lines-', ':')}"
+    return f"src/{commit}/{_format_path(location)}#{_format_lines(location, 'lines-', ':')}"
 
 
 def _gitea(commit: str, location: Location) -> str:
-    return f"src/commit/{commit}/{_path(location, plain='display=source')}#{_lines(location, 'L', '-L')}"
+    return f"src/commit/{commit}/{_format_path(location, plain='display=source')}#{_format_lines(location, 'L', '-L')}"
 
 
-def _path(location: Location, *, plain: str = "") -> str:
+def _format_path(location: Location, *, plain: str = "") -> str:
     rendered = plain and PurePosixPath(location.path).suffix.lower() in _RENDERED
     return quote(location.path) + (f"?{plain}" if rendered else "")
 
 
-def _lines(location: Location, prefix: str, separator: str) -> str:
+def _format_lines(location: Location, prefix: str, separator: str) -> str:
     if location.end_line <= location.start_line:
         return f"{prefix}{location.start_line}"
     return f"{prefix}{location.start_line}{separator}{location.end_line}"

@@ -1,4 +1,4 @@
-"""One git repository, read through GitPython: its commits, the files worth indexing, what changed, and contents.
+"""One git repository, read through GitPython: its commits, the files worth indexing, changes and contents.
 
 Everything comes from git objects. The working tree is never read, nothing is fetched, and nothing that a repository's
 own configuration names is run.
@@ -21,7 +21,7 @@ from indexer.git.git_errors import (
     make_missing_file_error,
     make_missing_object_error,
     make_open_error,
-    too_much,
+    make_too_large_error,
 )
 from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.git.history import GitHistory, read_subject, read_time
@@ -36,21 +36,21 @@ from indexer.types import Commit
 __all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
 
 SHALLOW = (
-    "The history is shallow: what is older is not told. Run `git fetch --unshallow`; of a repository with a url, take "
-    "`depth` out of citebot.toml."
+    "The history is shallow, so older commits are unknown. Run `git fetch --unshallow`; for a repository with a url, "
+    "remove `depth` from citebot.toml."
 )
 _SUBMODULE, _SYMLINK = "160000", "120000"
 _MOST_PATHS = 500  # named to git one by one
-_MOST_NAMED = 100_000  # bytes of such names, with those of attributes; more of them would outgrow a command line
-_LONGEST = 300.0  # seconds that git may take where an end is expected; a tree can be made that has none
-_COMPARING = 5.0  # seconds; git keeps in memory what differs, and the whole tree is listed where that is too much
-_MOST_OUTPUT = 100_000_000  # bytes, which list a million files
-_MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`, whose contents may be the same many times
-_WINDOW = 32  # blobs asked for at a time; their names fit a pipe, and their contents memory
+_MOST_NAMED = 100_000  # bytes of such names, attribute files included; more would be too long for a command line
+_LONGEST = 300.0  # seconds that git may take; a tree can be made so that listing it never ends
+_COMPARING = 5.0  # seconds; git keeps the differences in memory, and where they are too many, the whole tree is listed
+_MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
+_MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
+_WINDOW = 32  # blobs requested at a time; their names fit a pipe, and their contents fit memory
 
 
 class Repository:
-    """A git repository, bare or not; close it, or use it in a `with` statement. Threads may share it."""
+    """A git repository, bare or not; close it, or use it in a `with` statement. It may be shared by threads."""
 
     def __init__(self, git: _GitCommand, *, root: Path, selection: FileSelection) -> None:
         self._git = git
@@ -60,8 +60,9 @@ class Repository:
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
-        self.name = _name(root, self.web_url)
-        self.warnings = self._find_warnings()
+        self.name = _choose_name(root, self.web_url)
+        is_shallow = git.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+        self.warnings: tuple[str, ...] = (SHALLOW,) if is_shallow else ()
 
     @classmethod
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
@@ -69,8 +70,7 @@ class Repository:
 
         The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
-        start = _folder(path)
-        git, root = _GitCommand.discover(start)
+        git, root = _GitCommand.discover(_find_folder(path))
         return cls(git, root=root, selection=FileSelection(include, exclude))
 
     def __enter__(self) -> Repository:
@@ -91,7 +91,7 @@ class Repository:
                 "rev-list", "-1", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s", f"{ref}^{{commit}}", "--"
             )
         if not output:
-            raise self._no_commit(ref)
+            raise self._explain_missing_commit(ref)
         sha, committed_at, subject = output.partition(b"\n")[2].removesuffix(b"\n").split(b"\0", 2)
         name = self._git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
         full_name = decode_output(name.removesuffix(b"\n"))
@@ -105,30 +105,30 @@ class Repository:
         )
 
     def commits_between(self, old: str, new: str) -> int | None:
-        """Count the commits of `new` that `old` does not have; None if one of them is not there."""
+        """Count the commits of `new` that `old` does not have; None if one of the two does not exist."""
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
 
     def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
-        """Name those of the paths that differ in two commits; None if one of them is not there."""
+        """List those of the paths that differ between two commits; None if one of the commits does not exist."""
         if not paths:
             return ()
-        how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
-        output = self._git.try_run("diff-tree", "-r", *how, old, new, "--", *paths)
+        options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        output = self._git.try_run("diff-tree", "-r", *options, old, new, "--", *paths)
         return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
 
     def files(self, sha: str) -> TreeListing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
         tree = read_tree(self._git, sha)
-        return self._select_files(tree, self._attributes(tree))
+        return self._select_files(tree, self._read_attributes(tree))
 
     def _select_files(self, tree: list[TreeItem], attributes: GitAttributes) -> TreeListing:
         entries: dict[str, TreeEntry] = {}
         omissions: list[Omission] = []
         for item in tree:
             marks = attributes.of(item.path)
-            # Two names that differ in undecodable bytes only may be shown alike; the first one stays.
-            reason = "undecodable name" if item.path in entries else self._reason(item, marks)
+            # Two names that differ only in undecodable bytes may look the same; the first one stays.
+            reason = "undecodable name" if item.path in entries else self._judge(item, marks)
             if reason is not None:
                 omissions.append(Omission(path=item.path, reason=reason))
             elif item.size is None:
@@ -138,52 +138,54 @@ class Repository:
         return TreeListing(entries=tuple(entries.values()), omissions=tuple(omissions))
 
     def compare_commits(self, old: str, new: str) -> TreeChanges | None:
-        """Tell what differs between two commits, under the same rules.
+        """Compare two commits under the same rules.
 
-        None if that cannot be told: `old` is gone, or `.gitattributes` changed and with it the rules, or a name may be
-        shown like another one, and only the whole tree tells which of them stays, or git cannot be asked about a name.
+        None if the whole tree has to be listed instead: `old` is gone, or `.gitattributes` changed and with it the
+        rules, or a name may look like another one, and only the whole tree tells which of them stays, or a name cannot
+        be passed to git.
         """
-        how = ("-r", "-z", "--no-renames", "--name-only")
-        output = self._git.try_run("diff-tree", *how, old, new, seconds=_COMPARING)
+        options = ("-r", "-z", "--no-renames", "--name-only")
+        output = self._git.try_run("diff-tree", *options, old, new, seconds=_COMPARING)
         if output is None:
             return None
         names = [name for name in output.split(b"\0") if name]
         touched = frozenset(map(decode_output, names))
         if any(is_attributes_file(path) or "\\" in path or not is_safe_path(path) for path in touched):
             return None
-        listing = self._at(new, names) if len(names) <= _MOST_PATHS else self.files(new)
+        listing = self._list_paths(new, names) if len(names) <= _MOST_PATHS else self.files(new)
         return TreeChanges(
             touched=touched,
             entries=tuple(entry for entry in listing.entries if entry.path in touched),
             omissions=tuple(omission for omission in listing.omissions if omission.path in touched),
         )
 
-    def _at(self, sha: str, names: list[bytes]) -> TreeListing:
-        """What is at a few paths, looked up with the attributes of their own folders alone."""
+    def _list_paths(self, sha: str, names: list[bytes]) -> TreeListing:
+        """List a few paths, for which only the attributes of their own folders are read."""
         if not names:
             return TreeListing(entries=(), omissions=())
-        asked = [*names, *sorted(list_attribute_files(names))]
-        if sum(map(len, asked)) > _MOST_NAMED:
+        paths = [*names, *sorted(list_attribute_files(names))]
+        if sum(map(len, paths)) > _MOST_NAMED:
             return self.files(sha)
-        items = read_tree(self._git, sha, *asked)
+        items = read_tree(self._git, sha, *paths)
         files = [item for item in items if not is_attributes_file(item.path)]
-        return self._select_files(files, self._attributes(items))
+        return self._select_files(files, self._read_attributes(items))
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Read contents in the order asked for, many at a time; `MissingObjects` at the first that is not there."""
+        """Read contents in the given order, many at a time; `MissingObjects` at the first that is missing."""
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
 
-    def _attributes(self, tree: list[TreeItem]) -> GitAttributes:
-        files = [item for item in tree if is_attributes_file(item.path) and _is_readable(item)]
-        files.sort(key=lambda item: item.path.count("/"))  # those near the top count where there are too many
+    def _read_attributes(self, tree: list[TreeItem]) -> GitAttributes:
+        files = [item for item in tree if is_attributes_file(item.path) and item.mode not in {_SUBMODULE, _SYMLINK}]
+        files = [item for item in files if item.size is not None and item.size <= MAX_BYTES]
+        files.sort(key=lambda item: item.path.count("/"))  # where there are too many, those near the top are used
         sizes = accumulate(item.size or 0 for item in files)
         files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
         texts = (decode_file(data) or "" for _, data in self.blobs(item.sha for item in files))
         return GitAttributes({item.path: content for item, content in zip(files, texts, strict=True)})
 
-    def _reason(self, item: TreeItem, marks: FileAttributes) -> str | None:
+    def _judge(self, item: TreeItem, marks: FileAttributes) -> str | None:
         if not is_safe_path(item.path):
             return "unsafe path"
         if item.mode in {_SUBMODULE, _SYMLINK}:
@@ -198,12 +200,7 @@ class Repository:
         remotes.sort(key=lambda remote: remote[0] != "remote.origin.url")
         return next((base for _, _, url in remotes if (base := find_web_base(url))), None)
 
-    def _find_warnings(self) -> tuple[str, ...]:
-        if self._git.run("rev-parse", "--is-shallow-repository").strip() != b"true":
-            return ()
-        return (SHALLOW,)
-
-    def _no_commit(self, ref: str) -> RepositoryError:
+    def _explain_missing_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
         if not self.git_dir.exists():
             return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
@@ -229,14 +226,14 @@ class _GitCommand:
 
     @classmethod
     def discover(cls, start: Path) -> tuple[_GitCommand, Path]:
-        """Find the git directory and the root around a folder, as git does: what others own it refuses."""
+        """Find the git directory and the root around a folder as git does, which refuses what other users own."""
         search = cls(start)
         status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
         if status:
             raise make_open_error(start, complaint)
-        git_dir = _path(output)
+        git_dir = _read_path(output)
         top = search.try_run("rev-parse", "--show-toplevel")
-        return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _path(top)
+        return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _read_path(top)
 
     def run(self, *arguments: str) -> bytes:
         """Run a command and return its output; a failure raises `RepositoryError`."""
@@ -246,7 +243,7 @@ class _GitCommand:
         return output
 
     def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
-        """Run a command whose failure, taking longer than that or having no end is an answer: None."""
+        """Run a command and return its output; None if it fails, takes too long or writes too much."""
         try:
             status, output, _ = self._execute(*arguments, seconds=seconds)
         except RepositoryTooLarge:
@@ -254,7 +251,7 @@ class _GitCommand:
         return None if status else output
 
     def start(self, *arguments: str) -> Any:
-        """Start a command that is spoken with through pipes."""
+        """Start a command and communicate with it through pipes."""
         try:
             return start_git([*self._options, *arguments])
         except OSError as error:
@@ -263,20 +260,20 @@ class _GitCommand:
             ) from error
 
     def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
-        command = self.start(*arguments)  # ends its process when it is let go of
+        command = self.start(*arguments)  # kept in a variable: it ends its process when it is collected
         process = command.proc
         try:
             output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MOST_OUTPUT)
         except TimeoutError:
             if seconds is None:
-                raise too_much(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
+                raise make_too_large_error(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
             return process.returncode, b"", ""
         except OverflowError:
-            raise too_much(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
+            raise make_too_large_error(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
         return process.returncode, output, decode_output(complaint).removesuffix("\n")
 
 
-def _folder(path: Path) -> Path:
+def _find_folder(path: Path) -> Path:
     try:
         if path.exists():
             return path.resolve() if path.is_dir() else path.resolve().parent
@@ -287,15 +284,11 @@ def _folder(path: Path) -> Path:
     raise NotARepository(f"There is no {format_path(path)}. Check the path of the repository.")
 
 
-def _name(root: Path, web_url: str | None) -> str:
-    """What people call a repository: its name on the web, else that of its folder."""
+def _choose_name(root: Path, web_url: str | None) -> str:
+    """Choose what people call a repository: its name on the web, else that of its folder."""
     name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
     return decode_output(os.fsencode(name)) or "repository"
 
 
-def _path(output: bytes) -> Path:
+def _read_path(output: bytes) -> Path:
     return Path(os.fsdecode(output.removesuffix(b"\n")))
-
-
-def _is_readable(item: TreeItem) -> bool:
-    return item.mode not in {_SUBMODULE, _SYMLINK} and item.size is not None and item.size <= MAX_BYTES

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-# What begins a line of its own, or turns the reading direction, where a path is shown.
+# Characters that would start a new line, or change the reading direction, where a path is shown.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _DRIVE = re.compile(r"[A-Za-z]:")
-# Dots that are a step up to whoever takes the rest of a name for a query, a fragment or parameters.
+# Dots that lead up a folder where the rest of a name is taken for a query, a fragment or parameters.
 _DOTS = re.compile(r"(?:^|[/\\])\.{1,2}[?#;]")
-# What file systems of others pass over in a name.
+# Characters that some file systems ignore in a name.
 _IGNORABLE = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 LONGEST = 4_096  # characters of a path; no system has files with longer ones
 _GIT_FOLDERS = frozenset({".git", "git~1"})
 
 
 def is_safe_path(path: str) -> bool:
-    """Whether a path can be a file's, leads down from the top of its project on any system, and is shown as one line.
+    """Whether a path can name a file, stays within its project on any system, and is shown as one line.
 
-    A tree of git may hold any names, such as `..`, and git's own folder. Backslashes stand for bytes that are no UTF-8,
-    too, but between two dots they never do. What web servers may decode once more has to be plain as well.
+    A git tree may hold any names, such as `..`, or git's own folder. Backslashes may also be escapes of bytes that are
+    not UTF-8, but never between two dots. The percent-decoded path, which web servers see, has to be safe as well.
     """
     return len(path) <= LONGEST and all(
         not (_CONTROLS.search(each) or _DRIVE.match(each) or _DOTS.search(each))

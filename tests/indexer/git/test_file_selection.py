@@ -194,7 +194,7 @@ def test_more_patterns_than_can_be_matched_leave_the_first_in_force(caplog: pyte
     assert attributes.of("a/19999/b/c.x") == FileAttributes()
     assert time.process_time() - started < 5
     assert [record.getMessage() for record in caplog.records] == [
-        "Of the patterns in .gitattributes the first 2000 count, and the others do not."
+        "Only the first 2000 patterns in .gitattributes are used."
     ]
 
 
@@ -203,7 +203,7 @@ def test_a_pattern_that_cannot_be_read_is_passed_over_and_said_once(caplog: pyte
     attributes = GitAttributes({".gitattributes": "\n".join(lines)})
     assert attributes.of("x.a") == attributes.of("x.b") == FileAttributes(generated=True)
     assert [record.getMessage() for record in caplog.records] == [
-        "300 patterns of .gitattributes cannot be read, such as '[z-a]'."
+        "300 patterns in .gitattributes are invalid, such as '[z-a]'."
     ]
 
 
