@@ -217,7 +217,7 @@ class ChatModel(Protocol):
         """The model that answered last, or would be asked first, as `provider:model`."""
 
     def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
-        """Write text, piece by piece; a failure may come after some of it. `AnswerTruncated` ends one that is too long."""
+        """Write text, piece by piece; a failure may come after some; `AnswerTruncated` ends one that is too long."""
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form; `AnswerMalformed` where the model cannot."""

@@ -144,8 +144,7 @@ def search(
     """Rank the places in the code that a query is about."""
     if bool(query and query.strip()) == bool(batch):
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
-    from indexer.errors import BadPattern
-    from indexer.text.globs import compile_globs
+    from indexer import BadPattern, compile_globs
 
     try:
         compile_globs(globs)

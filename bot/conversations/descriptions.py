@@ -9,8 +9,7 @@ from agent.ports import Answer
 from bot.markdown.formatting import to_one_line
 from bot.ports import Repositories
 from bot.storage.turn_records import TurnRecord
-from indexer.errors import IndexerError
-from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+from indexer import Drift, IndexerError, IndexStatus, Progress, RefreshReport
 
 _MOST_FILES = 10
 

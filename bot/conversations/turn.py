@@ -48,8 +48,7 @@ from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.rate_limits import QuestionCounter
 from bot.storage.turn_records import TurnRecordStore, merge_records
-from indexer.errors import IndexDamaged, IndexerError, NotIndexed
-from indexer.types import Progress
+from indexer import IndexDamaged, IndexerError, NotIndexed, Progress
 
 MAX_TRIES = 3  # of a message, for which orderly ends do not count
 LATE_SECONDS = 3_600.0

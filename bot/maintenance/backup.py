@@ -70,8 +70,8 @@ def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
                 copy_database(home / name, copies / name)
     if (home / PROMPTS).exists():
         shutil.copyfile(home / PROMPTS, copies / PROMPTS)
-    for catalog in sorted((home / REPOSITORIES).glob("*/catalog.sqlite")) if indexes else ():
-        copy_index(catalog.parent, copies / REPOSITORIES / catalog.parent.name)
+    for catalog in sorted((home / REPOSITORIES_FOLDER).glob("*/catalog.sqlite")) if indexes else ():
+        copy_index(catalog.parent, copies / REPOSITORIES_FOLDER / catalog.parent.name)
 
 
 def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
@@ -172,7 +172,7 @@ def _install(backup: BackupArchive, home: Path, draft: Path) -> None:
     check_databases(new)
     # A log beside a database would be taken for the log of the one that comes.
     names = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
-    names += [PROMPTS, *([REPOSITORIES] if backup.manifest.indexes else [])]
+    names += [PROMPTS, *([REPOSITORIES_FOLDER] if backup.manifest.indexes else [])]
     leaving = [home / name for name in names if (home / name).exists()]
     _move([(path, old / path.name) for path in leaving] + [(path, home / path.name) for path in new.iterdir()])
 

@@ -14,8 +14,7 @@ from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.repositories import choice_store
 from bot.storage import inbox, rate_limits, threads, turn_records
 from bot.storage.database import INBOX_FILE, SCHEMA_VERSION, write_addition
-from indexer.store import catalog_schema
-from indexer.store.data_folder import REPOSITORIES
+from indexer import CATALOG_VERSION, REPOSITORIES_FOLDER, create_catalog_tables
 
 _MOST_OBJECTS = 1_000
 
@@ -47,7 +46,7 @@ def check_databases(folder: Path) -> None:
     layouts = {
         CONVERSATIONS: _Layout.read(conversation_schema.lay_out, {conversation_schema.SCHEMA_VERSION}),
         INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
-        f"{REPOSITORIES}/*/catalog.sqlite": _Layout.read(catalog_schema.lay_out, range(1, catalog_schema.VERSION + 1)),
+        f"{REPOSITORIES_FOLDER}/*/catalog.sqlite": _Layout.read(create_catalog_tables, range(1, CATALOG_VERSION + 1)),
     }
     for pattern, layout in layouts.items():
         for path in sorted(folder.glob(pattern)):

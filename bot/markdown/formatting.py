@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from agent.ports import Citation
 from agent.text.citation_markers import format_marker
-from indexer.git.safe_paths import is_safe_path
+from indexer import is_safe_path
 
 # What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
