@@ -28,7 +28,18 @@ from agent.limits import APPROVAL_CALLS, MAX_RUN_TRIES
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.run_store import AgentRun, RunStore
-from agent.ports import Answer, Classifier, CodeLibrary, CodeSearch, Deps, ModelSource, Redactor, ToolMenu, WebSearch
+from agent.ports import (
+    Answer,
+    Classifier,
+    CodeLibrary,
+    CodeSearch,
+    Deps,
+    ModelSource,
+    PinnedCommit,
+    Redactor,
+    ToolMenu,
+    WebSearch,
+)
 from agent.text.masked_values import MaskedValues
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
@@ -209,7 +220,7 @@ class Agent:
                 await self._give_up(run_id, thread)
             raise
 
-    async def _conclude_run(self, run: AgentRun, reached: GraphResult, code: CodeSearch, seconds: float) -> Answer:
+    async def _conclude_run(self, run: AgentRun, reached: GraphResult, code: PinnedCommit, seconds: float) -> Answer:
         """Settle the journal, and let go of what only the turn under way needed."""
         if reached.request is not None:
             await self._journal.pause(run.id)

@@ -17,7 +17,7 @@ from agent.guard.size import clip, fit
 from agent.limits import RECURSION_LIMIT
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.run_store import AgentRun
-from agent.ports import Answer, Citation, CodeSearch, Deps
+from agent.ports import Answer, Citation, Deps, PinnedCommit
 from agent.state import AgentState, CitationRef, make_empty_metadata, name_route, reset_turn, to_location
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
@@ -79,7 +79,7 @@ class GraphRunner:
         await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
         return True
 
-    def _make_initial_state(self, run: AgentRun, code: CodeSearch) -> AgentState:
+    def _make_initial_state(self, run: AgentRun, code: PinnedCommit) -> AgentState:
         return {
             "user_query": run.question,
             "asked_at": self._clock(),
@@ -127,13 +127,13 @@ def _is_broken_off(snapshot: StateSnapshot) -> bool:
     return bool(snapshot.tasks)
 
 
-def _is_of(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> bool:
+def _is_of(snapshot: StateSnapshot, run: AgentRun, code: PinnedCommit) -> bool:
     """Whether the checkpoint is of this run; what was read at another commit is no evidence for this one."""
     values = snapshot.values
     return values.get("run_id") == run.id and (values.get("commit") == code.commit.sha or bool(snapshot.interrupts))
 
 
-def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: CodeSearch) -> Command[Any]:
+def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: PinnedCommit) -> Command[Any]:
     changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
     if snapshot.values.get("commit") != code.commit.sha:
         changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}
@@ -150,7 +150,7 @@ def bound_question(question: str) -> str:
     return make_storable(clip(question) if fitting is None else fitting)
 
 
-def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
+def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer:
     """Return the answer of a turn that went to its end, at the commit that it was read at."""
     citations, commit = state.get("citations", []), state.get("commit") or code.commit.sha
     return Answer(

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 Form = TypeVar("Form", bound="BaseModel")
 
 
-class CodeSearch(Protocol):
-    """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
+class PinnedCommit(Protocol):
+    """The commit that everything is read at: what it is called, what came before it, where its lines can be seen."""
 
     @property
     def repository(self) -> str:
@@ -44,13 +44,28 @@ class CodeSearch(Protocol):
     def commit(self) -> Commit:
         """The commit that everything is read at."""
 
-    async def search(
-        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
-    ) -> Sequence[Hit]:
-        """Rank chunks for the query, best first; `filters` apply before ranking."""
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
+
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+
+
+class SourceFiles(Protocol):
+    """The indexed files of one commit."""
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Every indexed file, by path."""
+
+    async def folders(self) -> Mapping[str, int]:
+        """How many indexed files lie in each folder and below it."""
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
+
+
+class SymbolIndex(Protocol):
+    """What the code of one commit defines, and who calls it."""
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
@@ -67,20 +82,25 @@ class CodeSearch(Protocol):
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
 
-    async def files(self) -> Sequence[FileEntry]:
-        """Every indexed file, by path."""
 
-    async def folders(self) -> Mapping[str, int]:
-        """How many indexed files lie in each folder and below it."""
+class TextSearch(Protocol):
+    """Finds text in the code of one commit, by rank or by pattern."""
+
+    async def search(
+        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+    ) -> Sequence[Hit]:
+        """Rank chunks for the query, best first; `filters` apply before ranking."""
 
     async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
         """Find lines by a pattern in RE2's syntax, in all files, below a folder or in one; `BadPattern`."""
 
-    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
-        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
 
-    def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+class CodeLookup(SourceFiles, SymbolIndex, Protocol):
+    """What can be looked up by name or path, without a search."""
+
+
+class CodeSearch(PinnedCommit, CodeLookup, TextSearch, Protocol):
+    """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
 
 
 class CodeLibrary(Protocol):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agent.evidence.refs import LONGEST_RANGE, is_within
-from agent.ports import CodeSearch
+from agent.ports import SourceFiles
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import CitationRef, EvidenceRef, to_location
@@ -57,7 +57,7 @@ async def verify_citations(
     text: str,
     citations: Sequence[CitationRef],
     evidence: Sequence[EvidenceRef | CitationRef],
-    code: CodeSearch,
+    code: SourceFiles,
     *,
     by_model: bool = False,
 ) -> CheckedAnswer:
@@ -112,7 +112,7 @@ def _make_replacements(
 class _Examiner:
     """Looks citations up at the commit, and remembers what it has read."""
 
-    code: CodeSearch
+    code: SourceFiles
     read: Sequence[Location]
     texts: dict[Location, str | None] = field(default_factory=dict)
     judged: dict[tuple[Location | None, str], Location | None] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_definition_ref, sort_definitions
-from agent.ports import CodeSearch
+from agent.ports import SymbolIndex
 from agent.questions.literals import Literal
 from agent.state import EvidenceRef
 from indexer.types import Definition, Hit, Symbol
@@ -49,7 +49,7 @@ class HitDefinition:
 
 
 async def find_hit_definition(
-    code: CodeSearch, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
+    code: SymbolIndex, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
 ) -> HitDefinition:
     """Choose among the definitions in and around the hit the one that matches the question best.
 
@@ -105,7 +105,7 @@ def _score_definition(
     return value + _SAID_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
 
 
-async def _find_in_file(code: CodeSearch, hit: Hit, said_in: SaidIn) -> HitDefinition:
+async def _find_in_file(code: SymbolIndex, hit: Hit, said_in: SaidIn) -> HitDefinition:
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return HitDefinition()
@@ -122,7 +122,7 @@ def _is_import(definition: Definition) -> bool:
     return definition.symbol.kind == "constant" and "require(" in definition.symbol.signature
 
 
-async def list_members(code: CodeSearch, path: str, parent: str = "") -> list[Definition]:
+async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[Definition]:
     """Return what is defined directly within a definition, or at the top level of the file, in file order."""
     nobody = Symbol(
         name="",
@@ -137,7 +137,7 @@ async def list_members(code: CodeSearch, path: str, parent: str = "") -> list[De
     return sorted(found, key=lambda one: one.symbol.start_line)
 
 
-async def find_similar_names(code: CodeSearch, name: str, seen: Iterable[str]) -> list[Definition]:
+async def find_similar_names(code: SymbolIndex, name: str, seen: Iterable[str]) -> list[Definition]:
     """Return definitions spelt nearly like the name: among the names seen nearby, else one slip of a finger away."""
     last = name.rpartition(".")[2].lower()
     if len(last) < _SHORTEST:
@@ -151,7 +151,7 @@ async def find_similar_names(code: CodeSearch, name: str, seen: Iterable[str]) -
     return []
 
 
-async def _find_definitions(code: CodeSearch, names: Sequence[str]) -> list[Definition]:
+async def _find_definitions(code: SymbolIndex, names: Sequence[str]) -> list[Definition]:
     found: list[Definition] = []
     for name in names:
         found += sort_definitions(await code.definitions(name.rpartition(".")[2]), ())[:2]

@@ -21,7 +21,7 @@ from agent.evidence.refs import (
 )
 from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.requests import read_literal
-from agent.ports import CodeSearch
+from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
@@ -76,7 +76,7 @@ async def _search_message(code: CodeSearch, request: RetrievalRequest) -> Retrie
 
 
 async def _describe_hits(
-    code: CodeSearch, query: str, hits: Sequence[Hit], literal: Literal | None
+    code: SymbolIndex, query: str, hits: Sequence[Hit], literal: Literal | None
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
     """Refer to the best hits by what they are about, and to the definitions that they lie in."""
     # Hits lie side by side in a class or a file, whose texts would be read again for each.

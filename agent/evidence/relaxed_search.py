@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent.ports import CodeSearch
+from agent.ports import TextSearch
 from agent.state import RetrievalRequest
 from indexer.errors import BadPattern, IndexerError
 from indexer.types import Filters, Hit, SearchMode
@@ -25,7 +25,7 @@ class SearchResult:
     failures: tuple[str, ...] = field(default=())
 
 
-async def search_relaxed(code: CodeSearch, request: RetrievalRequest, *, limit: int = 10) -> SearchResult:
+async def search_relaxed(code: TextSearch, request: RetrievalRequest, *, limit: int = 10) -> SearchResult:
     """Search with the request's filters; without patterns, without folders, without any when nothing is found."""
     failures: tuple[str, ...] = ()
     for name, filters in _plan_steps(request):
@@ -53,7 +53,7 @@ def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
 
 
 async def _search_in_any_mode(
-    code: CodeSearch, query: str, filters: Filters, limit: int
+    code: TextSearch, query: str, filters: Filters, limit: int
 ) -> tuple[Sequence[Hit], tuple[str, ...]]:
     failures: list[str] = []
     for mode in MODES:

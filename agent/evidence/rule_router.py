@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.requests import decide_retrieval, request_lines, request_lookup, request_outline, request_search
-from agent.ports import CodeSearch
+from agent.ports import CodeLookup, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
@@ -42,7 +42,7 @@ _IMPORTERS = re.compile(
 )
 
 
-async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
+async def route_by_rules(question: str, code: CodeLookup) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
     asked = parse_language_filter(question)
     if asked is not None:
@@ -54,7 +54,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     return _route_broadly(question)
 
 
-async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
+async def _route_in_language(asked: LanguageFilter, code: CodeLookup) -> RouterDecision:
     """Answer from the files of one language; with nothing where the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
         return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
@@ -65,7 +65,7 @@ async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterD
     return chosen
 
 
-async def _route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_trace(question: str, code: CodeLookup) -> RouterDecision | None:
     frames = parse_frames(question)
     if not frames:
         return None
@@ -83,7 +83,7 @@ async def _route_trace(question: str, code: CodeSearch) -> RouterDecision | None
     return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
 
 
-async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
+async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeLookup) -> RetrievalRequest:
     """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
     line = max(1, min(frame.line, entry.lines))
     found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
@@ -100,14 +100,14 @@ async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeSearch) 
     return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
 
 
-async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
+async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeLookup) -> int | None:
     """Find the line of the function that reads most like the one in the trace."""
     lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
     close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
     return start + lines.index(close[0]) if close else None
 
 
-async def _route_literals(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | None:
     """Search for the texts that the question quotes, unless they are names that are defined."""
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
@@ -130,7 +130,7 @@ async def _route_literals(question: str, code: CodeSearch) -> RouterDecision | N
     return decide_retrieval([*requests, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
 
 
-async def _route_paths(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None:
     mentioned = find_mentions(question).paths
     if not mentioned:
         return None
@@ -152,7 +152,7 @@ async def _route_paths(question: str, code: CodeSearch) -> RouterDecision | None
     return await _route_files(question, paths, code) if paths else None
 
 
-async def _route_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
+async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
     if _IMPORTERS.search(question):
         uses = request_lookup("usages", paths[0], reasoning="who imports the file")
@@ -174,7 +174,7 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeSearch) ->
     return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
 
 
-async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_form(question: str, code: CodeLookup) -> RouterDecision | None:
     asked = parse_named_question(question)
     if asked is None or _OVERVIEW.fullmatch(question):
         return None
@@ -185,7 +185,7 @@ async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
     return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
 
 
-async def _is_spelt_so(name: str, code: CodeSearch) -> bool:
+async def _is_spelt_so(name: str, code: SymbolIndex) -> bool:
     """Whether a name in capitals, which may be an environment variable, is defined just so."""
     if not (name.isupper() and "_" in name):
         return True
@@ -207,7 +207,7 @@ def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision |
     return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
 
 
-async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None:
+async def _route_names(question: str, code: CodeLookup) -> RouterDecision | None:
     mentions = find_mentions(question)
     around = find_content_terms(question) - find_content_terms(
         " ".join((*mentions.names, *mentions.words, *mentions.codes))
@@ -230,7 +230,7 @@ async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None
     )
 
 
-async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
+async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[list[RetrievalRequest], list[str]]:
     """Return lookups for the names that are defined, and the names that look like code and are not."""
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
@@ -243,7 +243,7 @@ async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[li
     return list(requests.values()), unknown
 
 
-async def _is_exact(word: str, code: CodeSearch) -> bool:
+async def _is_exact(word: str, code: SymbolIndex) -> bool:
     """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
     if word.isupper() and len(word) <= _LONGEST_ACRONYM:
         return False
@@ -258,7 +258,7 @@ class _Known:
     module: str = ""
 
 
-async def _find_known_name(written: str, code: CodeSearch) -> _Known | None:
+async def _find_known_name(written: str, code: SymbolIndex) -> _Known | None:
     """Return the name as written, or without its leading modules."""
     if await code.definitions(written):
         return _Known(name=written)

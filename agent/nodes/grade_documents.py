@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
 from agent.guard.hardening import harden, note_flags
-from agent.ports import ChatModel, CodeSearch, Deps
+from agent.ports import ChatModel, Deps, SourceFiles
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
@@ -101,7 +101,7 @@ def _read_better_query(form: GradeOutput | None) -> str:
     return make_storable(line)
 
 
-async def _measure_best_share(code: CodeSearch, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:
+async def _measure_best_share(code: SourceFiles, hits: Sequence[EvidenceRef], terms: frozenset[str]) -> float:
     """Return the largest share of the question's words in one hit; a question without words cannot be judged."""
     if not terms:
         return 1.0
@@ -109,7 +109,7 @@ async def _measure_best_share(code: CodeSearch, hits: Sequence[EvidenceRef], ter
     return max((len(match) / len(terms) for match in matches), default=0.0)
 
 
-async def _read_text(code: CodeSearch, ref: EvidenceRef) -> str:
+async def _read_text(code: SourceFiles, ref: EvidenceRef) -> str:
     try:
         return (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text
     except IndexerError:  # a hit that cannot be read is judged by its name alone

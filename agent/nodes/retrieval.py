@@ -12,7 +12,7 @@ from agent.evidence.lookups import Retrieved, fetch_evidence
 from agent.evidence.refs import make_definition_ref
 from agent.guard.evidence_check import find_orders, rules_of
 from agent.guard.hardening import note_flags
-from agent.ports import CodeSearch, Deps
+from agent.ports import CodeSearch, Deps, SymbolIndex
 from agent.state import (
     AgentState,
     EvidenceRef,
@@ -85,7 +85,7 @@ async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 
 
 async def _expand_evidence(
-    code: CodeSearch, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
+    code: SymbolIndex, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
     """Return what stands beside and around the one definition that was found; nothing where there are several."""
     definitions = [ref for ref in retrieved if ref["role"] == "definition"]
@@ -122,7 +122,7 @@ def _drop_repeats(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
     return list(first.values())
 
 
-async def _find_neighbours(code: CodeSearch, ref: EvidenceRef) -> list[EvidenceRef]:
+async def _find_neighbours(code: SymbolIndex, ref: EvidenceRef) -> list[EvidenceRef]:
     at = Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["start_line"])
     chain = await code.enclosing(at)
     own = next((definition for definition in chain if definition.symbol.qualified_name == ref["symbol"]), None)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
-from agent.ports import CodeSearch, Deps
+from agent.ports import Deps, SourceFiles
 from agent.tools.tool import Tool, ToolEvidence, ToolReport
 from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location, Revision
@@ -97,7 +97,7 @@ def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> ToolEvidenc
     return report.evidence()
 
 
-async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
+async def find_indexed_file(code: SourceFiles, written: str) -> FileEntry:
     """Return the one file that a written path means; `UnknownPath` names similar ones."""
     entries = await code.files()
     path = written.strip().removeprefix("./")

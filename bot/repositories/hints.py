@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.ports import CodeSearch
+from agent.ports import SourceFiles, SymbolIndex
 from agent.questions.mentions import find_mentions, normalize_name
 from agent.questions.stack_traces import parse_error_name, parse_frames
 from bot.ports import Repositories
@@ -144,11 +144,11 @@ class HintLookup:
                 return frozenset()
 
 
-async def _is_in(clue: RepositoryHint, code: CodeSearch) -> bool:
+async def _is_in(clue: RepositoryHint, code: SymbolIndex) -> bool:
     return is_defined(clue, await code.definitions(clue.text))
 
 
-async def _paths(clues: Sequence[RepositoryHint], code: CodeSearch) -> Sequence[RepositoryHint]:
+async def _paths(clues: Sequence[RepositoryHint], code: SourceFiles) -> Sequence[RepositoryHint]:
     wanted = [clue for clue in clues if clue.kind == "path"]
     if not wanted:
         return ()
