@@ -13,7 +13,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph
-from agent.guard.size import clip, fit
+from agent.guard.size import clip, fit_text
 from agent.limits import RECURSION_LIMIT
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.run_store import AgentRun
@@ -146,7 +146,7 @@ def _config(thread: str) -> RunnableConfig:
 
 def bound_question(question: str) -> str:
     """Cut to just beyond what the gateway accepts, in a form that every store takes."""
-    fitting = fit(question)
+    fitting = fit_text(question)
     return make_storable(clip(question) if fitting is None else fitting)
 
 

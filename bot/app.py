@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from agent.events import AsyncEventBus
-from agent.ports import Classifier, CodeLibrary, CodeSearch, ModelSource
+from agent import AsyncEventBus, Classifier, CodeLibrary, CodeSearch, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.ports import Answerer, Assistant, RepositoryIndex
@@ -263,7 +262,7 @@ async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | No
     if settings.guard.classifier is None:
         yield None
         return
-    from agent.guard.classifier.background_classifier import BackgroundClassifier
+    from agent import BackgroundClassifier
 
     async with BackgroundClassifier.open(
         partial(load_classifier, settings.guard),
@@ -275,7 +274,7 @@ async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | No
 
 def load_classifier(guard: GuardTable) -> OnnxModel:
     """Load the model of the operator's folder, which takes seconds; raises `ClassifierUnusable`."""
-    from agent.guard.classifier.onnx_model import OnnxModel
+    from agent import OnnxModel
 
     if guard.classifier is None:
         raise AssertionError("only a classifier that is named is loaded")
@@ -298,9 +297,7 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     """Open the chat models; each of them is built when it is first asked."""
-    from agent.limits import TurnLimits
-    from agent.llm.metered_model import RetryPolicy
-    from agent.llm.models import open_models
+    from agent import RetryPolicy, TurnLimits, open_models
 
     usual, whole = RetryPolicy(), settings.model_timeout
     return open_models(

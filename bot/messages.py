@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import quote
 
-from agent.guard.size import fit
+from agent import fit_text
 
 MessageKind = Literal["mention", "follow_up", "direct", "command"]
 ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose"]
@@ -78,7 +78,7 @@ class IncomingMessage:
 
 def fit_message(message: IncomingMessage) -> IncomingMessage:
     """Return a message whose text may be read, or that has none because it is too long."""
-    text = fit(message.text)
+    text = fit_text(message.text)
     if text is None:
         return replace(message, text="", oversize=len(message.text))
     return message if text == message.text else replace(message, text=text)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-from agent.events import AgentEvent
-from agent.ports import CodeSearch
+from agent import AgentEvent, CodeSearch
 from bot.messages import Capabilities, MessageContent, MessageHandle, Place, ThreadMessage
 from indexer import Drift, IndexStatus, Progress, RefreshReport
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 MAX_QUESTION = 4_000
-MAX_RAW = 100_000  # no platform takes as much; of what is longer not even the white space is taken out
-TOO_LONG = (
+MAX_RAW_TEXT = 100_000  # no platform takes as much; of what is longer not even the white space is taken out
+QUESTION_TOO_LONG = (
     f"That message is too long. Ask in at most {MAX_QUESTION:,} characters; "
     "of a log or a file, paste the part that matters."
 )
 
 
-def fit(text: str, most: int = MAX_QUESTION) -> str | None:
+def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
     """Return a text as it may be read, None where it is too long.
 
     What is too long for its white space alone, as a pasted log with columns is, is returned with less of that.
     """
     if len(text) <= most:
         return text
-    squeezed = squeeze(text) if len(text) <= MAX_RAW else None
+    squeezed = squeeze(text) if len(text) <= MAX_RAW_TEXT else None
     return squeezed if squeezed is not None and len(squeezed) <= most else None
 
 
@@ -29,4 +29,4 @@ def squeeze(text: str) -> str:
 
 def clip(text: str) -> str:
     """Return what may be kept of a text that does not fit: its beginning, itself too long to fit."""
-    return squeeze(text[:MAX_RAW])[:MAX_QUESTION].ljust(MAX_QUESTION, "…") + "…"
+    return squeeze(text[:MAX_RAW_TEXT])[:MAX_QUESTION].ljust(MAX_QUESTION, "…") + "…"

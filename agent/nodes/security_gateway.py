@@ -14,7 +14,7 @@ from agent.guard.classifier.background_classifier import consult_classifier
 from agent.guard.injection.families import KINDS
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
-from agent.guard.size import TOO_LONG, fit
+from agent.guard.size import QUESTION_TOO_LONG, fit_text
 from agent.guard.thread_quotes import FLAG, name_orders, split_background
 from agent.ports import Deps
 from agent.state import AgentState, reset_turn
@@ -35,9 +35,9 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     gateway_verdict, is_blocked, and final_answer when it refuses.
     """
     runtime.context.emit("step_start", node="security_gateway", stage="Reading the question")
-    fitting = fit(state.get("user_query", ""))
+    fitting = fit_text(state.get("user_query", ""))
     if fitting is None:
-        return _refuse("too_long", TOO_LONG)
+        return _refuse("too_long", QUESTION_TOO_LONG)
     question = fitting.strip()
     if not strip_invisible(question):
         return _refuse("empty", EMPTY)

@@ -24,7 +24,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
-from agent.persistence.conversation_schema import SCHEMA_VERSION
+from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION
 from agent.persistence.evidence_store import EvidenceStore, Statement
 from agent.persistence.run_store import RunStore
 from agent.persistence.sqlite_connection import TransactionConnection
@@ -283,7 +283,7 @@ async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteS
         saver = SafeSqliteSaver(conn, path)
         await saver.setup()
         if fresh:
-            await conn.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
+            await conn.execute(f"PRAGMA user_version = {CONVERSATION_SCHEMA_VERSION:d}")
         # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.
         await conn.execute("PRAGMA synchronous = NORMAL")
         await conn.execute("PRAGMA journal_size_limit = 1048576")
@@ -301,7 +301,7 @@ async def _check_version(conn: TransactionConnection, path: Path) -> bool:
     tables = await _number(conn, "SELECT count(*) FROM sqlite_schema")
     if version == 0 and tables == 0:
         return True
-    if version != SCHEMA_VERSION:
+    if version != CONVERSATION_SCHEMA_VERSION:
         raise CheckpointVersion(
             f"The conversation database {path} was written by another version of citebot. "
             "Run that version, or move the file away to start with no conversations."

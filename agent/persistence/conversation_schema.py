@@ -6,10 +6,10 @@ import sqlite3
 
 from agent.persistence import evidence_store, run_store
 
-SCHEMA_VERSION = 2
+CONVERSATION_SCHEMA_VERSION = 2
 
 
-def lay_out(db: sqlite3.Connection) -> None:
+def create_conversation_tables(db: sqlite3.Connection) -> None:
     """Make all tables that a conversation database may have."""
     from langgraph.checkpoint.sqlite import SqliteSaver  # takes a second
 

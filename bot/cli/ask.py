@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, TextIO
 
-from agent.errors import AgentError
+from agent import AgentError
 from bot.adapters.terminal import output
 from bot.adapters.terminal.console import ConsoleChat, InputLines, PipedInput, PromptedInput
 from bot.adapters.terminal.display import Terminal

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw, ImageFont
 
-from agent.graph import build_graph
+from agent import build_graph
 
 if TYPE_CHECKING:
     from langchain_core.runnables.graph import Graph

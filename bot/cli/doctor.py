@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from agent.errors import ClassifierUnusable
-from agent.ports import ChatModel, ModelSource
+from agent import ChatModel, ClassifierUnusable, ModelSource
 from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
 from bot.adapters.slack import diagnostics

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import click
 
-from agent.errors import AgentError
+from agent import AgentError
 from bot.cli.context import CliContext, OpenApp, RepositoryPath, json_option, print_error, repo_option
 from bot.cli.data_commands import backup, restore, sweep
 from bot.errors import BotError, describe_unexpected

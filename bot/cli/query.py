@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.ports import CodeSearch
+from agent import CodeSearch
 from bot.adapters.terminal import output
 from bot.adapters.terminal.output import CommandOutcome
 from bot.ports import RepositoryIndex

@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from agent.errors import AgentError, UnknownRun
-from agent.events import AgentEvent
+from agent import AgentError, AgentEvent, UnknownRun
 from bot.messages import MessageContent
 from bot.ports import Answerer
 from bot.replies.streaming_answer import AnswerSection, AnswerSections, StreamingAnswer

@@ -45,7 +45,7 @@ def add_thread_context(question: str, thread: Sequence[ThreadMessage], *, room: 
 
     What gives orders is flagged and stays: nobody can have citebot refuse others by writing it, nor hide that they did.
     """
-    left = min(LONGEST, room - len(question) - len(HEADING) - 4)
+    left = min(LONGEST, room - len(question) - len(BACKGROUND_HEADING) - 4)
     lines: list[str] = []
     for message in reversed(thread):
         line = _quote_message(message)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent.errors import AgentError
+from agent import AgentError
 from bot.clock import Clock
 from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
@@ -73,7 +73,7 @@ class Retention:
 
     async def _conversations(self, before: float) -> int:
         # Importing langgraph takes a second; only a sweep needs it here.
-        from agent.persistence.pruning import prune_idle_conversations
+        from agent import prune_idle_conversations
 
         return await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
 

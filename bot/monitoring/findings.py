@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.errors import AgentError
+from agent import AgentError
 from bot.errors import BotError
 from indexer import IndexerError
 

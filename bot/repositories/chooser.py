@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
+from agent import find_small_talk, is_history_request, is_repeat_request
 from bot.access import AccessPolicy, is_listed
 from bot.clock import Clock
 from bot.errors import NotAllowed

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.ports import CodeSearch
+from agent import CodeSearch
 from bot.ports import Repositories, RepositoryIndex
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.refresh import refresh_index as refreshed

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.events import AgentEvent
-from agent.ports import Answer
+from agent import AgentEvent, Answer
 from bot.clock import Clock
 from bot.storage.database import Database
 

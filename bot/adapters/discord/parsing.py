@@ -8,7 +8,7 @@ from typing import Any
 
 import discord
 
-from agent.guard.size import fit
+from agent import fit_text
 from bot.adapters.discord.channels import ChannelInfo
 from bot.adapters.discord.rendering import OwnUser, list_own_ids, read_text
 from bot.conversations.commands import COMMANDS, ChatCommand
@@ -140,7 +140,7 @@ def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser)
     kind = _message_kind(message, channel, own)
     if kind is None or not _is_by_person(message):
         return None
-    fitting = fit(message.content)
+    fitting = fit_text(message.content)
     text = read_text(message, own, fitting or "")
     if kind == "follow_up" and not (text or fitting is None):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast, get_args
 
-from agent.guard.size import MAX_QUESTION, fit
+from agent import MAX_QUESTION, fit_text
 from bot.messages import Button, ButtonAction, MessageContent
 
 Block = dict[str, Any]
@@ -87,7 +87,7 @@ def _words(label: str) -> Block:
 
 def read_text(text: str, *, own: str) -> tuple[str, int]:
     """Return the words of a message, and 0; of one that is too long to be read no word, and its length."""
-    fitting = fit(text, LONGEST)
+    fitting = fit_text(text, LONGEST)
     return ("", len(text)) if fitting is None else (to_plain_markdown(fitting, own=own), 0)
 
 

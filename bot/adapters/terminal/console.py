@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from agent.errors import AgentError
-from agent.guard.size import MAX_RAW
+from agent import MAX_RAW_TEXT, AgentError
 from bot.adapters.terminal import output
 from bot.adapters.terminal.display import Terminal
 from bot.errors import BotError, describe_unexpected
@@ -65,8 +64,8 @@ class PipedInput:
 
     def _read_into(self, loop: asyncio.AbstractEventLoop, line: asyncio.Future[bytes]) -> None:
         try:
-            data = self._file.readline(4 * MAX_RAW)
-            if len(data) == 4 * MAX_RAW and not data.endswith(b"\n"):  # too long to be answered, whatever comes
+            data = self._file.readline(4 * MAX_RAW_TEXT)
+            if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):  # too long to be answered, whatever comes
                 self._skip_line()
         except OSError as error:
             log.warning("Standard input cannot be read: %s", error)
@@ -76,7 +75,7 @@ class PipedInput:
 
     def _skip_line(self) -> None:
         """Read what is left of a line, and keep nothing of it."""
-        while (part := self._file.readline(4 * MAX_RAW)) and not part.endswith(b"\n"):
+        while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
             pass
 
 

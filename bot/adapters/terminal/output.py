@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agent.ports import Answer
+from agent import Answer
 from bot.markdown import format_location, to_one_line
 from bot.repositories.status import RepositoryState
 from indexer import PLAIN_REASONS, CallSite, Definition, Hit, IndexStatus, RefreshReport

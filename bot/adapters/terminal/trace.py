@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agent.events import AgentEvent, EventKind
-from agent.limits import TokenUsage
-from agent.ports import Answer
+from agent import AgentEvent, Answer, EventKind, TokenUsage
 from bot.markdown import format_location, to_one_line
 from indexer import Location
 
