@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.agent import Agent
-    from agent.errors import AgentError, ClassifierUnusable, UnknownRun
+    from agent.errors import INTERRUPTED, STOPPED, AgentError, ClassifierUnusable, UnknownRun
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
     from agent.graph import build_graph
     from agent.guard.approval import parse_decision
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
 __all__ = [
     "BACKGROUND_HEADING",
     "CONVERSATION_SCHEMA_VERSION",
+    "INTERRUPTED",
     "MAX_QUESTION",
     "MAX_RAW_TEXT",
     "QUESTION_TOO_LONG",
+    "STOPPED",
     "Agent",
     "AgentError",
     "AgentEvent",
@@ -91,7 +93,7 @@ __all__ = [
 
 _HOMES = {
     "agent.agent": "Agent",
-    "agent.errors": "AgentError ClassifierUnusable UnknownRun",
+    "agent.errors": "INTERRUPTED STOPPED AgentError ClassifierUnusable UnknownRun",
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
     "agent.graph": "build_graph",
     "agent.guard.approval": "parse_decision",

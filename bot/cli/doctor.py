@@ -115,7 +115,7 @@ async def check_models(
 
 
 async def _check_model(model: ChatModel, *, call: bool) -> DoctorFinding:
-    from agent.llm.chat_model import ping_model
+    from agent import ping_model
 
     if not call:
         return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from agent.ports import Answer
+from agent import Answer
 from bot.markdown.formatting import to_one_line
 from bot.ports import Repositories
 from bot.storage.turn_records import TurnRecord

@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.guard.size import MAX_QUESTION
-from agent.guard.thread_quotes import HEADING, quote_line, with_background
+from agent import BACKGROUND_HEADING, MAX_QUESTION, quote_line, with_background
 from bot.errors import ChatError
 from bot.markdown.formatting import to_one_line
 from bot.messages import LONGEST_QUOTED, IncomingMessage, ThreadMessage

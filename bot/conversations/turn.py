@@ -23,9 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Self, cast
 
-from agent.errors import INTERRUPTED, STOPPED, AgentError
-from agent.guard.approval import parse_decision
-from agent.guard.size import TOO_LONG
+from agent import INTERRUPTED, QUESTION_TOO_LONG, STOPPED, AgentError, parse_decision
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
@@ -223,7 +221,7 @@ class ActiveTurn:
             await self._deps.counter.count(message)
         self._deps.chooser.check(message)
         log.warning("a message of %d characters is too long, and was not read", message.oversize)
-        return TOO_LONG
+        return QUESTION_TOO_LONG
 
     async def _run_command(self, command: ParsedCommand | UnknownCommand) -> str:
         """Carry a command out. It is counted, unless it makes citebot do less; indexing shows its progress."""

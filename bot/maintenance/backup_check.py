@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.persistence import conversation_schema
+from agent import CONVERSATION_SCHEMA_VERSION, create_conversation_tables
 from bot.maintenance.backup_archive import InvalidBackup
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.repositories import choice_store
@@ -44,7 +44,7 @@ def check_databases(folder: Path) -> None:
     """Check every database of an unpacked backup; raises `InvalidBackup` for the first that cannot be used."""
     added = [write_addition("inbox", column, inbox.COUNT) for column in inbox.LATER_COLUMNS]
     layouts = {
-        CONVERSATIONS: _Layout.read(conversation_schema.lay_out, {conversation_schema.SCHEMA_VERSION}),
+        CONVERSATIONS: _Layout.read(create_conversation_tables, {CONVERSATION_SCHEMA_VERSION}),
         INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
         f"{REPOSITORIES_FOLDER}/*/catalog.sqlite": _Layout.read(create_catalog_tables, range(1, CATALOG_VERSION + 1)),
     }

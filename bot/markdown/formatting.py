@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from agent.ports import Citation
+from agent import Citation
 from agent.text.citation_markers import format_marker
 from indexer import is_safe_path
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from agent.events import AgentEvent, Subscription
+from agent import AgentEvent, Subscription
 from bot.messages import SendMethod
 from bot.monitoring.observer import AnswerLoad, Loss, Stage, TurnOutcome
 from bot.repositories.status import RepositoryState

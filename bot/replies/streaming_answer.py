@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.events import AgentEvent
-from agent.ports import Answer, Citation
+from agent import AgentEvent, Answer, Citation
 from agent.text.citation_markers import format_marker
 from bot.markdown.formatting import find_link_target, format_location, to_one_line
 from bot.markdown.safety import neutralize

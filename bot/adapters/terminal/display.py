@@ -21,8 +21,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from agent.events import AgentEvent
-from agent.ports import Answer
+from agent import AgentEvent, Answer
 from agent.text.citation_markers import format_marker
 from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
