@@ -1,4 +1,4 @@
-"""The face of the agent: a question in, a stream of events out, the last of them the answer."""
+"""The agent as others use it: a question in, a stream of events out, the last of them the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -47,7 +48,7 @@ from indexer.errors import IndexerError
 LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
 STOP_SECONDS = 2.0
 
-# What a run that is broken off must not do again when it goes on.
+# What an interrupted run must not repeat when it goes on.
 PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ log = logging.getLogger(__name__)
 class Agent:
     """Answers questions about the code of a library, one turn at a time in each conversation.
 
-    `events` is the bus on which every run of this agent is told; traces, metrics and logs subscribe to it.
+    `events` is the bus that every run of this agent publishes to; traces, metrics and logs subscribe to it.
     """
 
     def __init__(
@@ -101,14 +102,15 @@ class Agent:
         iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
         """
         name = run_id or uuid.uuid4().hex
-        question = self._take_in(question)
+        question = self._clean_input(question)
 
         async def begin() -> AgentRun:
             run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
             if run.status != "paused":
                 return run
             waiting = await self._turns.pending(thread)
-            if waiting is None or not _is_reply(question, waiting):
+            # A question back is answered by anything, a request for approval by a yes or no.
+            if waiting is None or not (waiting.value.get("kind") == "clarify" or parse_decision(question)):
                 return await self._journal.begin(name, thread=thread, repository=repository, question=question)
             return await self._journal.begin(
                 name,
@@ -123,9 +125,9 @@ class Agent:
             yield event
 
     async def resume(self, run_id: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with a run that was broken off, or that waits for a reply; the events are those of `ask`.
+        """Go on with a run that was interrupted, or that waits for a reply; the events are those of `ask`.
 
-        A run that had come to its end gives its answer again. Raises `UnknownRun` where there is nothing to go on with.
+        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to go on with.
         """
         run = await self._journal.find(run_id)
         if run is None or run.status == "failed" or run_id in self._running:
@@ -137,7 +139,7 @@ class Agent:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
             waiting = await self._turns.pending(found.thread) if reply is not None else None
             if reply is not None and waiting is not None:
-                await self._journal.reply(run_id, self._take_in(reply), to=waiting.id)
+                await self._journal.reply(run_id, self._clean_input(reply), to=waiting.id)
             elif found.status == "running":
                 await self._journal.try_again(run_id)
             return await self._journal.find(run_id) or found
@@ -146,18 +148,18 @@ class Agent:
             yield event
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds, whatever it is doing; False if it is not under way."""
+        """End a run within two seconds, whatever it is doing; False if it is not running."""
         task = self._running.get(run_id)
         if task is None:
             return False
         self._stopped.add(run_id)
-        await asyncio.sleep(0)  # a task that is cancelled before its first step has no chance to say so
+        await asyncio.sleep(0)  # a task that is cancelled before its first step cannot publish its end
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_SECONDS)
         return True
 
     async def forget(self, thread: str) -> None:
-        """Delete everything that is remembered of a conversation, after the turn under way."""
+        """Delete everything that is remembered of a conversation, once its running turn is over."""
         async with self._lock(thread):
             await self._saver.adelete_thread(thread)
             await self._journal.forget(thread)
@@ -166,7 +168,7 @@ class Agent:
     async def _stream_events(
         self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run in a task of its own and hand on what it tells, up to the answer."""
+        """Run in a task of its own and yield its events, up to the answer."""
         with self.events.subscribe(run_id) as events:
             task = asyncio.create_task(self._run(run_id, thread, begin))
             self._running[run_id] = task
@@ -208,8 +210,8 @@ class Agent:
                 await self._give_up(run.id, thread)
                 return make_unanswered(INTERRUPTED, "failed")
             code = await self._library.pin(run.repository)
-            reached = await self._turns.take(run, self._deps(run, code))
-            return await self._conclude_run(run, reached, code, time.perf_counter() - started)
+            result = await self._turns.take(run, self._make_deps(run, code))
+            return await self._conclude_run(run, result, code, time.perf_counter() - started)
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
             self._publish(run_id, "error", message=str(error), error=type(error).__name__)
@@ -220,36 +222,31 @@ class Agent:
                 await self._give_up(run_id, thread)
             raise
 
-    async def _conclude_run(self, run: AgentRun, reached: GraphResult, code: PinnedCommit, seconds: float) -> Answer:
-        """Settle the journal, and let go of what only the turn under way needed."""
-        if reached.request is not None:
+    async def _conclude_run(self, run: AgentRun, result: GraphResult, code: PinnedCommit, seconds: float) -> Answer:
+        """Update the journal, and drop what only the running turn needed."""
+        if result.request is not None:
             await self._journal.pause(run.id)
-            text = self._redact(format_pause_question(reached.request))
-            self._publish(run.id, "human_check_required", **reached.request)
+            text = self._redact(format_pause_question(result.request))
+            self._publish(run.id, "human_check_required", **result.request)
             self._publish(run.id, "token", text=text)
             return make_unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
-        over = self._evidence.dropping(run.thread), self._journal.ending(run.id, "completed")
-        await self._clean_up(self._saver.prune_thread(run.thread, *over))
-        return make_answer(reached.state, code, seconds)
+        with _log_cleanup_errors():
+            await self._saver.prune_thread(
+                run.thread,
+                self._evidence.make_drop_statement(run.thread),
+                self._journal.make_end_statement(run.id, "completed"),
+            )
+        return make_answer(result.state, code, seconds)
 
     async def _give_up(self, run_id: str, thread: str) -> None:
-        await self._clean_up(self._record_failure(run_id, thread))
+        """Record a failure; where the database is locked, the person waits for one attempt, not two."""
+        statements = [self._journal.make_end_statement(run_id, "failed")]
+        with _log_cleanup_errors():
+            if await self._turns.abandon(thread, run_id):  # else another turn may need its evidence for a reply
+                statements.append(self._evidence.make_drop_statement(thread))
+            await self._saver.write_all(statements)
 
-    async def _record_failure(self, run_id: str, thread: str) -> None:
-        """One after the other: where the database is locked, the person is kept waiting for one failure, not two."""
-        over = [self._journal.ending(run_id, "failed")]
-        if await self._turns.abandon(thread, run_id):  # else another turn may wait for a person, and need its evidence
-            over.append(self._evidence.dropping(thread))
-        await self._saver.write_all(over)
-
-    async def _clean_up(self, work: Awaitable[None]) -> None:
-        """Do what follows the answer; an answer is not lost because that fails."""
-        try:
-            await work
-        except CheckpointError as error:
-            log.warning("a turn was not tidied up after: %s", error)
-
-    def _deps(self, run: AgentRun, code: CodeSearch) -> Deps:
+    def _make_deps(self, run: AgentRun, code: CodeSearch) -> Deps:
 
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
             if kind in PAID:
@@ -257,7 +254,7 @@ class Agent:
             self._publish(run.id, kind, iteration, **payload)
 
         masked = MaskedValues()
-        made = Deps(
+        deps = Deps(
             code=code,
             redact=masked.watch(self._redact),
             masked=masked,
@@ -270,17 +267,17 @@ class Agent:
             approval_calls=self._approval_calls,
         )
         if self._models is None:
-            return made
+            return deps
         budget = self._models.budget()
-        return replace(made, budget=budget, models=self._models.for_turn(budget, emit))
+        return replace(deps, budget=budget, models=self._models.for_turn(budget, emit))
 
     def _publish(self, run_id: str, kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
         self.events.publish(
             AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
         )
 
-    def _take_in(self, text: str) -> str:
-        """Return what may be stored of what a person wrote: no secret is, in no table and no checkpoint."""
+    def _clean_input(self, text: str) -> str:
+        """Return what may be stored of a person's message: no table and no checkpoint ever holds a secret."""
         return bound_question(self._redact(text[:LONGEST_READ]))
 
     def _lock(self, thread: str) -> asyncio.Lock:
@@ -288,6 +285,10 @@ class Agent:
         return self._locks.setdefault(thread, asyncio.Lock())
 
 
-def _is_reply(message: str, waiting: Interrupt) -> bool:
-    """Whether a message answers what the conversation waits for: a yes or no, or anything where it asked back."""
-    return waiting.value.get("kind") == "clarify" or parse_decision(message) != ""
+@contextmanager
+def _log_cleanup_errors() -> Iterator[None]:
+    """Keep a failure after the answer from losing the answer."""
+    try:
+        yield
+    except CheckpointError as error:
+        log.warning("the clean-up after a turn failed: %s", error)

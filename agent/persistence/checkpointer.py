@@ -53,26 +53,28 @@ class SafeSqliteSaver(AsyncSqliteSaver):
 
     @asynccontextmanager
     async def defer_checkpoints(self, thread_id: str) -> AsyncIterator[None]:
-        """Hold checkpoints of a thread back for as long as to do their steps again would cost nothing.
+        """Hold the checkpoints of a thread back as long as repeating their steps would cost nothing.
 
-        The newest is written after a step in which `keep` was called, when a person is asked, when a node fails, when
-        somebody reads the thread, and when the context ends, however it does. The nodes of the run must come one after
-        the other: what one wrote is saved with the checkpoint of its step, not before.
+        The newest is written after a step in which `flush_next` was called, when a person is asked, when a node fails,
+        when somebody reads the thread, and when the context ends, however it does. The nodes of the run must come one
+        after the other: what one wrote is saved with the checkpoint of its step, not before.
         """
         held = self._held[thread_id] = _Held()
         try:
             yield
         except BaseException:
-            with _log_checkpoint_errors():
-                await self._after_held(held, _nothing)
+            try:
+                await self._after_held(held, _do_nothing)
+            except CheckpointError as error:  # what went wrong before is the error to raise
+                log.warning("the progress of a run was not saved: %s", error)
             raise
         else:
-            await self._after_held(held, _nothing)
+            await self._after_held(held, _do_nothing)
         finally:
             del self._held[thread_id]
 
     def flush_next(self, thread_id: str) -> None:
-        """Note that the step which a thread is in was paid for: it must not be done again."""
+        """Write the checkpoint of the running step when it ends: the step was paid for and must not be repeated."""
         if (held := self._held.get(thread_id)) is not None:
             held.is_due = True
 
@@ -89,7 +91,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
         held.save = lambda db: _Tables(db, serde=self.serde).put(config, checkpoint, metadata, new_versions)
         if held.is_due:
             held.is_due = False
-            await self.run_transaction(held.let_go())
+            await self.run_transaction(held.release())
         return {
             "configurable": {
                 "thread_id": where["thread_id"],
@@ -101,7 +103,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Save what a node wrote before its step is over, unless the checkpoint of the step is about to say it."""
+        """Save what a node wrote before its step is over, unless the checkpoint of the step will hold it anyway."""
         held = self._held.get(config["configurable"]["thread_id"])
         comes_from_node = bool(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
         if held is not None and comes_from_node:
@@ -116,12 +118,12 @@ class SafeSqliteSaver(AsyncSqliteSaver):
         # It stays held: the run must not lose a step because somebody could not read.
         save = held.save if held is not None else None
         return await self.run_transaction(
-            _after(save or _nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config))
+            _run_in_order(save or _do_nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config))
         )
 
     async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""
-        return await self.run_transaction(_after(held.let_go() if held is not None else _nothing, work))
+        return await self.run_transaction(_run_in_order(held.release() if held is not None else _do_nothing, work))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread and everything in it."""
@@ -135,11 +137,16 @@ class SafeSqliteSaver(AsyncSqliteSaver):
     async def prune_thread(self, thread_id: str, *more: Statement) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
 
-        What else is to be done when a run is over is done in the same transaction.
+        The statements in `more` run in the same transaction.
         """
 
         def prune(db: sqlite3.Connection) -> None:
-            _prune(db, thread_id)
+            newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
+            for table in ("checkpoints", "writes"):
+                db.execute(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <> {newest}",  # noqa: S608 - both parts are constants
+                    (thread_id, thread_id),
+                )
             _run_all(db, more)
             _release_pages(db)
 
@@ -178,9 +185,9 @@ class _Held:
     save: Callable[[sqlite3.Connection], object] | None = None
     is_due: bool = False
 
-    def let_go(self) -> Callable[[sqlite3.Connection], object]:
-        """Give what writes the checkpoint, which then is no longer held."""
-        save, self.save = self.save or _nothing, None
+    def release(self) -> Callable[[sqlite3.Connection], object]:
+        """Return the function that writes the checkpoint, and no longer hold it."""
+        save, self.save = self.save or _do_nothing, None
         return save
 
 
@@ -194,14 +201,14 @@ class _Tables(SqliteSaver):
             yield cursor
 
 
-def _nothing(_: sqlite3.Connection) -> None:
-    """Do nothing more."""
+def _do_nothing(_: sqlite3.Connection) -> None:
+    """Write nothing: no checkpoint is held."""
 
 
-def _after(
+def _run_in_order(
     save: Callable[[sqlite3.Connection], object], work: Callable[[sqlite3.Connection], T]
 ) -> Callable[[sqlite3.Connection], T]:
-    """Do one thing after the other in the same transaction."""
+    """Combine two pieces of work into one for the same transaction."""
 
     def both(db: sqlite3.Connection) -> T:
         save(db)
@@ -215,26 +222,8 @@ def _run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
         db.execute(sql, values)
 
 
-@contextmanager
-def _log_checkpoint_errors() -> Iterator[None]:
-    """Let what went wrong before be the error that is raised."""
-    try:
-        yield
-    except CheckpointError as error:
-        log.warning("how far a run had come was not written: %s", error)
-
-
-def _prune(db: sqlite3.Connection, thread_id: str) -> None:
-    newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
-    for table in ("checkpoints", "writes"):
-        db.execute(
-            f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <> {newest}",  # noqa: S608 - both parts are constants
-            (thread_id, thread_id),
-        )
-
-
 def _release_pages(db: sqlite3.Connection, most: int = 0) -> None:
-    """Give freed pages back, all unless told how many, so that the file is as small as what is in it.
+    """Give freed pages back, at most so many (0: all of them), so that the file is as small as its content.
 
     What was done before in the same transaction is committed first.
     """
@@ -289,7 +278,9 @@ async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteS
         await conn.execute("PRAGMA journal_size_limit = 1048576")
         await RunStore(saver).open()
         await EvidenceStore(saver).open()
-        await _probe_writing(conn)
+        # Fail now if the file cannot be written: the first question is too late to find out.
+        await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
+        await conn.commit()
     except sqlite3.Error as error:
         raise _explain(error, path) from error
     return saver
@@ -297,8 +288,8 @@ async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteS
 
 async def _check_version(conn: TransactionConnection, path: Path) -> bool:
     """Return whether the database is new; raises `CheckpointVersion` when another version made it."""
-    version = await _number(conn, "PRAGMA user_version")
-    tables = await _number(conn, "SELECT count(*) FROM sqlite_schema")
+    version = await _read_number(conn, "PRAGMA user_version")
+    tables = await _read_number(conn, "SELECT count(*) FROM sqlite_schema")
     if version == 0 and tables == 0:
         return True
     if version != CONVERSATION_SCHEMA_VERSION:
@@ -309,16 +300,10 @@ async def _check_version(conn: TransactionConnection, path: Path) -> bool:
     return False
 
 
-async def _number(conn: TransactionConnection, query: str) -> int:
+async def _read_number(conn: TransactionConnection, query: str) -> int:
     async with conn.execute(query) as cursor:
         row = await cursor.fetchone()
     return int(row[0]) if row is not None else 0
-
-
-async def _probe_writing(conn: TransactionConnection) -> None:
-    """Fail now, at the start, if the file cannot be written; a first question is too late to say so."""
-    await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
-    await conn.commit()
 
 
 def _explain(error: sqlite3.Error, path: Path) -> CheckpointError:

@@ -47,10 +47,10 @@ class EvidenceStore:
 
     async def drop(self, thread: str) -> None:
         """Forget the evidence of a conversation."""
-        await self._database.write(*self.dropping(thread))
+        await self._database.write(*self.make_drop_statement(thread))
 
-    def dropping(self, thread: str) -> Statement:
-        """Return what forgets the evidence of a conversation, for a transaction with other things in it."""
+    def make_drop_statement(self, thread: str) -> Statement:
+        """Return the statement that forgets the evidence of a conversation, for a transaction with others."""
         return "DELETE FROM evidence WHERE thread = ?", (thread,)
 
 

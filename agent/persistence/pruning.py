@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import open_saver
 
 _IDLE = "SELECT thread FROM agent_executions GROUP BY thread HAVING max(updated_at) < ?"
 # A run is in the journal before anything else of it is: what no run is known of was left by a crash.
@@ -35,13 +33,9 @@ async def prune_idle_conversations(path: Path, *, before: float) -> int:
     if not await asyncio.to_thread(path.is_file):
         return 0
     async with open_saver(path) as saver:
-        threads = await _threads(saver, before)
+        idle = await saver.rows(_IDLE, (before,))
+        threads = [thread for (thread,) in (*idle, *await saver.rows(_LEFT))]
         for thread in threads:
             await saver.write_all([(statement, (thread, thread, before)) for statement in _STATEMENTS])
         await saver.shrink()
     return len(threads)
-
-
-async def _threads(saver: SafeSqliteSaver, before: float) -> Sequence[Any]:
-    idle = await saver.rows(_IDLE, (before,))
-    return [thread for (thread,) in (*idle, *await saver.rows(_LEFT))]

@@ -26,8 +26,8 @@ _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, st
 class AgentRun:
     """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
 
-    Its fields are the columns of the journal, in their order.
-    `question` is empty once the run is over. Times are in seconds since the epoch.
+    Its fields are the columns of the journal, in their order. `question` is empty once the run is over. Times are in
+    seconds since the epoch.
     """
 
     id: str
@@ -69,7 +69,7 @@ class RunStore:
         reply: str | None = None,
         reply_to: str | None = None,
     ) -> AgentRun:
-        """Note a run before anything is done for it; what the conversation had unfinished is given up."""
+        """Record a run before anything is done for it, and give up what the conversation had left unfinished."""
         now = self._clock()
         run = AgentRun(
             id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
@@ -78,7 +78,7 @@ class RunStore:
         return await self._database.run_transaction(lambda db: _add(db, run))
 
     async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> AgentRun:
-        """Note a run as `begin` does, or return the one of the conversation that waits for a person, if one does."""
+        """Record a run as `begin` does, or return the run of the conversation that is waiting for a person."""
         now = self._clock()
         run = AgentRun(
             id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now
@@ -86,14 +86,14 @@ class RunStore:
         return await self._database.run_transaction(lambda db: _find_paused(db, thread) or _add(db, run))
 
     async def try_again(self, run_id: str) -> None:
-        """Note that a run goes on after a crash."""
+        """Record that a run goes on after a crash."""
         await self._database.write(
             "UPDATE agent_executions SET status = 'running', tries = tries + 1, updated_at = ? WHERE id = ?",
             (self._clock(), run_id),
         )
 
     async def reply(self, run_id: str, reply: str, *, to: str) -> None:
-        """Note that a run goes on with what a person replied to a pause."""
+        """Record that a run goes on with a person's reply to a pause."""
         await self._database.write(
             "UPDATE agent_executions SET status = 'running', tries = 1, reply = ?, reply_to = ?, updated_at = ? "
             "WHERE id = ?",
@@ -101,16 +101,16 @@ class RunStore:
         )
 
     async def pause(self, run_id: str) -> None:
-        """Note that a run waits for a person; what was replied before is used up."""
+        """Record that a run waits for a person; an earlier reply is used up."""
         await self._database.write(
             "UPDATE agent_executions SET status = 'paused', tries = 0, reply = NULL, updated_at = ? WHERE id = ?",
             (self._clock(), run_id),
         )
 
-    def ending(self, run_id: str, status: Literal["completed", "failed"]) -> Statement:
-        """Return what notes that a run is over, for a transaction with other things in it.
+    def make_end_statement(self, run_id: str, status: Literal["completed", "failed"]) -> Statement:
+        """Return the statement that records the end of a run, for a transaction with others.
 
-        What was asked is forgotten here: the conversation remembers it, with secrets masked.
+        It also clears the question: the conversation remembers that, with secrets masked.
         """
         return (
             "UPDATE agent_executions SET status = ?, question = '', reply = NULL, updated_at = ? WHERE id = ?",
@@ -123,27 +123,22 @@ class RunStore:
 
     async def find(self, run_id: str) -> AgentRun | None:
         """Return a run."""
-        return next(iter(await self._find_runs("id = ?", run_id)), None)
-
-    async def _find_runs(self, condition: str, *values: Any) -> list[AgentRun]:
-        rows = await self._database.rows(
-            f"SELECT {_COLUMNS} FROM agent_executions WHERE {condition} ORDER BY started_at",  # noqa: S608 - constants
-            values,
-        )
-        return [_run(row) for row in rows]
+        sql = f"SELECT {_COLUMNS} FROM agent_executions WHERE id = ?"  # noqa: S608 - constants
+        rows = await self._database.rows(sql, (run_id,))
+        return _read_run(rows[0]) if rows else None
 
 
 def _find_paused(db: sqlite3.Connection, thread: str) -> AgentRun | None:
     sql = f"SELECT {_COLUMNS} FROM agent_executions WHERE thread = ? AND status = 'paused'"  # noqa: S608 - constants
     row = db.execute(sql, (thread,)).fetchone()
-    return _run(row) if row is not None else None
+    return _read_run(row) if row is not None else None
 
 
 def _add(db: sqlite3.Connection, run: AgentRun) -> AgentRun:
-    over = "'completed', 'failed'"
+    finished = "'completed', 'failed'"
     if run.reply is not None:  # the run that waited for it goes on under the new name
-        over += ", 'paused'"
-    db.execute(f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({over})", (run.thread,))  # noqa: S608 - constants
+        finished += ", 'paused'"
+    db.execute(f"DELETE FROM agent_executions WHERE thread = ? AND status IN ({finished})", (run.thread,))  # noqa: S608 - constants
     db.execute(
         "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (run.thread,)
     )
@@ -151,7 +146,7 @@ def _add(db: sqlite3.Connection, run: AgentRun) -> AgentRun:
     return run
 
 
-def _run(row: Sequence[Any]) -> AgentRun:
+def _read_run(row: Sequence[Any]) -> AgentRun:
     run_id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at = row
     return AgentRun(
         id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,

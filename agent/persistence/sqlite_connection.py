@@ -61,4 +61,4 @@ class _Transaction(Generic[T]):
     def complain(self) -> None:
         """Log the error if nobody else will; called by both threads, as either may be the later one."""
         if self.error is not None and not self.has_listener:
-            log.warning("what a cancelled run had to write was not written: %s", self.error)
+            log.warning("the last write of a cancelled run failed: %s", self.error)

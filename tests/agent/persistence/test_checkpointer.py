@@ -136,7 +136,7 @@ async def test_a_write_of_a_cancelled_run_that_fails_is_logged(
         await asyncio.wait({write}, timeout=5)
         await saver.rows("SELECT 1")
     assert write.cancelled()
-    assert "what a cancelled run had to write was not written" in caplog.text
+    assert "the last write of a cancelled run failed" in caplog.text
 
 
 class Backwards(JsonPlusSerializer):
@@ -247,7 +247,7 @@ async def test_a_run_fails_of_its_own_error_where_its_last_step_cannot_be_writte
                 await put(saver)
                 await saver.conn.execute("PRAGMA query_only = ON")
                 raise ZeroDivisionError
-    assert "how far a run had come was not written" in caplog.text
+    assert "the progress of a run was not saved" in caplog.text
 
 
 async def test_a_run_whose_last_step_cannot_be_written_fails(tmp_path: Path) -> None:
