@@ -3,18 +3,18 @@
 AgentError
 ├── ModelError               a chat model; `retryable` where another try may help
 │   ├── ModelMisconfigured       no such provider, a package or a key is missing
-│   ├── KeyRefused               the provider does not take the key
-│   ├── ModelUnknown             the provider has no model of that name
+│   ├── InvalidApiKey            the provider does not take the key
+│   ├── UnknownModel             the provider has no model of that name
 │   ├── RequestRefused           the provider does not take the request
-│   ├── QuotaSpent               too many requests, or the quota is used up
-│   ├── ModelDown                the provider fails or cannot be reached
-│   ├── ModelSilent              no answer in time
+│   ├── QuotaExceeded            too many requests, or the quota is used up
+│   ├── ModelUnavailable         the provider fails or cannot be reached
+│   ├── ModelTimeout             no answer in time
 │   ├── AnswerBlocked            the provider withheld the answer
 │   ├── AnswerEmpty              an answer without content
 │   ├── AnswerMalformed          an answer that does not have the form asked for
 │   ├── AnswerLeaked             the answer held what must not leave: instructions, or a masked value
-│   ├── AnswerCut                the answer ended at the model's limit; what came before it is good
-│   └── BudgetSpent              a ceiling of the turn is reached
+│   ├── AnswerTruncated          the answer ended at the model's limit; what came before it is good
+│   └── BudgetExceeded           a ceiling of the turn is reached
 ├── WebSearchError           the web cannot be searched
 ├── ClassifierUnusable       the operator's classifier of injections cannot be loaded
 ├── UnknownRun               there is no unfinished run of that id

@@ -307,5 +307,5 @@ def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
         google_api_key=settings.google_api_key,
         google_base_url=settings.google_api_base_url,
         ceilings=TurnLimits(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
-        patience=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
+        retry=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
     )

@@ -29,7 +29,7 @@ Spend = Callable[[TokenUsage], None]
 
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
-_CHARS_PER_TOKEN = 4  # for answers that break off before their usage is told
+_CHARS_PER_TOKEN = 4  # for answers that break off before their usage is reported
 
 log = logging.getLogger(__name__)
 
@@ -48,62 +48,63 @@ class ModelTimeouts:
 class LangChainChatModel:
     """A model that is built when it is first asked, in a thread, since that takes a second."""
 
-    def __init__(self, recipe: ModelSpec) -> None:
-        self.name = recipe.spec
-        self._recipe = recipe
+    def __init__(self, spec: ModelSpec) -> None:
+        self.name = spec.spec
+        self._spec = spec
         self._building = asyncio.Lock()
         self._built: BaseChatModel | None = None
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
     async def stream(
-        self, messages: Sequence[BaseMessage], waits: ModelTimeouts, spend: Spend
+        self, messages: Sequence[BaseMessage], timeouts: ModelTimeouts, spend: Spend
     ) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; raises `ModelError` where the answer does not end well."""
         meter = _Meter(messages)
         try:
             with self._map_errors():
                 chunks = (await self._model()).astream(list(messages))
-            end = asyncio.get_running_loop().time() + waits.whole
+            end = asyncio.get_running_loop().time() + timeouts.whole
             async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
-                wait = waits.first
-                while (
-                    chunk := await self._within(anext(chunks, None), min(wait, _compute_remaining(end)))
-                ) is not None:
+                wait = timeouts.first
+                while True:
+                    left = max(0.0, end - asyncio.get_running_loop().time())
+                    if (chunk := await self._within(anext(chunks, None), min(wait, left))) is None:
+                        break
                     if meter.written > LONGEST_REPLY:
                         raise AnswerTruncated(f"The language model {self.name} writes without end.")
                     if text := meter.take(chunk):
-                        wait = waits.idle
+                        wait = timeouts.idle
                         yield text
         finally:
             spend(meter.usage)
-        self._judge(meter.metadata, is_empty=not meter.said)
+        self._judge(meter.metadata, is_empty=not meter.has_text)
         if is_truncated(meter.metadata):
             raise AnswerTruncated(f"The language model {self.name} reached its limit of length.")
 
     async def generate_structured(
-        self, messages: Sequence[BaseMessage], form: type[Form], waits: ModelTimeouts, spend: Spend
+        self, messages: Sequence[BaseMessage], form: type[Form], timeouts: ModelTimeouts, spend: Spend
     ) -> Form:
         """Fill in a form."""
         with self._map_errors():
-            model = await self._asking_for(form)
-        raw = (await self._within(model.ainvoke(list(messages)), waits.whole))["raw"]
-        spend(_usage(raw, messages))
+            model = await self._bind_form(form)
+        raw = (await self._within(model.ainvoke(list(messages)), timeouts.whole))["raw"]
+        spend(_count_tokens(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
         try:
-            return _read(raw, form)
+            return _parse_form(raw, form)
         except ValueError as error:  # ValidationError is one
             message = f"The language model {self.name} did not fill in the form {form.__name__}."
             raise AnswerMalformed(message) from error
 
     async def reply_with_tools(
-        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], waits: ModelTimeouts, spend: Spend
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], timeouts: ModelTimeouts, spend: Spend
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
         with self._map_errors():
             model = await self._model()
-            asked = model.bind_tools([dict(tool) for tool in tools]) if tools else model
-        reply: AIMessage = await self._within(asked.ainvoke(list(messages)), waits.whole)
-        spend(_usage(reply, messages))
+            bound = model.bind_tools([dict(tool) for tool in tools]) if tools else model
+        reply: AIMessage = await self._within(bound.ainvoke(list(messages)), timeouts.whole)
+        spend(_count_tokens(reply, messages))
         self._judge(reply.response_metadata, is_empty=not str(reply.text).strip() and not reply.tool_calls)
         return reply
 
@@ -120,14 +121,14 @@ class LangChainChatModel:
     async def _model(self) -> BaseChatModel:
         async with self._building:
             if self._built is None:
-                self._built = await asyncio.to_thread(self._recipe.build)
+                self._built = await asyncio.to_thread(self._spec.build)
             return self._built
 
-    async def _asking_for(self, form: type[BaseModel]) -> Runnable[Any, Any]:
+    async def _bind_form(self, form: type[BaseModel]) -> Runnable[Any, Any]:
         if form not in self._forms:
-            asked = (await self._model()).with_structured_output(form, include_raw=True)
+            bound = (await self._model()).with_structured_output(form, include_raw=True)
             # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
-            self._forms[form] = cast("RunnableSequence[Any, Any]", asked).first
+            self._forms[form] = cast("RunnableSequence[Any, Any]", bound).first
         return self._forms[form]
 
     async def _within(self, call: Awaitable[T], seconds: float) -> T:
@@ -144,7 +145,7 @@ class LangChainChatModel:
         except TimeoutError as error:
             raise ModelTimeout(f"The language model {self.name} did not answer in time.") from error
         except Exception as error:  # noqa: BLE001  (the packages share no base class for a call that fails)
-            ours = map_provider_error(error, self.name, self._recipe.provider.key_variable)
+            ours = map_provider_error(error, self.name, self._spec.provider.key_variable)
             # Some services repeat the key in their refusal, so that one is not chained.
             raise ours from (None if isinstance(ours, InvalidApiKey) else error)
 
@@ -161,50 +162,46 @@ class LangChainChatModel:
 
 
 class _Meter:
-    """What a stream has brought so far: its last words on how it ended, and what it costs."""
+    """What a stream has brought so far: how it says that it ended, and what it costs."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self.metadata: dict[str, Any] = {}
-        self.said = False
+        self.has_text = False
         self._asked = sum(len(str(message.text)) for message in messages)
         self.written = 0
-        self._told = TokenUsage()
+        self._reported = TokenUsage()
 
     def take(self, chunk: AIMessage) -> str:
-        """Take note of a chunk, and return its text; blanks before the first word are none."""
+        """Count a chunk and return its text, without the blanks before the first word."""
         self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
-        if told := chunk.usage_metadata:  # what this chunk adds to the ones before
-            self._told += TokenUsage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+        if usage := chunk.usage_metadata:  # what this chunk adds to the ones before
+            self._reported += TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
         text = str(chunk.text)
-        self.said = self.said or bool(text.strip())
+        self.has_text = self.has_text or bool(text.strip())
         self.written += len(text)
-        return text if self.said else ""
+        return text if self.has_text else ""
 
     @property
     def usage(self) -> TokenUsage:
-        """What was told, else an estimate."""
-        return self._told if self._told.total else _estimate(self._asked, self.written)
+        """What the provider reported, else an estimate."""
+        return self._reported if self._reported.total else _estimate(self._asked, self.written)
 
 
-def _read(raw: AIMessage, form: type[Form]) -> Form:
+def _parse_form(raw: AIMessage, form: type[Form]) -> Form:
     """Read a form out of a tool call or JSON, fenced or not; raises `ValueError`."""
     if raw.tool_calls:
         return form.model_validate(raw.tool_calls[0]["args"])
     return form.model_validate_json(strip_fence(str(raw.text).strip()))
 
 
-def _usage(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:
-    if told := reply.usage_metadata:
-        return TokenUsage(input_tokens=told["input_tokens"], output_tokens=told["output_tokens"])
+def _count_tokens(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:
+    if usage := reply.usage_metadata:
+        return TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
     return _estimate(sum(len(str(message.text)) for message in messages), len(str(reply.text)))
 
 
 def _estimate(asked: int, written: int) -> TokenUsage:
     return TokenUsage(input_tokens=asked // _CHARS_PER_TOKEN, output_tokens=written // _CHARS_PER_TOKEN)
-
-
-def _compute_remaining(end: float) -> float:
-    return max(0.0, end - asyncio.get_running_loop().time())
 
 
 async def ping_model(model: ChatModel) -> None:

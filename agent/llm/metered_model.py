@@ -1,4 +1,8 @@
-"""The chat model of one turn: within its budget, tried again where that may help, replaced where it does not."""
+"""The chat model of one turn: within its budget, retried where that may help, replaced where it does not.
+
+The loop is not a retry library's: after a failure it is the error that decides between the same model and the next one,
+an answer that streams is not tried again once some of it is out, and no pause outlasts the turn's budget.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ T = TypeVar("T")
 # After these the rest of the turn does without the model: it would only wait for the same once more.
 _LASTING = (InvalidApiKey, ModelMisconfigured, UnknownModel, QuotaExceeded, ModelUnavailable, ModelTimeout)
 _MISREAD = (AnswerEmpty, AnswerMalformed)
-_MISREAD_TRIES = 2  # a model that cannot do it twice will not do it
+_MISREAD_ATTEMPTS = 2  # a model that cannot do it twice will not do it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,36 +60,36 @@ class RetryPolicy:
 class MeteredModel:
     """A `ChatModel` over a model and the ones that take its place, in order; remembers for a turn which have failed."""
 
-    def __init__(self, chats: Sequence[LangChainChatModel], budget: Budget, emit: Emit, patience: RetryPolicy) -> None:
+    def __init__(self, chats: Sequence[LangChainChatModel], budget: Budget, emit: Emit, retry: RetryPolicy) -> None:
         self.name = chats[0].name
         self._chats = chats
         self._budget = budget
         self._emit = emit
-        self._patience = patience
+        self._retry = retry
         self._failed: dict[str, ModelError] = {}
 
     async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; it is not tried again once some of it is out."""
-        tries = _Tries(self._chats, self._failed, self._budget, self._patience)
+        attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
         while True:
-            chat = await tries.next()
-            said = False
+            chat = await attempts.next()
+            started = False
             try:
-                with self._measure_try(chat, task) as spend:
+                with self._measure_attempt(chat, task) as spend:
                     async with aclosing(chat.stream(messages, self._compute_timeouts(), spend)) as pieces:
                         async for piece in pieces:
-                            said, self.name = True, chat.name
+                            started, self.name = True, chat.name
                             yield piece
             except ModelError as error:
-                tries.note(chat, error)
-                if said:
+                attempts.note(chat, error)
+                if started:
                     raise
             else:
                 return
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form."""
-        return await self._persist(
+        return await self._ask_until_answered(
             task, lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend)
         )
 
@@ -93,26 +97,26 @@ class MeteredModel:
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
-        return await self._persist(
+        return await self._ask_until_answered(
             task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
         )
 
-    async def _persist(self, task: str, call: Callable[[LangChainChatModel, Spend], Awaitable[T]]) -> T:
-        tries = _Tries(self._chats, self._failed, self._budget, self._patience)
+    async def _ask_until_answered(self, task: str, call: Callable[[LangChainChatModel, Spend], Awaitable[T]]) -> T:
+        attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
         while True:
-            chat = await tries.next()
+            chat = await attempts.next()
             try:
-                with self._measure_try(chat, task) as spend:
+                with self._measure_attempt(chat, task) as spend:
                     answer = await call(chat, spend)
             except ModelError as error:
-                tries.note(chat, error)
+                attempts.note(chat, error)
             else:
                 self.name = chat.name
                 return answer
 
     @contextmanager
-    def _measure_try(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
-        """Tell the listeners what the try has cost, however it ends."""
+    def _measure_attempt(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
+        """Publish what an attempt has cost, however it ends."""
         began, cost, failure = time.perf_counter(), TokenUsage(), ""
 
         def spend(usage: TokenUsage) -> None:
@@ -138,47 +142,44 @@ class MeteredModel:
 
     def _compute_timeouts(self) -> ModelTimeouts:
         left = self._budget.seconds_left
-        limits = self._patience
+        limits = self._retry
         return ModelTimeouts(whole=min(limits.whole, left), first=min(limits.first, left), idle=min(limits.idle, left))
 
 
-class _Tries:
+class _Attempts:
     """Which model to ask next for one answer, and when."""
 
     def __init__(
-        self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, patience: RetryPolicy
+        self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, retry: RetryPolicy
     ) -> None:
         self._waiting = [chat for chat in chats if chat.name not in failed]
         self._failed = failed
         self._budget = budget
-        self._patience = patience
+        self._retry = retry
         self._attempts = 0
         self._last: ModelError | None = next(reversed(failed.values()), None)
 
     async def next(self) -> LangChainChatModel:
-        """Return the model to ask, after a pause if it is not for the first time; raises when none is left."""
+        """Return the model to ask, after a pause where it has failed before; raises when none is left."""
         if not self._waiting:
             assert self._last is not None  # noqa: S101  (there is at least one model, and each has failed)
             raise self._last
         if self._attempts:
-            await self._pause()
+            pause = self._retry.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
+            if pause >= self._budget.seconds_left:
+                raise self._last or BudgetExceeded("The time of this question is up.")
+            await asyncio.sleep(pause)
         self._budget.begin_call()
         self._attempts += 1
         return self._waiting[0]
 
     def note(self, chat: LangChainChatModel, error: ModelError) -> None:
-        """Take note of a failure: the same model once more, the next one, or none."""
+        """Record a failure, which decides between the same model once more, the next one, and none."""
         self._last = error
-        allowed = _MISREAD_TRIES if isinstance(error, _MISREAD) else self._patience.attempts
+        allowed = _MISREAD_ATTEMPTS if isinstance(error, _MISREAD) else self._retry.attempts
         if error.retryable and self._attempts < allowed:
             return
         self._waiting.remove(chat)
         self._attempts = 0
         if isinstance(error, _LASTING):
             self._failed[chat.name] = error
-
-    async def _pause(self) -> None:
-        pause = self._patience.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
-        if pause >= self._budget.seconds_left:
-            raise self._last or BudgetExceeded("The time of this question is up.")
-        await asyncio.sleep(pause)

@@ -27,7 +27,7 @@ class ChatModels:
     main: tuple[LangChainChatModel, ...] = ()
     small: tuple[LangChainChatModel, ...] = ()
     ceilings: TurnLimits = field(default_factory=TurnLimits)
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def budget(self) -> Budget:
         """Return what a turn that begins now may spend."""
@@ -37,9 +37,9 @@ class ChatModels:
         """Return the models as the nodes of one turn see them."""
         if not self.main:
             return TurnModels()
-        main = MeteredModel(self.main, budget, emit, self.patience)
+        main = MeteredModel(self.main, budget, emit, self.retry)
         same = self.small == self.main
-        return TurnModels(main=main, small=main if same else MeteredModel(self.small, budget, emit, self.patience))
+        return TurnModels(main=main, small=main if same else MeteredModel(self.small, budget, emit, self.retry))
 
 
 @asynccontextmanager
@@ -51,7 +51,7 @@ async def open_models(
     google_api_key: SecretStr | None = None,
     google_base_url: str | None = None,
     ceilings: TurnLimits | None = None,
-    patience: RetryPolicy | None = None,
+    retry: RetryPolicy | None = None,
 ) -> AsyncGenerator[ChatModels]:
     """Open the models that are named as `provider:model`, and close them at the end.
 
@@ -59,7 +59,7 @@ async def open_models(
     cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
     """
     name = model or (DEFAULT_MODEL if google_api_key is not None else NONE)
-    chosen = ChatModels(ceilings=ceilings or TurnLimits(), patience=patience or RetryPolicy())
+    chosen = ChatModels(ceilings=ceilings or TurnLimits(), retry=retry or RetryPolicy())
     if name == NONE:
         yield chosen
         return
@@ -75,7 +75,7 @@ async def open_models(
             main=_with_stand_ins(chats, name, fallback),
             small=_with_stand_ins(chats, small or name, fallback),
             ceilings=chosen.ceilings,
-            patience=chosen.patience,
+            retry=chosen.retry,
         )
 
 

@@ -31,7 +31,7 @@ def map_provider_error(error: Exception, model: str, key_variable: str) -> Model
 
     if isinstance(error, OutputParserException):
         return AnswerMalformed(f"The language model {model} gave an answer that cannot be read.")
-    status = _status(error)
+    status = _find_status(error)
     if _is_key_refused(error, status):
         variable = f"set the variable {key_variable} to a valid one" if key_variable else "check how it is set up"
         return InvalidApiKey(f"The provider of the language model {model} refused the API key; {variable}.")
@@ -59,13 +59,15 @@ def _map_connection_error(error: Exception, model: str) -> ModelError:
         return ModelTimeout(f"The language model {model} did not answer in time.")
     if isinstance(error, ContextOverflowError):
         return RequestRefused(f"The request is too long for the language model {model}.")
-    return ModelUnavailable(f"The language model {model} broke off ({type(_origin(error)).__name__}).")
+    return ModelUnavailable(f"The language model {model} broke off ({type(list(_chain(error))[-1]).__name__}).")
 
 
 def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
     """Tell whether an answer ended as it should not have; the packages raise nothing for that."""
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").rpartition(".")[2].upper()
-    if reason in _BLOCKED or _prompt_is_blocked(metadata):
+    feedback = metadata.get("prompt_feedback")
+    block_reason = str((feedback.get("block_reason") if isinstance(feedback, dict) else None) or "").rpartition(".")[2]
+    if reason in _BLOCKED or block_reason not in _UNBLOCKED:
         return AnswerBlocked(f"The provider of the language model {model} withheld its answer ({reason or 'prompt'}).")
     if reason in _MALFORMED:
         return AnswerMalformed(f"The language model {model} called a tool in a form that cannot be read.")
@@ -78,12 +80,6 @@ def is_truncated(metadata: dict[str, Any]) -> bool:
     return reason.rpartition(".")[2].upper() in _CUT
 
 
-def _prompt_is_blocked(metadata: dict[str, Any]) -> bool:
-    feedback = metadata.get("prompt_feedback")
-    reason = feedback.get("block_reason") if isinstance(feedback, dict) else None
-    return str(reason or "").rpartition(".")[2] not in _UNBLOCKED
-
-
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
     current: BaseException | None = error
@@ -92,11 +88,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def _origin(error: BaseException) -> BaseException:
-    return list(_chain(error))[-1]
-
-
-def _status(error: BaseException) -> int | None:
+def _find_status(error: BaseException) -> int | None:
     """Return the HTTP status under an error; each client keeps it under one of two names."""
     for each in _chain(error):
         if type(each).__module__ == "aiohttp.http_exceptions":

@@ -19,7 +19,7 @@ GOOGLE = "google_genai"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
-    """What a LangChain package calls things. `options` turn its own retries off: who asks tries again by itself."""
+    """What a LangChain package calls things. `options` turn its own retries off: `MeteredModel` retries."""
 
     package: str
     class_name: str
@@ -83,13 +83,12 @@ class ModelSpec:
             built: BaseChatModel = getattr(module, self.provider.class_name)(**arguments)
         except Exception as error:  # noqa: BLE001  (the packages share no base class for what is wrong with an argument)
             # Not `from error`: pydantic repeats the arguments in its text, and the key is among them.
-            raise ModelMisconfigured(self._sentence(error)) from None
+            variable = self.provider.key_variable
+            needed = f" It needs the environment variable {variable}." if variable else ""
+            raise ModelMisconfigured(
+                f"The language model {self.spec} could not be set up ({type(error).__name__}).{needed}"
+            ) from None
         return built
-
-    def _sentence(self, error: Exception) -> str:
-        variable = self.provider.key_variable
-        needed = f" It needs the environment variable {variable}." if variable else ""
-        return f"The language model {self.spec} could not be set up ({type(error).__name__}).{needed}"
 
 
 def parse_model_spec(

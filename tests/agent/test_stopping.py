@@ -115,7 +115,7 @@ def gemini() -> Iterator[FakeGemini]:
 @pytest.fixture
 async def bench(gemini: FakeGemini, saver: SafeSqliteSaver) -> AsyncIterator[Bench]:
     key = SecretStr("k")
-    async with open_models(google_api_key=key, google_base_url=gemini.url, patience=PATIENT) as models:
+    async with open_models(google_api_key=key, google_base_url=gemini.url, retry=PATIENT) as models:
         yield Bench(gemini=gemini, models=models, saver=saver)
 
 

@@ -23,7 +23,7 @@ async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     at = state.get("current_step", 0)
     name = f"step_{len(state.get('findings', {})) + 1}: {read_current_step(state)}"
-    finding = await _finding(state.get("messages", []), runtime.context)
+    finding = await _make_finding(state.get("messages", []), runtime.context)
     return {
         "findings": {**state.get("findings", {}), name: finding},
         "current_step": at + 1,
@@ -32,12 +32,12 @@ async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-async def _finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
+async def _make_finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
     results = [message for message in messages if isinstance(message, ToolMessage)]
     keys = list(dict.fromkeys(filter(None, map(read_evidence_key, results))))
     found = any(int(message.additional_kwargs.get("found", 0)) for message in results)
-    said = [str(message.text).strip() for message in messages if isinstance(message, AIMessage)]
-    summary = next((text for text in reversed(said) if text), "")
+    replies = [str(message.text).strip() for message in messages if isinstance(message, AIMessage)]
+    summary = next((text for text in reversed(replies) if text), "")
     if not summary and keys:
         texts = await deps.evidence.texts(keys)
         summary = "\n---\n".join(texts[key] for key in keys if key in texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
@@ -17,6 +17,7 @@ from agent.text.storable import is_storable, make_storable
 
 LONGEST_ANSWER = 20_000
 LONGEST_CALLS = 20_000
+_FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +30,12 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     deps = runtime.context
     count = state.get("executor_call_count", 0)
-    reply = await _reply(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
+    reply = await _ask_model(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
     if reply is None:
         # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
         is_fresh = not any(read_evidence_key(message) for message in state.get("messages", []))
-        calls = [_search(read_current_step(state))] if is_fresh else []
+        search = {"name": "search_codebase", "args": {"query": read_current_step(state)}, "id": _FALLBACK}
+        calls = [{**search, "type": "tool_call"}] if is_fresh else []
         return {
             "messages": [AIMessage("", tool_calls=calls)],
             "executor_call_count": MAX_EXECUTOR_STEPS - 1 if is_fresh else MAX_EXECUTOR_STEPS,
@@ -41,10 +43,11 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     return {"messages": [reply], "executor_call_count": count + 1}
 
 
-async def _reply(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage | None:
+async def _ask_model(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage | None:
     model: ChatModel | None = deps.models.main
     messages = state.get("messages", [])
-    if model is None or (messages and _has_given_up(messages)):
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    if model is None or any(call["id"] == _FALLBACK for call in calls):  # without one, or it has failed in this step
         return None
     texts = await deps.evidence.texts(filter(None, map(read_evidence_key, messages)))
     tools = [] if is_last else deps.tools.menu(deps, approved=state.get("approved", []))
@@ -55,19 +58,6 @@ async def _reply(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage |
     except ModelError as error:
         log.warning("a step goes on without the model: %s", error)
         return None
-
-
-def _has_given_up(messages: list[BaseMessage]) -> bool:
-    """Whether the model has failed in this step before: the search that took its place has the mark."""
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
-    return any(call["id"] == _FALLBACK for call in calls)
-
-
-_FALLBACK = "without-a-model"
-
-
-def _search(step: str) -> dict[str, object]:
-    return {"name": "search_codebase", "args": {"query": step}, "id": _FALLBACK, "type": "tool_call"}
 
 
 def _limit_reply(reply: AIMessage) -> AIMessage:

@@ -19,19 +19,19 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     Reads pause_reason, plan, router_output, approved. Writes approved, pause_reason, and final_answer on an abort.
     """
     reason = state.get("pause_reason", "")
-    shown = _shown(reason, state, runtime.context)
-    if not shown:
+    approvals = _list_approvals(reason, state, runtime.context)
+    if not approvals:
         return {"pause_reason": ""}  # there is nothing to approve; the call will say so
     # Once resumed this node runs again from its first line, so what is asked comes from the state alone.
-    reply = interrupt(_request(reason, state, [said for _, said in shown]))
+    reply = interrupt(_make_request(reason, state, [description for _, description in approvals]))
     if is_approval(reply):
-        asked = dict.fromkeys(what for what, _ in shown)
-        return {"approved": [*state.get("approved", []), *asked], "pause_reason": ""}
+        names = dict.fromkeys(name for name, _ in approvals)
+        return {"approved": [*state.get("approved", []), *names], "pause_reason": ""}
     return {"final_answer": ABORTED, "is_aborted": True, "pause_reason": ""}
 
 
-def _shown(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
-    """What is approved by a yes, each with what the person is told of it: nobody approves what was not shown."""
+def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
+    """What a yes would approve, each with its description: nobody approves what was not shown."""
     if reason == "plan":
         return [("plan", "")]
     tools = unapproved_tools(reason.split(), state, deps).split()
@@ -39,8 +39,8 @@ def _shown(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
     if calls is None:
         return [(tool, f"Use the tool {tool}") for tool in tools]
     wanted = [call for call in calls if call["tool"] in tools]
-    told = [(call["tool"], deps.tools.describe_call(call["tool"], call["args"], deps)) for call in wanted]
-    return [(tool, said) for tool, said in told if said]
+    described = [(call["tool"], deps.tools.describe_call(call["tool"], call["args"], deps)) for call in wanted]
+    return [(tool, description) for tool, description in described if description]
 
 
 def _calls(state: AgentState) -> list[ToolRequest] | None:
@@ -49,9 +49,9 @@ def _calls(state: AgentState) -> list[ToolRequest] | None:
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
 
 
-def _request(reason: str, state: AgentState, said: list[str]) -> dict[str, object]:
-    """What the person is to decide about, in full."""
+def _make_request(reason: str, state: AgentState, descriptions: list[str]) -> dict[str, object]:
+    """Describe in full what the person decides about."""
     if _calls(state) is not None:
-        return {"kind": reason, "steps": said, "model_calls": 0}
+        return {"kind": reason, "steps": descriptions, "model_calls": 0}
     steps = state.get("plan", [])
-    return {"kind": reason, "steps": [*filter(None, said), *steps], "model_calls": count_plan_calls(steps)}
+    return {"kind": reason, "steps": [*filter(None, descriptions), *steps], "model_calls": count_plan_calls(steps)}

@@ -35,7 +35,7 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "current_step": 0,
         "plan_applies": True,
         "iteration_count": state.get("iteration_count", 0) + 1,
-        "pause_reason": _pause(state, deps, steps, form.tools if form is not None else []),
+        "pause_reason": _find_pause_reason(state, deps, steps, form.tools if form is not None else []),
     }
 
 
@@ -52,7 +52,7 @@ async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
     return form
 
 
-def _pause(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
+def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
     """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
     if unapproved := unapproved_tools(tools, state, deps):
         return unapproved

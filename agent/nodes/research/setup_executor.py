@@ -1,4 +1,4 @@
-"""Clears the table for the next step of the plan."""
+"""Prepares the conversation with the model for the next step of the plan."""
 
 from __future__ import annotations
 

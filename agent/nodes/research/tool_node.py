@@ -33,29 +33,29 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         return {}
     wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in last.tool_calls]
     called = await run_tool_calls(deps, wanted, approved=state.get("approved", []))
-    unreadable = [await _unreadable(deps, str(call.get("name") or "")) for call in last.invalid_tool_calls]
+    unreadable = [await _record_unreadable(deps, str(call.get("name") or "")) for call in last.invalid_tool_calls]
     ids = [call.get("id") or "" for call in (*last.tool_calls, *last.invalid_tool_calls)]
-    answered = [*called, *unreadable]
+    results = [*called, *unreadable]
     return {
-        "messages": [_message(one, call_id) for one, call_id in zip(answered, ids, strict=True)],
+        "messages": [_make_message(result, call_id) for result, call_id in zip(results, ids, strict=True)],
         "retrieved": merge_refs(state.get("retrieved", []), called),
-        "tool_history": append_tool_records(state.get("tool_history", []), answered),
+        "tool_history": append_tool_records(state.get("tool_history", []), results),
         "flagged": with_flags(state.get("flagged", []), called, deps),
     }
 
 
-async def _unreadable(deps: Deps, name: str) -> ToolCallResult:
+async def _record_unreadable(deps: Deps, name: str) -> ToolCallResult:
     key = make_call_key(name, {}, "unreadable")
     await deps.evidence.keep(key, UNREADABLE)
     return ToolCallResult(key=key, tool=name, args={}, outcome=ToolOutcome(text=UNREADABLE, ok=False))
 
 
-def _message(called: ToolCallResult, call_id: str) -> ToolMessage:
+def _make_message(result: ToolCallResult, call_id: str) -> ToolMessage:
     """Stand for a tool result; its text is put in when the model is asked next."""
     return ToolMessage(
         "",
-        name=called.record["tool"],
+        name=result.record["tool"],
         tool_call_id=call_id,
-        status="success" if called.outcome.ok else "error",
-        additional_kwargs={"evidence": called.key, "found": len(called.outcome.refs)},
+        status="success" if result.outcome.ok else "error",
+        additional_kwargs={"evidence": result.key, "found": len(result.outcome.refs)},
     )

@@ -69,7 +69,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 def opened(gemini: FakeGemini, **details: Any) -> AbstractAsyncContextManager[ChatModels]:
-    settings = {"patience": PATIENT, **details}
+    settings = {"retry": PATIENT, **details}
     return open_models(google_api_key=SecretStr(KEY), google_base_url=gemini.url, **settings)
 
 
@@ -187,7 +187,7 @@ async def test_each_failure_is_one_of_our_errors(
     gemini: FakeGemini, ask: Callable[[ChatModel], Any], reply: Reply | Failure, error: type[ModelError], tries: int
 ) -> None:
     gemini.script = lambda _: reply
-    async with opened(gemini, patience=QUICK if error is ModelTimeout else PATIENT) as models:
+    async with opened(gemini, retry=QUICK if error is ModelTimeout else PATIENT) as models:
         with pytest.raises(error) as caught:
             await ask(turn(models))
 
@@ -218,7 +218,7 @@ async def test_a_stream_that_ends_badly_is_not_tried_again(
     gemini.replies += [reply, says("again")]
     pieces = []
 
-    async with opened(gemini, patience=ENDS_IN_MIDST if error is ModelTimeout else PATIENT) as models:
+    async with opened(gemini, retry=ENDS_IN_MIDST if error is ModelTimeout else PATIENT) as models:
         with pytest.raises(error):
             async for piece in turn(models).stream(ASKED, task="synthesis"):
                 pieces.append(piece)  # noqa: PERF401  (what came before the failure is wanted)
@@ -229,7 +229,7 @@ async def test_a_stream_that_ends_badly_is_not_tried_again(
 
 async def test_a_slow_stream_that_goes_on_is_not_cut(gemini: FakeGemini) -> None:
     gemini.replies.append(says("many words " * 40))
-    async with opened(gemini, patience=RetryPolicy(idle=1.0)) as models:
+    async with opened(gemini, retry=RetryPolicy(idle=1.0)) as models:
         assert (await streamed(turn(models))).count("many") == 40
 
 
@@ -299,7 +299,7 @@ async def test_the_ceilings_of_a_turn_hold(gemini: FakeGemini, models: ChatModel
 
 async def test_a_try_ends_with_the_time_of_the_turn(gemini: FakeGemini) -> None:
     gemini.replies.append(hangs())
-    async with opened(gemini, patience=RetryPolicy()) as models:
+    async with opened(gemini, retry=RetryPolicy()) as models:
         with pytest.raises(ModelError):
             await streamed(turn(models, budget=Budget(TurnLimits(seconds=0.3))))
     assert len(gemini.received) == 1
@@ -333,7 +333,7 @@ async def test_a_model_that_cannot_be_used_is_refused_at_once(spec: str, says_wh
 
 async def test_a_model_that_cannot_be_built_shows_no_key(gemini: FakeGemini) -> None:
     async with open_models(
-        "google_genai:x", google_api_key=SecretStr(KEY), google_base_url="http://[broken", patience=PATIENT
+        "google_genai:x", google_api_key=SecretStr(KEY), google_base_url="http://[broken", retry=PATIENT
     ) as models:
         with pytest.raises(ModelError) as caught:
             await streamed(turn(models))

@@ -49,7 +49,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 @pytest.fixture
 async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
-    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=PATIENT) as opened:
+    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, retry=PATIENT) as opened:
         yield opened
 
 

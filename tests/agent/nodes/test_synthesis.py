@@ -88,8 +88,8 @@ async def bench(gemini: FakeGemini) -> AsyncIterator[Bench]:
         yield Bench(gemini, models)
 
 
-def opened(gemini: FakeGemini, patience: RetryPolicy) -> AbstractAsyncContextManager[ChatModels]:
-    return open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, patience=patience)
+def opened(gemini: FakeGemini, retry: RetryPolicy) -> AbstractAsyncContextManager[ChatModels]:
+    return open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, retry=retry)
 
 
 def asked(question: str) -> AgentState:
@@ -156,9 +156,9 @@ FAILURES: list[tuple[Callable[[], Reply | Failure], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "patience"), [(hangs(), QUICK), (hangs("It is half "), ENDS_IN_MIDST)])
-async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, patience: RetryPolicy) -> None:
-    async with opened(gemini, patience) as models:
+@pytest.mark.parametrize(("reply", "retry"), [(hangs(), QUICK), (hangs("It is half "), ENDS_IN_MIDST)])
+async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, retry: RetryPolicy) -> None:
+    async with opened(gemini, retry) as models:
         await replaced_by_quotes(Bench(gemini, models), lambda: reply, "did not answer in time")
 
 
