@@ -1,4 +1,4 @@
-"""What a run tells the outside while it goes on, and the bus that carries it to whoever listens."""
+"""The events of a run, and the bus that carries them to its subscribers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EventKind = Literal[
     "error",
 ]
 
-# What a listener must not miss, however slow it is; the rest is progress, and the answer repeats all of its text.
+# What a slow subscriber must not miss; the rest is progress, and the answer repeats all of its text.
 LASTING: frozenset[EventKind] = frozenset({"answer", "run_end", "error", "human_check_required", "reset"})
 
 
@@ -53,7 +53,7 @@ class AgentEvent:
 
 
 class Subscription:
-    """One listener's events, oldest first. `dropped` counts the progress events that it was too slow for."""
+    """The events for one subscriber, oldest first. `dropped` counts the progress events that it was too slow for."""
 
     def __init__(self, run_id: str | None, capacity: int) -> None:
         self.dropped = 0
@@ -63,7 +63,7 @@ class Subscription:
         self._arrived = asyncio.Event()
 
     def offer(self, event: AgentEvent) -> None:
-        """Queue the event if it belongs to the run listened to."""
+        """Queue the event if it belongs to the subscribed run."""
         if self._run_id is not None and event.run_id != self._run_id:
             return
         if len(self._events) >= self._capacity and not self._make_room(event):

@@ -44,7 +44,7 @@ from agent.routing import (
 from agent.state import AgentState, is_hardened
 
 Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
-Way = Callable[[AgentState], str]
+Branch = Callable[[AgentState], str]
 Changes_co = TypeVar("Changes_co", covariant=True)
 
 
@@ -93,17 +93,19 @@ def build_graph() -> Graph:
     return graph
 
 
-def _add(graph: Graph, node: Node[AgentState], way: Way | None = None) -> None:
-    """Add a node under its own name, with the branch that chooses where the turn goes from it."""
+def _add(graph: Graph, node: Node[AgentState], branch: Branch | None = None) -> None:
+    """Add a node under its own name, with the branch that chooses the next one."""
     guarded = _guard_node(node)
-    if way is None:
+    if branch is None:
         graph.add_node(node.__name__, guarded)
     else:
-        graph.add_node(node.__name__, _going(guarded, way), destinations=get_args(get_type_hints(way)["return"]))
+        graph.add_node(
+            node.__name__, _add_branch(guarded, branch), destinations=get_args(get_type_hints(branch)["return"])
+        )
 
 
 def _guard_node(node: Node[AgentState]) -> Node[AgentState]:
-    """Give a node of a watched turn less to work with, so that none can forget to."""
+    """Wrap a node so that in a watched turn it has less to work with; no node can forget to."""
 
     @wraps(node)
     async def run(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -113,12 +115,12 @@ def _guard_node(node: Node[AgentState]) -> Node[AgentState]:
     return run
 
 
-def _going(node: Node[AgentState], way: Way) -> Node[Command[str]]:
-    """Let a node say itself where the turn goes: a conditional edge reads the whole state a second time for that."""
+def _add_branch(node: Node[AgentState], branch: Branch) -> Node[Command[str]]:
+    """Let a node name the next one itself: a conditional edge would read the whole state a second time for that."""
 
     @wraps(node)
     async def go(state: AgentState, runtime: Runtime[Deps]) -> Command[str]:
         changes = await node(state, runtime)
-        return Command(update=changes, goto=way({**state, **changes}))
+        return Command(update=changes, goto=branch({**state, **changes}))
 
     return go

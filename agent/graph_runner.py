@@ -18,11 +18,11 @@ from agent.limits import RECURSION_LIMIT
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.run_store import AgentRun
 from agent.ports import Answer, Citation, Deps, PinnedCommit
-from agent.state import AgentState, CitationRef, make_empty_metadata, name_route, reset_turn, to_location
+from agent.state import AgentState, make_empty_metadata, name_route, reset_turn, to_location
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
-Given = AgentState | Command[Any] | None
+GraphInput = AgentState | Command[Any] | None
 
 _MAX_SHOWN = 12
 
@@ -48,35 +48,35 @@ class GraphRunner:
         return cast("AgentState", (await self._graph.aget_state(_config(thread))).values)
 
     async def pending(self, thread: str) -> Interrupt | None:
-        """Return what a conversation waits for: the question in it, and the id that a reply to it goes by."""
-        return _waiting(await self._graph.aget_state(_config(thread)))
+        """Return what a conversation waits for: the question, and the id that a reply to it names."""
+        return _find_waiting(await self._graph.aget_state(_config(thread)))
 
     async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
-        """Take a run as far as it goes; what was done of it already is not done again."""
+        """Take a run as far as it goes, without repeating what is done already."""
         if run.is_new:
-            return await self._go(self._make_initial_state(run, deps.code), run.thread, deps)
+            return await self._run_graph(self._make_initial_state(run, deps.code), run.thread, deps)
         snapshot = await self._graph.aget_state(_config(run.thread))
-        waiting = _waiting(snapshot)
+        waiting = _find_waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
-        if snapshot.values.get("run_id") == run.id and not _is_broken_off(snapshot):
+        if snapshot.values.get("run_id") == run.id and not _is_unfinished(snapshot):
             return GraphResult(state=cast("AgentState", snapshot.values))
         if waiting is not None and run.reply is not None and run.reply_to == waiting.id:
-            return await self._go(_make_resume_command(snapshot, run, deps.code), run.thread, deps)
+            return await self._run_graph(_make_resume_command(snapshot, run, deps.code), run.thread, deps)
         if own and waiting is not None:
             return GraphResult(state=cast("AgentState", snapshot.values), request=waiting.value)
-        return await self._go(None if own else self._make_initial_state(run, deps.code), run.thread, deps)
+        return await self._run_graph(None if own else self._make_initial_state(run, deps.code), run.thread, deps)
 
     async def abandon(self, thread: str, run_id: str) -> bool:
-        """Close a run that was broken off, if it is the conversation's newest: nothing of it is left to go on with.
+        """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
 
-        Returns whether it was.
+        Returns whether it was the newest.
         """
         config = _config(thread)
         snapshot = await self._graph.aget_state(config)
-        if not _is_broken_off(snapshot) or snapshot.values.get("run_id") != run_id:
+        if not _is_unfinished(snapshot) or snapshot.values.get("run_id") != run_id:
             return False
-        kept: AgentState = {**reset_turn(), "user_query": "", "run_id": ""}
-        await self._graph.aupdate_state(config, kept, as_node="conversation_memory")
+        changes: AgentState = {**reset_turn(), "user_query": "", "run_id": ""}
+        await self._graph.aupdate_state(config, changes, as_node="conversation_memory")
         return True
 
     def _make_initial_state(self, run: AgentRun, code: PinnedCommit) -> AgentState:
@@ -88,7 +88,7 @@ class GraphRunner:
             "run_id": run.id,
         }
 
-    async def _go(self, given: Given, thread: str, deps: Deps) -> GraphResult:
+    async def _run_graph(self, given: GraphInput, thread: str, deps: Deps) -> GraphResult:
         state: AgentState = {}
         request: Mapping[str, Any] | None = None
         steps = self._graph.astream(
@@ -100,10 +100,11 @@ class GraphRunner:
                     mode, data = cast("tuple[str, dict[str, Any]]", part)
                     if mode == "values":
                         state = cast("AgentState", data)
-                    elif (asked := data.get("__interrupt__")) is not None:
-                        request = asked[0].value
+                    elif (interrupts := data.get("__interrupt__")) is not None:
+                        request = interrupts[0].value
                     else:
-                        _tell(deps, data)
+                        for node, changes in data.items():
+                            deps.emit("step_end", node=node, changes=changes or {})
         except GraphRecursionError as error:
             raise TurnTooLong(
                 "This question went round too often without an answer. Ask for less at a time."
@@ -111,18 +112,13 @@ class GraphRunner:
         return GraphResult(state=state, request=request)
 
 
-def _tell(deps: Deps, updates: Mapping[str, Any]) -> None:
-    for node, changes in updates.items():
-        deps.emit("step_end", node=node, changes=changes or {})
+def _find_waiting(snapshot: StateSnapshot) -> Interrupt | None:
+    """Return what a node waits for; after the reply it keeps the question until its step is saved."""
+    waiting = (one for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
+    return next(waiting, None)
 
 
-def _waiting(snapshot: StateSnapshot) -> Interrupt | None:
-    """Return what a node waits for; one that has had its reply keeps the question until its step is saved."""
-    asked = (asked for task in snapshot.tasks if task.name in snapshot.next for asked in task.interrupts)
-    return next(asked, None)
-
-
-def _is_broken_off(snapshot: StateSnapshot) -> bool:
+def _is_unfinished(snapshot: StateSnapshot) -> bool:
     """Whether there is something left to do; `next` leaves out a node whose writes are saved and its step is not."""
     return bool(snapshot.tasks)
 
@@ -146,16 +142,26 @@ def _config(thread: str) -> RunnableConfig:
 
 def bound_question(question: str) -> str:
     """Cut to just beyond what the gateway accepts, in a form that every store takes."""
-    fitting = fit_text(question)
-    return make_storable(clip(question) if fitting is None else fitting)
+    text = fit_text(question)
+    return make_storable(clip(question) if text is None else text)
 
 
 def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer:
     """Return the answer of a turn that went to its end, at the commit that it was read at."""
-    citations, commit = state.get("citations", []), state.get("commit") or code.commit.sha
+    commit = state.get("commit") or code.commit.sha
     return Answer(
         text=state.get("final_answer", ""),
-        citations=tuple(_citation(ref, commit, code.permalink(to_location(ref), commit)) for ref in citations),
+        citations=tuple(
+            Citation(
+                mark=ref["mark"],
+                path=ref["path"],
+                start_line=ref["start_line"],
+                end_line=ref["end_line"],
+                commit=commit,
+                url=code.permalink(to_location(ref), commit),
+            )
+            for ref in state.get("citations", [])
+        ),
         repository=code.repository,
         commit=commit,
         intent=state.get("intent", "new_question"),
@@ -193,14 +199,3 @@ def format_pause_question(request: Mapping[str, Any]) -> str:
     calls = int(request.get("model_calls", 0))
     cost = f" It may take up to {calls} calls of the language model." if calls else ""
     return "\n".join([f"This needs your approval.{cost}", "", *listed, "", "Reply `approve` or `abort`."])
-
-
-def _citation(ref: CitationRef, commit: str, url: str | None) -> Citation:
-    return Citation(
-        mark=ref["mark"],
-        path=ref["path"],
-        start_line=ref["start_line"],
-        end_line=ref["end_line"],
-        commit=commit,
-        url=url,
-    )

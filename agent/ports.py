@@ -1,4 +1,4 @@
-"""What the agent needs from others: the code at one commit, and the values it speaks to the world with."""
+"""What the agent needs from others: the code at one commit, models, tools; and the values that it answers with."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ Classified = Literal["clean", "suspect", "loading", "unusable", "busy", "slow", 
 
 
 class Classifier(Protocol):
-    """Tells by a trained model whether a question is an attack; it only ever adds to what the rules say."""
+    """A trained model that judges whether a question is an attack; it only ever adds to what the rules find."""
 
     async def classify(self, text: str) -> Classified:
-        """Say `clean` or `suspect`, or why neither can be said; never raises, and keeps nobody waiting for long."""
+        """Return `clean` or `suspect`, or why the model cannot judge; never raises, and returns soon."""
 
 
 class ToolMenu(Protocol):
@@ -140,7 +140,7 @@ class ToolMenu(Protocol):
         """Whether a person has to agree before the tool of that name is called."""
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
-        """Say what a person would approve with a call; empty where it would do nothing."""
+        """Describe what a person would approve with a call; empty where it would do nothing."""
 
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""
@@ -148,15 +148,15 @@ class ToolMenu(Protocol):
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
-        """Call a tool; whatever is wrong with the call or the tool becomes an outcome that says so."""
+        """Call a tool; an error in the call or in the tool becomes an outcome that explains it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolOutcome:
-    """What a call brought: text with secrets masked, and references to the lines in it. Not `ok`: the text says why.
+    """The result of a call: text with secrets masked, and references to its lines. Where not `ok`, the text says why.
 
-    `flags` name the families of orders to a model that were found in the text, and are marked there; `source` says
-    where the text comes from.
+    `flags` name the families of orders to a model that were found, and marked, in the text; `source` is where the text
+    comes from.
     """
 
     text: str
@@ -184,11 +184,11 @@ class NoTools:
         return False
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
-        """Have nothing to approve."""
+        """Return nothing: there is no call to approve."""
         return ""
 
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
-        """Know of none that does."""
+        """Return False: there is no tool."""
         return False
 
     async def call(
@@ -220,7 +220,7 @@ class WebPage:
 
 
 class Emit(Protocol):
-    """Tells the listeners of a run what happens; never waits."""
+    """Publishes the events of a run; never waits."""
 
     def __call__(self, kind: EventKind, /, **payload: Any) -> None:
         """Publish an event of the run with the payload that `AgentEvent` describes."""
@@ -297,7 +297,7 @@ class Deps:
     evidence: EvidenceTexts = field(default_factory=MemoryEvidence)
     web: WebSearch | None = None
     classifier: Classifier | None = None
-    asked: str = ""  # what the person wrote in this turn: the only words that may leave the house
+    asked: str = ""  # what the person wrote in this turn: the only words that may be sent to the web
     approval_calls: int = APPROVAL_CALLS
     masked: MaskedValues = field(default_factory=MaskedValues)
     is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.hardening`

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from agent.ports import Deps
 from agent.state import AgentState, RetrievalMetadata, make_empty_metadata
-from agent.tools.tool_calls import ToolCallResult, append_tool_records, merge_refs, run_tool_calls, with_flags
+from agent.tools.tool_calls import ToolCallResult, add_flags, append_tool_records, merge_refs, run_tool_calls
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -25,7 +25,7 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
         "retrieved": merge_refs(state.get("retrieved", []), called),
         "tool_history": append_tool_records(state.get("tool_history", []), called),
         "retrieval_metadata": _add_call_results(state.get("retrieval_metadata", make_empty_metadata()), called),
-        "flagged": with_flags(state.get("flagged", []), called, deps),
+        "flagged": add_flags(state.get("flagged", []), called, deps),
     }
 
 

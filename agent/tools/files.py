@@ -17,7 +17,6 @@ from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location, Revision
 
 MAX_ENTRIES = 200
-
 MAX_REVISIONS = 20
 
 
@@ -74,10 +73,10 @@ class ListDirectory(Tool[ListArguments]):
         below = [entry for entry in await deps.code.files() if entry.path.startswith(prefix)]
         if not below:
             raise UnknownPath(f"There is no indexed folder {folder[:200]!r}.")
-        return _listing(deps, prefix, below)
+        return _report_folder(deps, prefix, below)
 
 
-def _listing(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> ToolEvidence:
+def _report_folder(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> ToolEvidence:
     folders: dict[str, int] = {}
     files: list[FileEntry] = []
     for entry in below:
@@ -105,14 +104,12 @@ async def find_indexed_file(code: SourceFiles, written: str) -> FileEntry:
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
     found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
     if found is None:
-        near = await asyncio.to_thread(_similar, path, entries)  # it takes seconds where there are many files
+        paths = [entry.path for entry in entries]
+        # It takes seconds where there are many files.
+        near = await asyncio.to_thread(difflib.get_close_matches, path, paths, n=3, cutoff=0.5)
         hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
         raise UnknownPath(f"There is no indexed file {path[:200]!r}.{hint}")
     return found
-
-
-def _similar(path: str, entries: Sequence[FileEntry]) -> list[str]:
-    return difflib.get_close_matches(path, [entry.path for entry in entries], n=3, cutoff=0.5)
 
 
 class HistoryArguments(BaseModel):
@@ -123,7 +120,7 @@ class HistoryArguments(BaseModel):
 
 
 class ReadFileHistory(Tool[HistoryArguments]):
-    """Tells who changed a file, when, and why."""
+    """Finds who changed a file, when, and why."""
 
     name = "file_history"
     description = "List the commits that changed a file, and the commit that last changed one of its lines."

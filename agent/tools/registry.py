@@ -1,4 +1,4 @@
-"""The tools there are, by name: models are offered these, and every call goes through here."""
+"""The tools by name: what models are offered, and the one way to call them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class ToolRegistry:
 
     def _offer(self, tool: Tool[Any]) -> Mapping[str, Any]:
         if tool.name not in self._offers:
-            made = {"name": tool.name, "description": tool.description, "parameters": _schema(tool)}
-            self._offers[tool.name] = made
+            offer = {"name": tool.name, "description": tool.description, "parameters": _make_schema(tool)}
+            self._offers[tool.name] = offer
         return self._offers[tool.name]
 
     def is_approval_required(self, name: str) -> bool:
@@ -61,7 +61,7 @@ class ToolRegistry:
         return tool is not None and tool.needs_approval
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
-        """Say what a person would approve with a call; empty where it would do nothing."""
+        """Describe what a person would approve with a call; empty where it would do nothing."""
         tool = self._tools.get(name)
         return tool.describe_call(args, deps) if tool is not None and tool.is_available(deps) else ""
 
@@ -73,31 +73,29 @@ class ToolRegistry:
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
-        """Call a tool; whatever is wrong with the call or the tool becomes an outcome that says so."""
+        """Call a tool; an error in the call or in the tool becomes an outcome that explains it."""
         tool = self._tools.get(name)
         if tool is None or not tool.is_available(deps):
-            return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {', '.join(self._list_names(deps))}.")
+            names = ", ".join(one.name for one in self._tools.values() if one.is_available(deps))
+            return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {names}.")
         if tool.needs_approval and name not in approved:
             return _make_refusal(f"{name} needs the approval of the person who asked.")
-        shown = _redact_arguments(args, deps)
+        shown = {str(key)[:40]: deps.redact(str(value))[:200] for key, value in list(args.items())[:8]}
         deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=shown.get(tool.argument_shown, ""))
-        outcome = await self._outcome(tool, args, deps)
+        outcome = await self._call_checked(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
         if outcome.refs:
             deps.emit("evidence", locations=[to_location(ref) for ref in outcome.refs])
         return outcome
 
-    def _list_names(self, deps: Deps) -> list[str]:
-        return [tool.name for tool in self._tools.values() if tool.is_available(deps)]
-
-    async def _outcome(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
+    async def _call_checked(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
         try:
             checked = tool.arguments.model_validate(_check_size(args))
         except (ValidationError, ValueError) as error:
-            return _make_refusal(f"The arguments of {tool.name} are wrong: {_complaint(error)}")
+            return _make_refusal(f"The arguments of {tool.name} are wrong: {_describe_error(error)}")
         key = (deps.code.repository, deps.code.commit.sha, tool.name, checked.model_dump_json())
-        if (known := self._results.get(key)) is not None:
-            return known
+        if (cached := self._results.get(key)) is not None:
+            return cached
         outcome = await self._run(tool, checked, deps)
         if outcome.ok and not tool.needs_approval:  # what depends on the person is not for the next one
             self._results[key] = outcome
@@ -121,7 +119,7 @@ class ToolRegistry:
         )
 
 
-def _schema(tool: Tool[Any]) -> dict[str, Any]:
+def _make_schema(tool: Tool[Any]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments, without the titles that pydantic adds."""
     schema = tool.arguments.model_json_schema()
     properties = {
@@ -137,16 +135,11 @@ def _check_size(args: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in args.items() if value is not None}
 
 
-def _complaint(error: ValidationError | ValueError) -> str:
+def _describe_error(error: ValidationError | ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     parts = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()[:5]]
     return "; ".join(parts) + "."
-
-
-def _redact_arguments(args: Mapping[str, Any], deps: Deps) -> dict[str, str]:
-    """The arguments as a listener may see them."""
-    return {str(key)[:40]: deps.redact(str(value))[:200] for key, value in list(args.items())[:8]}
 
 
 def _make_refusal(sentence: str) -> ToolOutcome:
@@ -154,7 +147,7 @@ def _make_refusal(sentence: str) -> ToolOutcome:
 
 
 def make_tool_registry() -> ToolRegistry:
-    """Return a registry with all of them."""
+    """Return a registry with all tools."""
     return ToolRegistry(
         [
             SearchCodebase(),

@@ -63,7 +63,12 @@ class SearxngSearch:
         ]
 
     async def _ask(self, query: str) -> bytes:
-        async with self._open().stream("GET", self._url, params={"q": query, "format": "json"}) as response:
+        if self._client is None:
+            from httpx import AsyncClient
+
+            plain = {"Accept-Encoding": "identity"}  # a compressed answer may unpack to any size
+            self._client = AsyncClient(timeout=_SECONDS, follow_redirects=False, headers=plain)
+        async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as response:
             response.raise_for_status()
             if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                 raise WebSearchError(
@@ -75,12 +80,3 @@ class SearxngSearch:
                 if len(body) > _LARGEST:
                     raise WebSearchError("The web cannot be searched: the server's answer is too long.")
         return bytes(body)
-
-    def _open(self) -> AsyncClient:
-        if self._client is None:
-            from httpx import AsyncClient
-
-            # What is packed may unpack to anything.
-            plain = {"Accept-Encoding": "identity"}
-            self._client = AsyncClient(timeout=_SECONDS, follow_redirects=False, headers=plain)
-        return self._client

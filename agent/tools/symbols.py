@@ -72,7 +72,7 @@ class GetCallers(Tool[FunctionArguments]):
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines."""
-        return await _sites(deps, await deps.code.callers(normalize_name(args.function_name)), "caller")
+        return await _report_sites(deps, await deps.code.callers(normalize_name(args.function_name)), "caller")
 
 
 class GetCallees(Tool[FunctionArguments]):
@@ -87,10 +87,10 @@ class GetCallees(Tool[FunctionArguments]):
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines."""
-        return await _sites(deps, await deps.code.callees(normalize_name(args.function_name)), "callee")
+        return await _report_sites(deps, await deps.code.callees(normalize_name(args.function_name)), "callee")
 
 
-async def _sites(deps: Deps, sites: Sequence[CallSite], role: Role) -> ToolEvidence:
+async def _report_sites(deps: Deps, sites: Sequence[CallSite], role: Role) -> ToolEvidence:
     report = ToolReport(deps)
     if not sites:
         report.say("No such call is known. The name may be unknown too; find_symbol tells.")

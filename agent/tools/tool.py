@@ -83,14 +83,14 @@ class ToolReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolEvidence:
-    """What a tool brought: the text that a model reads, and references to the lines that stand in it."""
+    """What a tool returns: the text that a model reads, and references to the lines in it."""
 
     text: str
     refs: tuple[EvidenceRef, ...] = ()
 
 
 class Tool(ABC, Generic[Arguments]):
-    """Something that a model may have done. It reads through `deps` alone and raises `IndexerError` or `AgentError`."""
+    """Something that a model may call. It reads through `deps` alone and raises `IndexerError` or `AgentError`."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -103,12 +103,12 @@ class Tool(ABC, Generic[Arguments]):
 
     @abstractmethod
     async def run(self, args: Arguments, deps: Deps) -> ToolEvidence:
-        """Do it once; the same arguments at the same commit bring the same evidence."""
+        """Run the tool once; the same arguments at the same commit give the same evidence."""
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
-        """Say what a person approves, with all arguments as a model wrote them; empty where the call does nothing."""
-        said = ", ".join(f"{name} = {value}" for name, value in args.items())
-        return deps.redact(f"{self.name}: {said}" if said else self.name)
+        """Describe what a person approves, with all arguments as written; empty for a call that does nothing."""
+        listed = ", ".join(f"{name} = {value}" for name, value in args.items())
+        return deps.redact(f"{self.name}: {listed}" if listed else self.name)
 
     def is_available(self, deps: Deps) -> bool:  # noqa: ARG002 - what it depends on is the tool's own business
         """Whether the turn has what the tool needs."""

@@ -46,28 +46,28 @@ async def run_tool_calls(
     deps: Deps, calls: Sequence[tuple[str, Mapping[str, Any]]], *, approved: Collection[str]
 ) -> list[ToolCallResult]:
     """Make the calls and keep their texts; those beyond the limit are refused."""
-    made = await asyncio.gather(*(_call(deps, name, args, approved) for name, args in calls[:MAX_CALLS]))
+
+    async def call(name: str, args: Mapping[str, Any]) -> ToolCallResult:
+        outcome = await deps.tools.call(name, args, deps, approved=approved)
+        return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
+
+    made = await asyncio.gather(*(call(name, args) for name, args in calls[:MAX_CALLS]))
     refused = [
         ToolCallResult(
             key=make_call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False)
         )
         for name, args in calls[MAX_CALLS:]
     ]
-    called = [*made, *refused]
-    for key, text in {one.key: one.outcome.text for one in called}.items():
+    results = [*made, *refused]
+    for key, text in {one.key: one.outcome.text for one in results}.items():
         await deps.evidence.keep(key, text)
-    return called
-
-
-async def _call(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> ToolCallResult:
-    outcome = await deps.tools.call(name, args, deps, approved=approved)
-    return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
+    return results
 
 
 def make_call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
-    """Name a call: the same call has the same key, so that making it again after a crash changes nothing."""
-    said = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
-    return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
+    """Name a call: the same call has the same key, so that repeating it after a crash changes nothing."""
+    call = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
+    return hashlib.blake2b(call.encode(), digest_size=12).hexdigest()
 
 
 def shorten_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,28 +80,28 @@ def _brief(value: object) -> object:
     return value if is_small else make_storable(str(value)[:_LONGEST_ARGUMENT])
 
 
-def with_flags(flagged: Sequence[str], called: Sequence[ToolCallResult], deps: Deps) -> list[str]:
+def add_flags(flagged: Sequence[str], results: Sequence[ToolCallResult], deps: Deps) -> list[str]:
     """Add the results that give orders to what the turn knows of such places."""
-    for source in dict.fromkeys(one.outcome.source for one in called):
-        of_source = {one.key: one.outcome.flags for one in called if one.outcome.source == source}
+    for source in dict.fromkeys(one.outcome.source for one in results):
+        of_source = {one.key: one.outcome.flags for one in results if one.outcome.source == source}
         flagged = note_flags(flagged, of_source, deps, source=source)
     return list(flagged)
 
 
-def merge_refs(evidence: Sequence[EvidenceRef], called: Sequence[ToolCallResult]) -> list[EvidenceRef]:
+def merge_refs(evidence: Sequence[EvidenceRef], results: Sequence[ToolCallResult]) -> list[EvidenceRef]:
     """Add what calls have read to the evidence of the turn; what is there already stays as it is."""
     known = {_place(ref) for ref in evidence}
     added: list[EvidenceRef] = []
-    for ref in (ref for one in called for ref in one.outcome.refs):
+    for ref in (ref for one in results for ref in one.outcome.refs):
         if _place(ref) not in known:
             known.add(_place(ref))
             added.append(ref)
     return [*evidence, *added][:MAX_EVIDENCE]
 
 
-def append_tool_records(history: Sequence[ToolRecord], called: Sequence[ToolCallResult]) -> list[ToolRecord]:
+def append_tool_records(history: Sequence[ToolRecord], results: Sequence[ToolCallResult]) -> list[ToolRecord]:
     """Add calls to the tool history of the turn; the oldest are forgotten beyond a limit."""
-    return [*history, *(one.record for one in called)][-MAX_HISTORY:]
+    return [*history, *(one.record for one in results)][-MAX_HISTORY:]
 
 
 def _place(ref: EvidenceRef) -> tuple[str, int, int]:

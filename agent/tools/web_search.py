@@ -1,4 +1,6 @@
-"""The tool that looks beyond the repository: off unless configured, asked for each time, and deaf to what was read."""
+"""The tool that looks beyond the repository: off unless configured, approved each time, and searching only for what the
+person wrote.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class WebSearchTool(Tool[WebArguments]):
         return deps.web is not None
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
-        """Show what would leave the house; a search for nothing is none."""
+        """Show what would be sent; an empty search is none."""
         query = make_web_query(str(args.get("query", "")), deps.redact(deps.asked))
         return f"Search the web for: {query}" if query else ""
 
@@ -62,5 +64,5 @@ class WebSearchTool(Tool[WebArguments]):
 
 def make_web_query(query: str, asked: str) -> str:
     """Keep the words of a query that the person wrote: nothing that was read in the repository can leave with it."""
-    said = {word.lower() for word in _WORD.findall(asked)}
-    return " ".join(word for word in _WORD.findall(query) if word.lower() in said)[:200]
+    allowed = {word.lower() for word in _WORD.findall(asked)}
+    return " ".join(word for word in _WORD.findall(query) if word.lower() in allowed)[:200]

@@ -12,11 +12,11 @@ from agent.ports import Deps, ToolOutcome
 from agent.state import AgentState
 from agent.tools.tool_calls import (
     ToolCallResult,
+    add_flags,
     append_tool_records,
     make_call_key,
     merge_refs,
     run_tool_calls,
-    with_flags,
 )
 
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
@@ -40,7 +40,7 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "messages": [_make_message(result, call_id) for result, call_id in zip(results, ids, strict=True)],
         "retrieved": merge_refs(state.get("retrieved", []), called),
         "tool_history": append_tool_records(state.get("tool_history", []), results),
-        "flagged": with_flags(state.get("flagged", []), called, deps),
+        "flagged": add_flags(state.get("flagged", []), called, deps),
     }
 
 
