@@ -52,6 +52,8 @@ HOMES = {
     "chromadb": ("indexer/store/vectors.py",),
     "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/context.py"),
     "discord": ("bot/adapters/discord/",),
+    # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.
+    "fnmatch": ("agent/evidence/refs.py", "bot/access.py", "indexer/git/file_selection.py"),
     "filelock": ("indexer/store/data_folder.py",),
     "git": ("indexer/processes.py",),
     "httpx": ("agent/tools/searxng.py",),

@@ -41,7 +41,7 @@ ALLOWED = {
         "_JOINT",
     ): "steps() ends where it does not match, and goes on behind it where it does",
     ("indexer/calls/receivers.py", "_GENERIC"): "steps() goes on behind it, and ends soon where it does not match",
-    ("indexer/calls/receivers.py", "'|'.join(ways)"): "clues() reads lines of up to 1,000 characters",
+    ("indexer/calls/receivers.py", "'|'.join(forms)"): "find_type_hints() reads lines of up to 1,000 characters",
     (
         "indexer/calls/receivers.py",
         "f'([\\\\w.]+(?:<.*>)?(?:\\\\[\\\\])?\\\\??)\\\\s+{re.escape(name)}\\\\s*[(<]'",

@@ -53,17 +53,17 @@ class CallGraph:
         qualifier, _, plain = wanted.rpartition(".")
         found = self._catalog.definitions(self._generation, plain)
         if qualifier:
-            found = [each for each in found if f".{each.symbol.qualified_name}".endswith(f".{wanted}")] or [
-                each for each in found if _is_in_module(each, qualifier)
-            ]
-        exact = [each for each in found if each.symbol.name == plain]
+            found = [
+                definition for definition in found if f".{definition.symbol.qualified_name}".endswith(f".{wanted}")
+            ] or [definition for definition in found if _is_in_module(definition, qualifier)]
+        exact = [definition for definition in found if definition.symbol.name == plain]
         return exact or found
 
     def callers(self, name: str) -> list[CallSite]:
         """Every call that may mean one of the definitions of `name`, by path and line."""
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = set(self.definitions(name))
-        plain_names = sorted({each.symbol.name for each in wanted})
+        plain_names = sorted({definition.symbol.name for definition in wanted})
         return [site for plain in plain_names for site in question.find_calls_to(plain, wanted)]
 
     def callees(self, name: str) -> list[CallSite]:
@@ -92,7 +92,7 @@ class _Question:
 
         What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
         """
-        overriders = {each: self._inference.find_overridden(each) for each in wanted}
+        overriders = {definition: self._inference.find_overridden(definition) for definition in wanted}
         for path, use in self._find_uses(name):
             if use.kind == "call":
                 resolution = self._resolve(path, use)
@@ -110,7 +110,7 @@ class _Question:
         for path, alias in self._catalog.aliases(self._generation, name):
             renamed = self._catalog.references_in(self._generation, path)
             uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
-        return sorted(uses, key=lambda each: (each[0], each[1].line))
+        return sorted(uses, key=lambda place: (place[0], place[1].line))
 
     def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""

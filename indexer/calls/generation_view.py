@@ -149,13 +149,13 @@ class GenerationView:
 
     def _follow_reexports(self, files: frozenset[str], name: str) -> frozenset[str]:
         """The files and those that they import the name from themselves."""
-        seen = fresh = files
+        reached = fresh = files
         for _ in range(_MOST_HANDED_ON):
             imports = [(file, each) for file in fresh for each in self._read_imports(file).get(name, ())]
             found = (self.modules.find(each.module, file).files for file, each in imports)
-            fresh = frozenset().union(*found) - seen
-            seen |= fresh
-        return seen
+            fresh = frozenset().union(*found) - reached
+            reached |= fresh
+        return reached
 
 
 def _whole(module: ImportTarget) -> ImportSource:

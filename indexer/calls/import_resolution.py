@@ -61,7 +61,10 @@ class ImportResolver:
         for path in paths:
             self._add(path)
         for path, text in manifests.items():
-            self._add_package(PurePosixPath(path), text)
+            manifest = PurePosixPath(path)
+            if found := _NAMES_IN_MANIFESTS[manifest.name].search(text):
+                name = found[1].replace("-", "_") if manifest.name == "Cargo.toml" else found[1]
+                self._packages[manifest.name][name] = manifest.parent.parts
 
     def _add(self, path: str) -> None:
         *parts, name = path.split("/")
@@ -69,16 +72,10 @@ class ImportResolver:
         place = (*folder, name.partition(".")[0])
         self._folders[folder].append(path)
         places = {folder, place} if place[-1] in _FOLDER_FILES else {place}
-        for each in places:
-            self._files[each].append(path)
-        for each in {*places, folder} - {()}:
-            self._by_last[_fold_name(each[-1])].add(each)
-
-    def _add_package(self, path: PurePosixPath, text: str) -> None:
-        found = _NAMES_IN_MANIFESTS[path.name].search(text)
-        if found:
-            name = found[1].replace("-", "_") if path.name == "Cargo.toml" else found[1]
-            self._packages[path.name][name] = path.parent.parts
+        for place in places:
+            self._files[place].append(path)
+        for place in {*places, folder} - {()}:
+            self._by_last[_fold_name(place[-1])].add(place)
 
     def find(self, module: str, importer: str) -> ImportTarget:
         """The module that a file imports."""
@@ -131,17 +128,15 @@ class ImportResolver:
         """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
         places = self._by_last.get(_fold_name(wanted[-1]), ())
         if suffix in {"py", "pyi"}:
-            matching = [each for each in places if each[-len(wanted) :] == wanted and self._is_top(each, wanted)]
-            return self._module(path for each in matching for path in self._files.get(each, ()))
+            matching = [place for place in places if place[-len(wanted) :] == wanted]
+            # What the import starts at must be no package itself, but a folder that is searched for packages.
+            roots = {place: self._files.get(place[: -len(wanted)], ()) for place in matching}
+            tops = [place for place in matching if not any(path.endswith("__init__.py") for path in roots[place])]
+            return self._module(path for place in tops for path in self._files.get(place, ()))
         lengths = {place: _common_tail(place, wanted) for place in places}
         longest = max(lengths.values(), default=0)
         best = [place for place, length in lengths.items() if length == longest >= min(len(wanted), 2)]
         return self._module(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
-
-    def _is_top(self, place: Parts, wanted: Parts) -> bool:
-        """Whether what a Python import starts at is no package itself, but a folder that is searched for packages."""
-        root = place[: -len(wanted)]
-        return not any(path.endswith("__init__.py") for path in self._files.get(root, ()))
 
 
 def _split(module: str) -> Parts:

@@ -120,12 +120,16 @@ def has_implicit_self(path: str) -> bool:
 
 def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
     """Definitions of one name by the languages that share them; a class stands for its constructors."""
-    found = [each for each in definitions if each.symbol.kind != "module"]
-    types = {(each.path, each.symbol.qualified_name) for each in found if each.symbol.kind in TYPE_KINDS}
+    found = [definition for definition in definitions if definition.symbol.kind != "module"]
+    types = {
+        (definition.path, definition.symbol.qualified_name)
+        for definition in found
+        if definition.symbol.kind in TYPE_KINDS
+    }
     grouped: dict[str, list[Definition]] = {}
-    for each in found:
-        if (each.path, each.symbol.parent) not in types:
-            grouped.setdefault(find_language_family(each.path), []).append(each)
+    for definition in found:
+        if (definition.path, definition.symbol.parent) not in types:
+            grouped.setdefault(find_language_family(definition.path), []).append(definition)
     return grouped
 
 
@@ -148,10 +152,10 @@ def _make_resolution(
 ) -> Resolution:
     """What was chosen; of overloads, stubs and conditional definitions of one name the longest stands for all."""
     longest: dict[tuple[str, str], Definition] = {}
-    for each in targets:
-        key = (each.path, each.symbol.qualified_name)
-        if key not in longest or _lines(each) > _lines(longest[key]):
-            longest[key] = each
+    for definition in targets:
+        key = (definition.path, definition.symbol.qualified_name)
+        if key not in longest or _lines(definition) > _lines(longest[key]):
+            longest[key] = definition
     is_ambiguous = is_ambiguous or len(longest) > 1
     return Resolution(targets=tuple(longest.values()), is_ambiguous=is_ambiguous, is_guess=is_guess or is_ambiguous)
 
@@ -167,7 +171,9 @@ def _of_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution |
     found = [member for lineage in site.lineages for member in find_inherited(lineage, candidates)]
     if found:
         return _make_resolution(found)
-    if site.use.qualifier in SELF or any(each.symbol.kind == "type" for line in site.lineages for each in line):
+    if site.use.qualifier in SELF or any(
+        definition.symbol.kind == "type" for line in site.lineages for definition in line
+    ):
         return None  # a subclass may have it, or what the other name of a type stands for
     return _NOTHING
 
@@ -182,8 +188,8 @@ def find_inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequen
 
 
 def _members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[Definition]:
-    own = [each for each in candidates if each.symbol.parent == owner.symbol.qualified_name]
-    here = [each for each in own if each.path == owner.path]
+    own = [definition for definition in candidates if definition.symbol.parent == owner.symbol.qualified_name]
+    here = [definition for definition in own if definition.path == owner.path]
     if here or find_language_family(owner.path) not in _SPREAD:
         return here
     return _beside(owner.path, own) or own
@@ -191,7 +197,7 @@ def _members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[De
 
 def _beside(path: str, candidates: Sequence[Definition]) -> Sequence[Definition]:
     folder = PurePosixPath(path).parent
-    return [each for each in candidates if PurePosixPath(each.path).parent == folder]
+    return [definition for definition in candidates if PurePosixPath(definition.path).parent == folder]
 
 
 def _of_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
@@ -201,20 +207,22 @@ def _of_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | No
     if site.use.qualifier not in SELF:
         return None
     scopes = _enclosing(site.use.scope) - {""}
-    own = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
+    own = [
+        definition for definition in candidates if definition.path == site.path and definition.symbol.parent in scopes
+    ]
     return _make_resolution(own[:1]) if own else _of_any_class(site, candidates)
 
 
 def _of_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
     owner = site.owner
-    named = [each for each in candidates if each.symbol.parent.rpartition(".")[2] == owner]
+    named = [definition for definition in candidates if definition.symbol.parent.rpartition(".")[2] == owner]
     if not named:
         return None
     files = {file for source in site.qualified or () for file in source.files}
-    here = [each for each in named if each.path == site.path]
+    here = [definition for definition in named if definition.path == site.path]
     return _make_resolution(
-        here or [each for each in named if each.path in files] or _beside(site.path, named) or named
+        here or [definition for definition in named if definition.path in files] or _beside(site.path, named) or named
     )
 
 
@@ -222,7 +230,7 @@ def _of_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | 
     """`sessions.send()` means what the module of that name defines, or hands on; nothing if it is from outside."""
     if site.qualified is None:
         return None
-    free = [each for each in candidates if each.symbol.kind != "method"]
+    free = [definition for definition in candidates if definition.symbol.kind != "method"]
     found = _from_sources(site.qualified, free)
     if found:
         return _make_resolution(found)
@@ -232,9 +240,9 @@ def _of_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | 
 
 def _from_sources(sources: Sequence[ImportSource], candidates: Sequence[Definition]) -> Sequence[Definition]:
     files = {file for source in sources for file in source.files}
-    found = [each for each in candidates if each.path in files]
+    found = [definition for definition in candidates if definition.path in files]
     below = tuple(folder for source in sources for folder in source.below)
-    return found or [each for each in candidates if each.path.startswith(below)]
+    return found or [definition for definition in candidates if definition.path.startswith(below)]
 
 
 def _of_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
@@ -243,14 +251,21 @@ def _of_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution
     It is taken for certain where the object is named after the class, or where the only member of that name has one
     that says more than `add` or `toString`.
     """
-    members = [each for each in candidates if each.symbol.kind == "method" or _is_extension(each)]
+    members = [
+        definition for definition in candidates if definition.symbol.kind == "method" or _is_extension(definition)
+    ]
     owner = _fold_symbol(site.owner)
-    namesakes = [each for each in members if owner and _fold_symbol(each.symbol.parent.rpartition(".")[2]) == owner]
-    if len({(each.path, each.symbol.parent) for each in namesakes}) == 1:
+    namesakes = [
+        definition
+        for definition in members
+        if owner and _fold_symbol(definition.symbol.parent.rpartition(".")[2]) == owner
+    ]
+    if len({(definition.path, definition.symbol.parent) for definition in namesakes}) == 1:
         return _make_resolution(namesakes, is_guess=True)
     if len(members) > _MOST_NAMESAKES:
         return _NO_GUESS
-    return _make_resolution(members, is_ambiguous=not _is_distinctive(site.use.name) or site.use.qualifier in SELF)
+    is_distinctive = site.use.name not in _EVERYDAY and _WORDS_JOINED.search(site.use.name) is not None
+    return _make_resolution(members, is_ambiguous=not is_distinctive or site.use.qualifier in SELF)
 
 
 def _is_extension(definition: Definition) -> bool:
@@ -262,27 +277,27 @@ def _fold_symbol(name: str) -> str:
     return name.replace("_", "").lstrip("@$").lower()
 
 
-def _is_distinctive(name: str) -> bool:
-    return name not in _EVERYDAY and _WORDS_JOINED.search(name) is not None
-
-
 def _in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """The innermost definition of the file that can be seen from the use; an import goes before a mere constant."""
     scopes = _enclosing(site.use.scope)
-    here = [each for each in candidates if each.path == site.path and each.symbol.parent in scopes]
+    here = [
+        definition for definition in candidates if definition.path == site.path and definition.symbol.parent in scopes
+    ]
     if not has_implicit_self(site.path):
-        here = [each for each in here if each.symbol.kind != "method"]
+        here = [definition for definition in here if definition.symbol.kind != "method"]
     if site.named is not None:
-        here = [each for each in here if each.symbol.kind != "constant"]
-    depth = max((len(each.symbol.parent) for each in here), default=0)
-    return _make_resolution(each for each in here if len(each.symbol.parent) == depth) if here else None
+        here = [definition for definition in here if definition.symbol.kind != "constant"]
+    depth = max((len(definition.symbol.parent) for definition in here), default=0)
+    return (
+        _make_resolution(definition for definition in here if len(definition.symbol.parent) == depth) if here else None
+    )
 
 
 def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """What the file imports under the name; nothing if that comes from outside."""
     if site.named is None:
         return None
-    found = _from_sources(site.named, [each for each in candidates if each.symbol.kind != "method"])
+    found = _from_sources(site.named, [definition for definition in candidates if definition.symbol.kind != "method"])
     if found or all(source.is_outside for source in site.named):
         return _make_resolution(found)
     return None
@@ -299,11 +314,11 @@ def _of_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolu
 def _only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
     own = find_language_family(site.path)
-    free = [each for each in candidates if each.symbol.kind != "method"]
+    free = [definition for definition in candidates if definition.symbol.kind != "method"]
     if own in _STRICT and site.named is None:
-        free = [each for each in free if each.symbol.kind == "macro"]
+        free = [definition for definition in free if definition.symbol.kind == "macro"]
     if own in {"python", "script", "go"}:
-        free = [each for each in free if not each.symbol.parent]  # others are local to a function
+        free = [definition for definition in free if not definition.symbol.parent]  # others are local to a function
     near = _beside(site.path, free)
     chosen = near if near or own == "go" else free
     if len(chosen) > _MOST_NAMESAKES:

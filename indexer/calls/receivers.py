@@ -98,30 +98,30 @@ def _clue(number: int, line: str, found: re.Match[str], name: str) -> TypeHint |
 def _pattern(name: str, suffix: str) -> re.Pattern[str]:
     """All ways in which a language gives a variable its type or value, on one line.
 
-    Repetitions that could begin anew at every name are bounded, which keeps the search linear.
+    Repetitions that could start again at every name are bounded, which keeps the search linear.
     """
     language = find_language_by_ending(suffix) or _UNNAMED
     start = rf"(?<![\w.$@]){re.escape(name)}"
     names_before, names_after = r"(?:\w+[\s,&(]{1,9}){0,4}", r"(?:[\s,]{1,9}\w+){0,4}[\s)]{0,9}"
     loop = rf"\bfor\b[\s(&]{{0,9}}{names_before}{re.escape(name)}\b{names_after}(?:\bin\b|\bof\b|:=)(?P<loop>)"
-    ways = [loop]
+    forms = [loop]
     if language.type_place == "after":
-        ways.append(rf"{start}[?!]?\s*:(?![:=])\s*(?P<name>[^\n]+)")
+        forms.append(rf"{start}[?!]?\s*:(?![:=])\s*(?P<name>[^\n]+)")
     if language.name == "go":
-        ways.append(rf"{start}(?:\s*,\s*\w+){{0,20}}\s+(?P<after>[*.]*[A-Za-z_][\w.]*)(?=\s*(?:[,){{=`]|$|//))")
+        forms.append(rf"{start}(?:\s*,\s*\w+){{0,20}}\s+(?P<after>[*.]*[A-Za-z_][\w.]*)(?=\s*(?:[,){{=`]|$|//))")
     if language.type_place == "before":
-        ways.append(
+        forms.append(
             rf"(?<![\w.:\\])[:\\]{{0,2}}(?P<before>[A-Za-z_][\w.:\\]*(?:\s*<[^;(){{}}=]{{0,200}}>)?(?:\[\])?\??)"
             rf"[\s&*]+\$?{re.escape(name)}\s*(?=[=;,):]|$)"
         )
     if language.name == "python":
-        ways.append(rf"\bwith\s+(?P<context>[^\n]{{1,200}}?)\s+as\s+{re.escape(name)}\b")
-        ways.append(rf"\bexcept\s+(?P<error>[\w.]+)\s+as\s+{re.escape(name)}\b")
-    ways.append(
+        forms.append(rf"\bwith\s+(?P<context>[^\n]{{1,200}}?)\s+as\s+{re.escape(name)}\b")
+        forms.append(rf"\bexcept\s+(?P<error>[\w.]+)\s+as\s+{re.escape(name)}\b")
+    forms.append(
         rf"(?:^|[;{{(]|\b(?:const|let|var|val|mut|if|for|switch|auto|static)\s)\s*{start}"
         rf"(?:\s*,\s*\w+)*\s*(?::=|=)(?![=>~])\s*(?P<value>[^\n]+)"
     )
-    return re.compile("|".join(ways))
+    return re.compile("|".join(forms))
 
 
 def split_chain(expression: str) -> tuple[ChainStep, ...]:

@@ -108,7 +108,7 @@ class TypeInference:
                     return (self._lineage(Definition(path=place.path, symbol=symbol)),)
         if len(parts) > 1:
             classes = self._classes(parts[-2], place)
-            return tuple(self._lineage(each) for each in classes) or None
+            return tuple(self._lineage(definition) for definition in classes) or None
         return None
 
     def _lineage(self, definition: Definition) -> Lineage:
@@ -129,7 +129,11 @@ class TypeInference:
     def _classes(self, name: str, place: ScopedLine) -> Sequence[Definition]:
         """The classes that a type's name means at a place."""
         qualifier, _, plain = re.sub(r"::|\\", ".", name).rpartition(".")
-        types = [each for each in self._view.definitions(plain, place.path) if each.symbol.kind in TYPE_KINDS]
+        types = [
+            definition
+            for definition in self._view.definitions(plain, place.path)
+            if definition.symbol.kind in TYPE_KINDS
+        ]
         if not types:
             return ()
         use = Reference(name=plain, qualifier=qualifier, kind="inherit", line=place.line, scope=place.scope)
@@ -141,7 +145,7 @@ class TypeInference:
         found: list[Lineage] = []
         for name in names:
             classes = self._classes(name, place)
-            found += [self._lineage(each) for each in classes]
+            found += [self._lineage(definition) for definition in classes]
             if not classes and not self._is_outside(name, place):
                 return None
         return tuple(found) if names else None
@@ -188,15 +192,19 @@ class TypeInference:
         qualifier, last = ".".join(step.name for step in path[:-1]), path[-1]
         classes = self._classes(f"{qualifier}.{last.name}".removeprefix("."), place)
         if classes:
-            return tuple(self._lineage(each) for each in classes)
+            return tuple(self._lineage(definition) for definition in classes)
         if not last.is_called:
             return None
         use = Reference(name=last.name, qualifier=qualifier, kind="call", line=place.line, scope=place.scope)
-        functions = [each for each in self._view.definitions(last.name, place.path) if each.symbol.kind == "function"]
+        functions = [
+            definition
+            for definition in self._view.definitions(last.name, place.path)
+            if definition.symbol.kind == "function"
+        ]
         return _union(
             [
-                self._infer_return_type(each, None)
-                for each in resolve_name(self.site(place.path, use), functions).targets
+                self._infer_return_type(definition, None)
+                for definition in resolve_name(self.site(place.path, use), functions).targets
             ]
         )
 
@@ -204,20 +212,18 @@ class TypeInference:
         """What a name means that is a variable, an imported object, or a field of the class around."""
         if step.is_called or step.name in _SAYS_NOTHING:
             return None
-        known = self._variable(step.name, place, depth)
-        if known is not None:
-            return known
+        nearest = next(self._in_sight(step.name, place), None)
+        if nearest is not None:
+            known = self._clue(nearest, ScopedLine(path=place.path, line=nearest.line, scope=place.scope), depth - 1)
+            if known is not None:
+                return known
         sources = self._view.find_qualifier_sources(place.path, step.name)
         if sources is not None:
             return () if all(each.is_outside for each in sources) else self._infer_imported_variable(sources, depth)
         if step.name[:1].isupper() and self._is_outside(step.name, place):
             return ()
-        return self._field_around(step.name, place, depth)
-
-    def _field_around(self, name: str, place: ScopedLine, depth: int) -> Lineages:
-        """A field of the class around a place, where a bare name can mean one."""
-        lineages = self._around(place) if has_implicit_self(place.path) or name.startswith("@") else None
-        return self._member(lineages, ChainStep(name=name, is_called=False), depth) if lineages else None
+        lineages = self._around(place) if has_implicit_self(place.path) or step.name.startswith("@") else None
+        return self._member(lineages, ChainStep(name=step.name, is_called=False), depth) if lineages else None
 
     def _infer_imported_variable(self, sources: Sequence[ImportSource], depth: int) -> Lineages:
         """What the modules that a variable is imported from say of it."""
@@ -241,7 +247,7 @@ class TypeInference:
         for lineage in lineages:
             members = find_inherited(lineage, self._view.definitions(step.name, lineage[0].path))
             if members:
-                results.append(_union([self._infer_return_type(each, lineage) for each in members]))
+                results.append(_union([self._infer_return_type(definition, lineage) for definition in members]))
             elif step.name == "new":
                 results.append((lineage,))
             else:
@@ -262,24 +268,25 @@ class TypeInference:
             for clue in self._field_clues(owner, name):
                 scope = self._scope_at(owner.path, clue.line) or owner.symbol.qualified_name
                 known.append(self._clue(clue, ScopedLine(path=owner.path, line=clue.line, scope=scope), depth))
-            told = [each for each in known if each is not None]
-            if told:
-                return _union(told)
+            certain = [each for each in known if each is not None]
+            if certain:
+                return _union(certain)
         return None
 
     def _field_clues(self, owner: Definition, name: str) -> Iterator[TypeHint]:
+        """Clues to a field within a class; those to the bare name only where its fields are listed."""
         first, last = owner.symbol.start_line, owner.symbol.end_line
+        own = owner.symbol.qualified_name
+        promoting = {own, f"{own}.constructor", f"{own}.__construct"}
         for spelling in (f"self.{name}", f"this.{name}", f"@{name}", name):
             if spelling.startswith("@") and not owner.path.endswith(".rb"):
                 continue
             for clue in self._view.clues(owner.path, spelling.replace("@@", "@")):
-                if first <= clue.line <= last and (spelling != name or self._has_field(owner, clue)):
+                if not first <= clue.line <= last:
+                    continue
+                listing = promoting if clue.is_promoted else {own}
+                if spelling != name or self._scope_at(owner.path, clue.line) in listing:
                     yield clue
-
-    def _has_field(self, owner: Definition, clue: TypeHint) -> bool:
-        """Whether a clue to a bare name stands among the fields of a class."""
-        scope, own = self._scope_at(owner.path, clue.line), owner.symbol.qualified_name
-        return scope == own or (clue.is_promoted and scope in {f"{own}.constructor", f"{own}.__construct"})
 
     def _scope_at(self, path: str, line: int) -> str:
         around = [
@@ -293,21 +300,11 @@ class TypeInference:
         key = (place.path, clue)
         if key not in self._followed:
             self._followed[key] = None
-            self._followed[key] = self._follow(clue, place, depth)
+            if clue.kind == "type" and depth > 0:
+                self._followed[key] = self._resolve_type(clue.text, place)
+            elif clue.kind == "value" and depth > 0:
+                self._followed[key] = self._value(clue.text, place, depth - 1)
         return self._followed[key]
-
-    def _follow(self, clue: TypeHint, place: ScopedLine, depth: int) -> Lineages:
-        if clue.kind == "loop" or depth <= 0:
-            return None
-        if clue.kind == "type":
-            return self._resolve_type(clue.text, place)
-        return self._value(clue.text, place, depth - 1)
-
-    def _variable(self, name: str, place: ScopedLine, depth: int) -> Lineages:
-        """What the clue nearest to a place, among those that can be seen from it, says of a variable."""
-        for clue in self._in_sight(name, place):
-            return self._clue(clue, ScopedLine(path=place.path, line=clue.line, scope=place.scope), depth - 1)
-        return None
 
     def _in_sight(self, name: str, place: ScopedLine) -> Iterator[TypeHint]:
         """Clues by nearness: those in a block around the place, then those elsewhere in its function, then globals."""

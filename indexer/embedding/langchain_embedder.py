@@ -96,7 +96,7 @@ class LangChainEmbedder:
         texts = [f"{item.header}\n{item.body}".strip() for item in inputs]
         filled = [row for row, text in enumerate(texts) if text]
         batches = [[texts[row] for row in filled[start : start + _BATCH]] for start in range(0, len(filled), _BATCH)]
-        vectors = [vector for batch in self._side_by_side(batches) for vector in batch]
+        vectors = [vector for batch in self._ask_batches(batches) for vector in batch]
         matrix = np.zeros((len(texts), self.dimensions), np.float32)
         matrix[filled] = self._check_vectors(vectors, len(filled))
         return normalize_rows(matrix)
@@ -107,16 +107,18 @@ class LangChainEmbedder:
         row: FloatArray = normalize_rows(self._check_vectors(vectors, 1))[0]
         return row
 
-    def _side_by_side(self, batches: Sequence[list[str]]) -> Iterator[list[list[float]]]:
-        pool = ThreadPoolExecutor(self._patience.concurrency, thread_name_prefix="embed")
+    def _ask_batches(self, batches: Sequence[list[str]]) -> Iterator[list[list[float]]]:
+        """Ask for the vectors of several batches side by side."""
+        limits = self._patience
+
+        def ask(texts: list[str]) -> list[list[float]]:
+            return self._persist(lambda: self._embeddings.embed_documents(texts), limits.batch_seconds, limits.attempts)
+
+        pool = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="embed")
         try:
-            yield from pool.map(self._ask_documents, batches)
+            yield from pool.map(ask, batches)
         finally:
             pool.shutdown(cancel_futures=True)
-
-    def _ask_documents(self, texts: list[str]) -> list[list[float]]:
-        limits = self._patience
-        return self._persist(lambda: self._embeddings.embed_documents(texts), limits.batch_seconds, limits.attempts)
 
     def _ask_query(self, text: str) -> list[float]:
         limits = self._patience
@@ -127,16 +129,21 @@ class LangChainEmbedder:
         attempt = 1
         while True:
             outcome = _start(call)
-            error = _error_of(outcome, seconds)
+            try:
+                error = outcome.exception(timeout=seconds)
+            except TimeoutError as late:
+                error = late
             if error is None:
                 return outcome.result()
             if attempt >= attempts or _status(error) in _PERMANENT:
                 # Some services repeat the key in their refusal, so that one is not chained.
-                raise EmbedderError(self._sentence(error, attempt)) from (None if _is_key_refused(error) else error)
+                raise EmbedderError(self._describe_failure(error, attempt)) from (
+                    None if _is_key_refused(error) else error
+                )
             time.sleep(self._patience.backoff * 2 ** (attempt - 1) * random.uniform(1.0, 1.25))  # noqa: S311
             attempt += 1
 
-    def _sentence(self, error: BaseException, attempts: int) -> str:
+    def _describe_failure(self, error: BaseException, attempts: int) -> str:
         if _is_key_refused(error):
             variable = f"the environment variable {self._key_variable}" if self._key_variable else "it"
             return f"The embedder {self._name} refused the API key; set {variable} to a valid one."
@@ -148,7 +155,7 @@ class LangChainEmbedder:
         elif status is not None:
             reason = f"answered with an error (status {status})"
         else:
-            reason = f"did not answer ({type(_origin(error)).__name__})"
+            reason = f"did not answer ({type([*_chain(error)][-1]).__name__})"
         return f"The embedder {self._name} {reason}; tried {attempts} time{'s' if attempts > 1 else ''}."
 
     def _check_vectors(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
@@ -177,23 +184,12 @@ def _start(call: Callable[[], T]) -> Future[T]:
     return outcome
 
 
-def _error_of(outcome: Future[T], seconds: float) -> BaseException | None:
-    try:
-        return outcome.exception(timeout=seconds)
-    except TimeoutError as late:
-        return late
-
-
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
     current: BaseException | None = error
     while current is not None:
         yield current
         current = current.__cause__ or current.__context__
-
-
-def _origin(error: BaseException) -> BaseException:
-    return list(_chain(error))[-1]
 
 
 def _status(error: BaseException) -> int | None:

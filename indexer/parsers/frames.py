@@ -1,4 +1,4 @@
-"""What is said between citebot and its parsers: values, and their form on the wire, which is data and nothing else.
+"""The messages between citebot and its parsers: values, and their form on the wire, which is data and nothing else.
 
 A parser has read hostile text with code in C. So nothing that comes back is executed in being read, as a pickle would
 be, and what does not have the expected form is an error.
@@ -117,11 +117,11 @@ def unpack_reply(body: bytes) -> Reply:
         if kind == "contents":
             return _unpack_contents(rest)
         if kind in {"unfit", "failed"}:
-            (said,) = rest
+            (text,) = rest
             return (
-                SkippedFile(reason=_check_type(said, str))
+                SkippedFile(reason=_check_type(text, str))
                 if kind == "unfit"
-                else Failed(traceback=_check_type(said, str))
+                else Failed(traceback=_check_type(text, str))
             )
     except (ValueError, TypeError) as error:
         raise Malformed(str(error)) from error

@@ -62,7 +62,7 @@ class Lane(threading.Thread):
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Have it end at once, from another thread: what is being parsed is refused."""
+        """Have it end at once, from another thread: its jobs fail."""
         self._is_stopped = True
         if (parser := self._parser) is not None:
             parser.kill()
@@ -75,14 +75,14 @@ class Lane(threading.Thread):
                     self._advance()
                 except ParserUnavailable as error:
                     self._refuse(error)
-                except Exception:  # a thread that ends would leave those waiting for ever who wait for it
+                except Exception:  # whoever waits for this thread would wait for ever if it ended
                     log.exception("Parsing failed.")
                     self._refuse(ParserUnavailable("Parsing failed; the log tells why. Try again."))
         finally:
             self._let_go()
 
     def _take(self) -> bool:
-        """Take some jobs, waiting for the first of them; False where there is to be none any more."""
+        """Take some jobs, waiting for the first of them; False where no more will come."""
         while len(self._given) < AT_HAND:
             try:
                 job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)
@@ -109,7 +109,13 @@ class Lane(threading.Thread):
                 raise ParserUnavailable(_CLOSED) from ended
             self._blame(ended)
         else:
-            self._settle(reply)
+            job = self._given.popleft()
+            self._sent -= 1
+            if isinstance(reply, Failed):
+                log.error("Parsing %s failed.\n%s", job.request.path, reply.traceback)
+                self._keep_plain(job, "crash")
+            else:
+                job.future.set_result(reply)
 
     def _exchange(self) -> Reply:
         if self._parser is None:
@@ -124,20 +130,11 @@ class Lane(threading.Thread):
         except Malformed as error:
             raise ParserEnded("crash", f"its answer is malformed: {error}") from error
 
-    def _settle(self, reply: Reply) -> None:
-        job = self._given.popleft()
-        self._sent -= 1
-        if not isinstance(reply, Failed):
-            job.future.set_result(reply)
-            return
-        log.error("Parsing %s failed.\n%s", job.request.path, reply.traceback)
-        self._keep_plain(job, "crash")
-
     def _blame(self, ended: ParserEnded) -> None:
         """Have the file that a parser ended over parsed as plain text.
 
         What ended otherwise than by its time may have been brought down by a file before, or from outside: the file is
-        tried once more, by a parser that has seen nothing else.
+        tried once more, by a parser that has parsed nothing else.
         """
         job = self._given[0]
         job.ends += 1

@@ -24,7 +24,7 @@ _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be 
 
 
 class Parsers:
-    """The parsers of an index, which are its own where it shares none, and what is remembered of files."""
+    """The parsers of an index, shared or its own, and the files known to be too much for them."""
 
     def __init__(self, plain_files: PlainFiles, shared: ParserPool | None = None) -> None:
         self._plain_files = plain_files
@@ -37,7 +37,7 @@ class Parsers:
             self._pool.close()
 
     def plain_reasons(self) -> Mapping[str, PlainReason]:
-        """Tell why contents are read as plain text, by git's name of them."""
+        """Return why contents are read as plain text, by their blob id."""
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}
 

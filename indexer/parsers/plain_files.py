@@ -56,7 +56,7 @@ class PlainFiles:
             except sqlite3.DatabaseError as error:
                 verdict = str(error)
             if verdict != "ok":
-                log.warning("%s was damaged (%s) and is begun anew", self._path, " ".join(verdict.split()))
+                log.warning("%s was damaged (%s) and is started over", self._path, " ".join(verdict.split()))
                 self._path.unlink(missing_ok=True)
 
     def note(self, blob: str, grammar: str, reason: PlainReason) -> None:

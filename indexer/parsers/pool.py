@@ -52,7 +52,7 @@ class ParserPool:
         return job.future
 
     def close(self) -> None:
-        """End all parsers; what is not parsed yet never will be."""
+        """End all parsers and cancel the jobs that are left."""
         with self._lock:
             self._is_closed = True
             lanes = list(self._lanes)
@@ -61,9 +61,6 @@ class ParserPool:
             lane.stop()
         for lane in lanes:
             lane.join()
-        self._cancel_all()
-
-    def _cancel_all(self) -> None:
         while True:
             try:
                 job = self._jobs.get_nowait()
@@ -77,7 +74,7 @@ class ParserPool:
             self._unfinished -= 1
 
     def _retire(self, lane: Lane) -> bool:
-        """Whether a lane may end: not where a job has come in between, which nobody else might take."""
+        """Whether a lane may end: not if a job has come in the meantime that no other lane might take."""
         with self._lock:
             if not self._jobs.empty():
                 return False

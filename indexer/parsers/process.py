@@ -22,20 +22,20 @@ from indexer.types import PlainReason
 
 _READ_AT_ONCE = 1 << 20
 _TAIL = 2_000  # bytes of what it complained of last
-# Isolated, Python reads no variable and no folder of the user's; what citebot itself was found in is named to it.
+# Isolated, Python reads no variable and no folder of the user's; it is given the folders of citebot and its libraries.
 _PROGRAM = "import importlib, sys; sys.path += sys.argv[2:4]; importlib.import_module(sys.argv[1]).main(sys.argv[4:])"
 
 
 class ParserEnded(Exception):
-    """A parser ended over the file that it had, or was ended; `reason` is what that file is to be kept plain for."""
+    """A parser ended, or was ended, while it had a file; `reason` is why that file is to be read as plain text."""
 
-    def __init__(self, reason: PlainReason, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, reason: PlainReason, message: str) -> None:
+        super().__init__(message)
         self.reason = reason
 
 
 class ParserProcess:
-    """A parser. It belongs to one thread, but for `kill`; it ends with this process, however that ends."""
+    """A parser, used by one thread but for `kill`; it ends with this process, however that ends."""
 
     def __init__(self, module: str, limits: Limits) -> None:
         self._limits = limits
@@ -46,7 +46,11 @@ class ParserProcess:
             self._process = self._start(module, theirs)
         self._stdin, self._stdout = _unblock_pipes(self._process)
         self._selector.register(self._stdout, selectors.EVENT_READ)
-        self._await_start()
+        try:
+            self.receive()
+        except ParserEnded as ended:
+            self.close()
+            raise ParserUnavailable(f"No parser can be started ({ended}). Install citebot again.") from ended
 
     def send(self, frame: bytes) -> None:
         """Have a file parsed after those that were sent before."""
@@ -65,16 +69,18 @@ class ParserProcess:
             for key, _ in ready:
                 if key.fd == self._stdin:
                     self._write()
+                elif data := os.read(self._stdout, _READ_AT_ONCE):
+                    self._incoming += data
                 else:
-                    self._read()
+                    raise self._explain_end()
         return body
 
     def kill(self) -> None:
-        """End the parser at once; another thread that waits for a reply is told."""
+        """End the parser at once; another thread that waits for a reply gets `ParserEnded`."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the parser and let go of it."""
+        """End the parser and free what it holds."""
         self.kill()
         self._process.wait()
         self._selector.close()
@@ -85,18 +91,12 @@ class ParserProcess:
 
     def _start(self, module: str, lifeline: int) -> subprocess.Popen[bytes]:
         limits = (str(lifeline), str(self._limits.tree), str(self._limits.cpu), str(self._limits.memory))
-        line = [sys.executable, "-I", "-c", _PROGRAM, module, *_find_import_path(), *limits]
+        folders = (str(Path(__file__).resolve().parents[2]), str(Path(ormsgpack.__file__).resolve().parents[1]))
+        line = [sys.executable, "-I", "-c", _PROGRAM, module, *folders, *limits]
         try:
             return start_program(line, pass_fds=[lifeline])
         except OSError as error:
             raise ParserUnavailable(f"No parser can be started ({error}). Make room for one, and try again.") from error
-
-    def _await_start(self) -> None:
-        try:
-            self.receive()
-        except ParserEnded as ended:
-            self.close()
-            raise ParserUnavailable(f"No parser can be started ({ended}). Install citebot again.") from ended
 
     def _next_body(self) -> bytes | None:
         if len(self._incoming) < HEADER.size:
@@ -121,30 +121,24 @@ class ParserProcess:
         if not self._outgoing:
             self._selector.unregister(self._stdin)
 
-    def _read(self) -> None:
-        data = os.read(self._stdout, _READ_AT_ONCE)
-        if not data:
-            raise self._explain_end()
-        self._incoming += data
-
     def _explain_end(self) -> ParserEnded:
-        """Find out how the parser ended; what ends it says so in its own way."""
+        """Find out from its exit status and its last words why the parser ended."""
         self.kill()  # it may have closed its output and gone on
         status = self._process.wait()
-        told = self._read_complaint()
+        complaint = self._read_complaint()
         if status in {-signal.SIGPROF, -signal.SIGXCPU}:
             return ParserEnded("time", f"it used up {self._limits.cpu:g} seconds of CPU time")
-        if status == OUT_OF_MEMORY or "failed to allocate" in told:
+        if status == OUT_OF_MEMORY or "failed to allocate" in complaint:
             return ParserEnded("memory", f"it needed more than {self._limits.memory:,} bytes of memory")
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
-        return ParserEnded("crash", f"{how}: {told}" if told else how)
+        return ParserEnded("crash", f"{how}: {complaint}" if complaint else how)
 
     def _read_complaint(self) -> str:
         if self._process.stderr is None:
             return ""
         os.set_blocking(self._process.stderr.fileno(), False)
-        told = self._process.stderr.read() or b""
-        return told[-_TAIL:].decode("utf-8", "backslashreplace").strip()
+        complaint = self._process.stderr.read() or b""
+        return complaint[-_TAIL:].decode("utf-8", "backslashreplace").strip()
 
 
 def _unblock_pipes(process: subprocess.Popen[bytes]) -> tuple[int, int]:
@@ -166,8 +160,3 @@ def _open_lifeline() -> Iterator[tuple[int, int]]:
         raise
     finally:
         os.close(theirs)
-
-
-def _find_import_path() -> tuple[str, str]:
-    """Where citebot and the libraries are found."""
-    return str(Path(__file__).resolve().parents[2]), str(Path(ormsgpack.__file__).resolve().parents[1])

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from indexer.parsers.file_source import parse_source
-from indexer.parsers.frames import HEADER, Failed, ParsedContents, Request, SkippedFile, pack_reply, unpack_request
+from indexer.parsers.frames import HEADER, Failed, ParsedContents, Reply, SkippedFile, pack_reply, unpack_request
 from indexer.parsers.parse_limits import OUT_OF_MEMORY
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
@@ -40,18 +40,16 @@ def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
 
 def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
     try:
-        return pack_reply(_try_parse(unpack_request(body), seconds, parse))
+        request = unpack_request(body)
+        try:
+            reply: Reply = parse(request, seconds=seconds)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - one file must not keep the others from being parsed; the other side logs it
+            reply = Failed(traceback=traceback.format_exc())
+        return pack_reply(reply)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing else is sure to work any more
-
-
-def _try_parse(request: Request, seconds: float, parse: Parse) -> ParsedContents | SkippedFile | Failed:
-    try:
-        return parse(request, seconds=seconds)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - one file must not keep the others from being parsed; the other side logs it
-        return Failed(traceback=traceback.format_exc())
 
 
 def _send(replies: BinaryIO, frame: bytes) -> None:

@@ -93,7 +93,11 @@ def read_first_sentence(comment: str) -> str:
         return ""
     words: list[str] = []
     for line in comment.split("\n"):
-        bare = _strip_markup(line) if any(map(str.isalnum, line)) else ""
+        bare = (
+            _strip_markers(_INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
+            if any(map(str.isalnum, line))
+            else ""
+        )
         if bare.startswith("@") or not any(map(str.isalnum, bare)):
             if words:
                 break
@@ -103,10 +107,6 @@ def read_first_sentence(comment: str) -> str:
     end = _SENTENCE_END.search(paragraph)
     sentence = paragraph[: end.end()] if end else paragraph
     return sentence[:_SENTENCE_LIMIT]
-
-
-def _strip_markup(line: str) -> str:
-    return _strip_markers(_INLINE_TAG.sub(r"\1", _TAG.sub("", line))).strip().strip("\"'")
 
 
 def _strip_markers(line: str) -> str:

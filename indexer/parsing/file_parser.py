@@ -99,13 +99,12 @@ def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, se
 
 def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
     """Return the rows of what was captured, where nothing follows it on its last row."""
-    nodes = (node for captures in findings.get(capture, ()) for node in captures[capture])
-    return [read_node_rows(node) for node in nodes if _is_line_end(source, node.end_byte)]
-
-
-def _is_line_end(source: bytes, end: int) -> bool:
-    line_end = source.find(b"\n", end)
-    return not source[end : line_end if line_end >= 0 else len(source)].strip()
+    rows = []
+    for node in (node for captures in findings.get(capture, ()) for node in captures[capture]):
+        line_end = source.find(b"\n", node.end_byte)
+        if not source[node.end_byte : line_end if line_end >= 0 else len(source)].strip():
+            rows.append(read_node_rows(node))
+    return rows
 
 
 def _chunks(
@@ -120,14 +119,9 @@ def _chunks(
         Chunk(
             start_line=first + 1,
             end_line=last + 1,
-            text=_chunk_text(lines, first, last),
+            text=lines.text(first, last)[: LONG_LINE_CUT if first == last else None],
             scope=scope,
             names=tuple(s.name for s in by_line[bisect_left(starts, first + 1) : bisect_left(starts, last + 2)]),
         )
         for (first, last), scope in zip(ranges, around, strict=True)
     )
-
-
-def _chunk_text(lines: SizedLines, first: int, last: int) -> str:
-    text = lines.text(first, last)
-    return text[:LONG_LINE_CUT] if first == last else text

@@ -34,7 +34,7 @@ GRAMMARS: dict[str, Grammar] = {
 
 
 class _Reading:
-    """A text as the parser reads it. What was read last is kept: tree-sitter looks at it after having let go of it."""
+    """A text as the parser reads it. The last piece is kept: tree-sitter looks at it after releasing it."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text

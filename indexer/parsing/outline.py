@@ -90,22 +90,18 @@ def _entry(kind: str, name: Node, captures: Captures, source: bytes) -> OutlineE
         owner = _owner(_text(captures["owner"][0], source))
     body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
     first, last = read_node_rows(whole)
+    # A declaration begins at its keyword, unless that opens a group on a line above.
+    keyword = captures["keyword"][0] if "keyword" in captures else whole
     return OutlineEntry(
         name=own_name,
         owner=owner,
         kind=kind,
-        start=_keyword_or(whole, captures),
+        start=(keyword if keyword.start_point[0] == whole.start_point[0] else whole).start_byte,
         end=whole.end_byte,
         body=body,
         first_row=first,
         last_row=last,
     )
-
-
-def _keyword_or(whole: Node, captures: Captures) -> int:
-    """Return where a declaration begins: at its keyword, unless that opens a group on a line above."""
-    keyword = captures["keyword"][0] if "keyword" in captures else whole
-    return keyword.start_byte if keyword.start_point[0] == whole.start_point[0] else whole.start_byte
 
 
 def _merge_entries(one: OutlineEntry, other: OutlineEntry) -> OutlineEntry:
@@ -177,8 +173,10 @@ def _nest_entries(entries: list[OutlineEntry], end: int, *, joins_clauses: bool)
             around.clear()
             entry.end = end
         parent = around[-1] if around else None
-        _name_within(parent, entry)
         scope = parent.qualified_name if parent else ""
+        entry.qualified_name = ".".join(name for name in (scope, entry.owner, entry.name) if name)
+        if entry.kind == "function" and (entry.owner or (parent and parent.kind in _TYPES)):
+            entry.kind = "method"
         earlier = siblings.get(scope)
         if joins_clauses and earlier and earlier.is_continued_in(entry, parent):
             earlier.end, earlier.last_row = entry.end, entry.last_row
@@ -189,13 +187,6 @@ def _nest_entries(entries: list[OutlineEntry], end: int, *, joins_clauses: bool)
         if entry.is_scope():
             around.append(entry)
     return placed
-
-
-def _name_within(parent: OutlineEntry | None, entry: OutlineEntry) -> None:
-    names = (parent.qualified_name if parent else "", entry.owner, entry.name)
-    entry.qualified_name = ".".join(name for name in names if name)
-    if entry.kind == "function" and (entry.owner or (parent and parent.kind in _TYPES)):
-        entry.kind = "method"
 
 
 class ScopeMap:

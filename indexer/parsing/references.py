@@ -57,7 +57,7 @@ def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
     silent = iter(
         sorted((n.start_byte, n.end_byte) for found in findings.get("silent", ()) for n in found.get("silent", ()))
     )
-    heard = []
+    audible = []
     following = next(silent, None)
     covered = 0
     for end in sorted(ends):
@@ -65,8 +65,8 @@ def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
             covered = max(covered, following[1])
             following = next(silent, None)
         if end > covered:
-            heard.append(end)
-    return heard
+            audible.append(end)
+    return audible
 
 
 def _tail(source: bytes, start: int, end: int) -> bytes:
@@ -139,7 +139,10 @@ def _read_import_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[I
     statement = _IMPORT_WORDS.sub("", " ".join(_strip_comments(text).split()))
     line = node.start_point[0] + 1
     for path, alias in _expand_braces(statement):
-        module, name = _module_and_name(path.replace("`", "").removeprefix(grammar.separator), grammar)
+        module, name = path.replace("`", "").removeprefix(grammar.separator), ""
+        if grammar.names_imports and grammar.separator in module:
+            module, _, last = module.rpartition(grammar.separator)
+            name = {"self": "", "_": "*"}.get(last, last)
         local = name or module.rpartition(grammar.separator)[2]
         yield Import(module=module, name=name, alias=alias or local, line=line)
 
@@ -157,17 +160,6 @@ def _strip_comments(text: str) -> str:
         pieces.append(text[at : found.start()])
         at = searched
     return " ".join([*pieces, text[at:]])
-
-
-def _module_and_name(path: str, grammar: Grammar) -> tuple[str, str]:
-    if not grammar.names_imports:
-        return path, ""
-    module, separator, name = path.rpartition(grammar.separator)
-    if not separator:
-        return path, ""
-    if name == "self":
-        return module, ""
-    return module, "*" if name == "_" else name
 
 
 def _expand_braces(statement: str) -> list[tuple[str, str]]:

@@ -72,8 +72,8 @@ class RowSelection:
     @classmethod
     def of(cls, stacked: Sequence[Tables], files: Rows) -> RowSelection:
         """Select some files, in that order, and what is in them."""
-        chunks = np.concatenate([each.files.chunks for each in stacked])
-        definitions = np.concatenate([each.files.definitions for each in stacked])
+        chunks = np.concatenate([tables.files.chunks for tables in stacked])
+        definitions = np.concatenate([tables.files.definitions for tables in stacked])
         return cls(
             files=files,
             chunks=expand_spans(compute_starts(chunks)[files], chunks[files]),
@@ -83,15 +83,15 @@ class RowSelection:
 
 def select_rows(stacked: Sequence[Tables], selection: RowSelection) -> Tables:
     """Line up the selected rows of stacked tables."""
-    files = _take_rows([each.files for each in stacked], selection.files)
+    files = _take_rows([tables.files for tables in stacked], selection.files)
     file = np.repeat(np.arange(len(files.ids), dtype=np.int32), files.chunks)
-    sizes = [len(each.chunks.ids) for each in stacked]
-    shifted = [each.definitions.chunk + by for each, by in zip(stacked, compute_offsets(sizes), strict=True)]
+    sizes = [len(tables.chunks.ids) for tables in stacked]
+    shifted = [tables.definitions.chunk + by for tables, by in zip(stacked, compute_offsets(sizes), strict=True)]
     chunk = invert_rows(selection.chunks, sum(sizes))[np.concatenate(shifted)[selection.definitions]]
     return Tables(
         files=files,
-        chunks=_take_rows([each.chunks for each in stacked], selection.chunks, file=file),
-        definitions=_take_rows([each.definitions for each in stacked], selection.definitions, chunk=chunk),
+        chunks=_take_rows([tables.chunks for tables in stacked], selection.chunks, file=file),
+        definitions=_take_rows([tables.definitions for tables in stacked], selection.definitions, chunk=chunk),
     )
 
 

@@ -14,7 +14,7 @@ from indexer.search.segment import POSTINGS, Floats, Segment
 from indexer.search.snapshot import Snapshot, gather_rows
 
 _GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
-_MOST_DEAD = 0.125  # of all chunks; beyond this everything is made anew
+_MOST_DEAD = 0.125  # of all chunks; beyond this everything is rebuilt
 _MOST_WORDS = 2  # for each of the first segment, which had none that was not used
 
 
@@ -75,7 +75,7 @@ def replace_centrality(snapshot: Snapshot, rank: Floats) -> Snapshot:
 
 def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
     """The same snapshot with one segment in place of all from the first-th on."""
-    before = sum(len(each.tables.files.ids) for each in snapshot.segments[:first])
+    before = sum(len(segment.tables.files.ids) for segment in snapshot.segments[:first])
     recent = np.flatnonzero(snapshot.order >= before)
     segment = _merge_segments(snapshot.segments[first:], snapshot.order[recent] - before)
     order = snapshot.order.copy()
@@ -85,20 +85,20 @@ def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
 
 def _merge_segments(segments: Sequence[Segment], files: Rows) -> Segment:
     """One segment with some files of several, in that order, and all words of the several."""
-    tables = [each.tables for each in segments]
+    tables = [segment.tables for segment in segments]
     selection = RowSelection.of(tables, files)
     rows = (selection.chunks, selection.definitions, selection.files, selection.files)
     parts: dict[str, Any] = {
-        name: merge_postings([getattr(each, name) for each in segments], selected)
+        name: merge_postings([getattr(segment, name) for segment in segments], selected)
         for name, selected in zip(POSTINGS, rows, strict=True)
     }
     return Segment(
         tables=select_rows(tables, selection),
-        new_terms=tuple(term for each in segments for term in each.new_terms),
-        new_names=tuple(name for each in segments for name in each.new_names),
-        terms_by_chunk=select_term_lists([each.terms_by_chunk for each in segments], selection.chunks),
+        new_terms=tuple(term for segment in segments for term in segment.new_terms),
+        new_names=tuple(name for segment in segments for name in segment.new_names),
+        terms_by_chunk=select_term_lists([segment.terms_by_chunk for segment in segments], selection.chunks),
         **parts,
-        vectors=gather_rows([each.vectors for each in segments], selection.chunks),
+        vectors=gather_rows([segment.vectors for segment in segments], selection.chunks),
     )
 
 

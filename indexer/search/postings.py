@@ -202,7 +202,7 @@ class Vocabulary:
         return len(self._numbers)
 
     def number(self, word: str) -> int | None:
-        """The number of a word, None if it has never been seen."""
+        """The number of a word, None if it has none."""
         return self._numbers.get(word)
 
     def add(self, words: Iterable[str]) -> Iterable[int]:

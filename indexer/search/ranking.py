@@ -89,7 +89,7 @@ def read_question(snapshot: Snapshot, text: str) -> SearchQuestion:
 
 
 def _find_names(text: str) -> list[str]:
-    """The words of a question that may be definitions: all of a very short one, else those that look like code."""
+    """The words of a question that may be definitions: the last of a very short one, else those that look like code."""
     words: list[str] = IDENTIFIER.findall(text)
     is_symbol = len(words) <= 2 or ("::" in text and " " not in text.strip())
     if is_symbol:
@@ -109,7 +109,7 @@ def rank_chunks(
 ) -> list[tuple[int, float]]:
     """Rank chunk ordinals for a question; `mask` says which chunks may be returned, `cosines` has one for each.
 
-    Chunks that nothing speaks for are not returned, so the list can be shorter than `limit`.
+    Chunks without any score are not returned, so the list can be shorter than `limit`.
     """
     recipe = recipe or RankingWeights()
     question = read_question(snapshot, text)
@@ -158,16 +158,10 @@ def _score_parts(
     if cosines is not None and mode != "lexical":
         is_long = mode == "hybrid" and len(question.tokens) > recipe.long_question
         weight = recipe.vector * (recipe.long_question_vector if is_long else 1.0)
-        parts.append((weight, _above_depth(cosines, recipe.vector_depth)))
+        # Cosines have no natural zero: what counts is how far each stands above the `vector_depth`-th best.
+        depth = min(len(cosines), recipe.vector_depth)
+        parts.append((weight, np.maximum(cosines - np.partition(cosines, -depth)[-depth], 0.0)))
     return parts
-
-
-def _above_depth(cosines: Scores, depth: int) -> Scores:
-    """How far each cosine stands above the `depth`-th best; cosines have no natural zero."""
-    depth = min(len(cosines), depth)
-    floor = np.partition(cosines, -depth)[-depth]
-    above: Scores = np.maximum(cosines - floor, 0.0)
-    return above
 
 
 def _to_unit(scores: Scores) -> Scores:
@@ -279,14 +273,14 @@ def make_penalties(snapshot: Snapshot, text: str, recipe: RankingWeights) -> Sco
 def diversify(
     files: NDArray[np.int32], scores: Scores, *, limit: int, recipe: RankingWeights
 ) -> list[tuple[int, float]]:
-    """The best chunks, where the k-th of one file counts decay^k: other files get a word in."""
+    """The best chunks, where the k-th of one file counts decay^k: other files come up too."""
     best = sort_best_first(scores, max(recipe.candidates, limit))
     best = best[scores[best] > 0]
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     before = np.empty(len(best))
     for place, file in enumerate(files[best].tolist()):
-        before[place] = seen.get(file, 0)
-        seen[file] = seen.get(file, 0) + 1
+        before[place] = counts.get(file, 0)
+        counts[file] = counts.get(file, 0) + 1
     decayed = scores[best] * recipe.same_file_decay**before
     order = np.argsort(-decayed, kind="stable")[:limit]
     return list(zip(best[order].tolist(), decayed[order].tolist(), strict=True))

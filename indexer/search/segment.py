@@ -118,15 +118,15 @@ def _unpack_texts(data: NDArray[Any]) -> dict[str, list[str]]:
 
 def _write(file: BinaryIO, part: object) -> None:
     """Write the arrays of a part, one behind the other; texts are kept apart."""
-    for each in fields(part):  # type: ignore[arg-type]
-        value = getattr(part, each.name)
+    for column in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, column.name)
         if isinstance(value, np.ndarray) and value.dtype != object:
             np.save(file, value)
 
 
 def _read(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
     """Read a part back, but for what is known."""
-    values = {each.name: _array(file) for each in fields(kind) if each.name not in known}  # type: ignore[arg-type]
+    values = {column.name: _array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
     return kind(**values, **known)
 
 

@@ -55,12 +55,12 @@ class Snapshot:
     @cached_property
     def selection(self) -> RowSelection:
         """The rows of everything that is there, by ordinal."""
-        return RowSelection.of([each.tables for each in self.segments], self.order)
+        return RowSelection.of([segment.tables for segment in self.segments], self.order)
 
     @cached_property
     def tables(self) -> Tables:
         """The columns of everything that is there, by ordinal."""
-        return select_rows([each.tables for each in self.segments], self.selection)
+        return select_rows([segment.tables for segment in self.segments], self.selection)
 
     @property
     def files(self) -> FileTable:
@@ -80,31 +80,31 @@ class Snapshot:
     @cached_property
     def lexical(self) -> Bm25Index:
         """BM25 over the chunks."""
-        stack = PostingsStack([each.terms for each in self.segments], self.selection.chunks)
-        lengths = np.concatenate([each.tables.chunks.tokens for each in self.segments])
+        stack = PostingsStack([segment.terms for segment in self.segments], self.selection.chunks)
+        lengths = np.concatenate([segment.tables.chunks.tokens for segment in self.segments])
         return Bm25Index(self.terms, stack, lengths, self.frequencies)
 
     @cached_property
     def file_of_rows(self) -> Ints:
         """The file ordinal of each chunk row of the segments, -1 for one that is no longer there."""
-        files = np.full(sum(each.size for each in self.segments), -1, dtype=np.int32)
+        files = np.full(sum(segment.size for segment in self.segments), -1, dtype=np.int32)
         files[self.selection.chunks] = self.chunks.file
         return files
 
     @cached_property
     def definition_terms(self) -> PostingsStack:
         """The parts of each definition's name."""
-        return PostingsStack([each.definition_terms for each in self.segments], self.selection.definitions)
+        return PostingsStack([segment.definition_terms for segment in self.segments], self.selection.definitions)
 
     @cached_property
     def topic_terms(self) -> PostingsStack:
         """The words that say what each file is about."""
-        return PostingsStack([each.topic_terms for each in self.segments], self.selection.files)
+        return PostingsStack([segment.topic_terms for segment in self.segments], self.selection.files)
 
     @cached_property
     def folder_terms(self) -> PostingsStack:
         """The words of each file's folders."""
-        return PostingsStack([each.folder_terms for each in self.segments], self.selection.files)
+        return PostingsStack([segment.folder_terms for segment in self.segments], self.selection.files)
 
     @cached_property
     def definition_weights(self) -> NDArray[np.float64]:
@@ -136,12 +136,12 @@ class Snapshot:
     def cosines(self, query: Floats) -> NDArray[np.float64]:
         """The cosine of each chunk's vector with a query's."""
         # A matrix product rounds a row by where it lies, and equal vectors would no longer tie; this does not.
-        cosines = np.concatenate([np.einsum("ij,j->i", each.vectors, query) for each in self.segments])
+        cosines = np.concatenate([np.einsum("ij,j->i", segment.vectors, query) for segment in self.segments])
         return cosines[self.selection.chunks].astype(np.float64)
 
     def vectors(self, ordinals: Rows) -> Floats:
         """The vectors of some chunks."""
-        return gather_rows([each.vectors for each in self.segments], self.selection.chunks[ordinals])
+        return gather_rows([segment.vectors for segment in self.segments], self.selection.chunks[ordinals])
 
     def save(self, folder: Path, beside: Path | None = None) -> None:
         """Write everything into a folder that does not exist yet.
@@ -153,7 +153,7 @@ class Snapshot:
         for segment in self.segments:
             if beside is None or not _link_file(beside / segment.file, folder / segment.file):
                 segment.save(folder)
-        names = json.dumps([each.name for each in self.segments]).encode()
+        names = json.dumps([segment.name for segment in self.segments]).encode()
         with (folder / _FILE).open("wb") as file:
             for array in (np.frombuffer(names, dtype=np.uint8), self.order, self.frequencies):
                 np.save(file, array)

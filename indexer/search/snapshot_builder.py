@@ -112,32 +112,28 @@ class SnapshotBuilder:
         new.file_traits.append(read_path_traits(entry.path).pack_flags())
         new.file_chunks.append(len(parsed.chunks))
         new.file_definitions.append(len(parsed.symbols))
-        self._add_path(entry.path)
+        topic_tokens = set(tokenize(read_topic(entry.path)))
+        self._topic_terms.add(topic_tokens)
+        self._folder_terms.add(set(tokenize(read_folder(entry.path))) - topic_tokens)
         first = len(new.chunk_ids)
-        self._add_chunks(parsed, bags, chunk_ids)
+        for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
+            new.chunk_ids.append(chunk_id)
+            new.chunk_start.append(chunk.start_line)
+            new.chunk_end.append(chunk.end_line)
+            self._terms.add(bag)
         starts = [chunk.start_line for chunk in parsed.chunks]
         chunks = [first + max(bisect_right(starts, symbol.start_line) - 1, 0) for symbol in parsed.symbols]
         for place in sorted(range(len(chunks)), key=chunks.__getitem__):
             self._add_definition(parsed.symbols[place], chunks[place])
-
-    def _add_path(self, path: str) -> None:
-        topic_tokens = set(tokenize(read_topic(path)))
-        self._topic_terms.add(topic_tokens)
-        self._folder_terms.add(set(tokenize(read_folder(path))) - topic_tokens)
-
-    def _add_chunks(self, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]) -> None:
-        for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
-            self._new.chunk_ids.append(chunk_id)
-            self._new.chunk_start.append(chunk.start_line)
-            self._new.chunk_end.append(chunk.end_line)
-            self._terms.add(bag)
 
     def _add_definition(self, symbol: Symbol, chunk: int) -> None:
         self._new.definition_names.extend(self._names.add((symbol.name.lower(),)))
         self._new.definition_chunk.append(chunk)
         self._new.definition_is_type.append(symbol.kind in _TYPE_KINDS)
         self._new.definition_lines.append(symbol.end_line - symbol.start_line + 1)
-        self._definition_terms.add(_name_parts(symbol.name))
+        # The name as a whole is left out beside its parts: it would count everything twice.
+        tokens = set(tokenize_identifier(symbol.name))
+        self._definition_terms.add((tokens - {symbol.name.lower().strip("_$")}) or tokens)
 
     def build(self, removed: frozenset[int], vectors: Floats) -> Snapshot:
         """Build the snapshot without the `removed` catalog file ids; `vectors` has a row for each chunk added.
@@ -146,7 +142,7 @@ class SnapshotBuilder:
         """
         old, new = self._previous, self._segment(vectors)
         gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
-        segments = [each for each in (*old.segments, new) if each.is_needed]
+        segments = [segment for segment in (*old.segments, new) if segment.is_needed]
         return Snapshot(
             segments=tuple(segments) or (new,),
             order=_order_files(old, ~gone, new.tables.files.paths),
@@ -160,8 +156,8 @@ class SnapshotBuilder:
         terms = self._terms.build()
         return Segment(
             tables=self._new.tables(terms.lengths()),
-            new_terms=old.terms.since(sum(len(each.new_terms) for each in old.segments)),
-            new_names=old.names.since(sum(len(each.new_names) for each in old.segments)),
+            new_terms=old.terms.since(sum(len(segment.new_terms) for segment in old.segments)),
+            new_names=old.names.since(sum(len(segment.new_names) for segment in old.segments)),
             terms=terms,
             terms_by_chunk=self._terms.build_term_lists(),
             definition_terms=self._definition_terms.build(),
@@ -175,7 +171,7 @@ def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows
     """The file rows of a snapshot where some files stay and those at `paths`, whose rows come next, are new."""
     by_path = np.argsort(paths, kind="stable")
     places = np.searchsorted(old.files.paths[kept], paths[by_path])
-    return np.insert(old.order[kept], places, by_path + sum(len(each.tables.files.ids) for each in old.segments))
+    return np.insert(old.order[kept], places, by_path + sum(len(segment.tables.files.ids) for segment in old.segments))
 
 
 def _frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
@@ -184,7 +180,7 @@ def _frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: in
     known = len(old.frequencies)
     frequencies[:known] += old.frequencies
     rows = old.selection.chunks[gone[old.chunks.file]]
-    for segment, offset in zip(old.segments, compute_offsets([each.size for each in old.segments]), strict=True):
+    for segment, offset in zip(old.segments, compute_offsets([segment.size for segment in old.segments]), strict=True):
         inside = rows[(rows >= offset) & (rows < offset + segment.size)] - offset
         frequencies[:known] -= np.bincount(segment.terms_by_chunk.of(inside), minlength=known)
     return frequencies
@@ -207,12 +203,6 @@ def make_empty_snapshot(dimensions: int) -> Snapshot:
     )
     none = np.empty(0, dtype=np.int64)
     return Snapshot(segments=(segment,), order=none, frequencies=none, terms=Vocabulary(), names=Vocabulary())
-
-
-def _name_parts(name: str) -> set[str]:
-    """The stemmed parts of a name without the name as a whole, which would count everything twice."""
-    tokens = set(tokenize_identifier(name))
-    return (tokens - {name.lower().strip("_$")}) or tokens
 
 
 def _array(values: array[int], kind: type[Scalar]) -> NDArray[Scalar]:

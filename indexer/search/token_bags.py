@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from indexer.text.tokens import tokenize, tokenize_identifier, tokenize_path
-from indexer.types import Chunk, ParsedFile
+from indexer.types import ParsedFile
 
 Bag = Mapping[str, int]
 _PATH_WEIGHT = 3  # how often the path's tokens are counted in each of a file's chunks
@@ -15,11 +15,9 @@ _NAME_WEIGHT = 2  # and how often those of the definitions and the scope
 
 def build_bags(path: str, parsed: ParsedFile) -> tuple[Bag, ...]:
     """Count the tokens of each chunk of a file, with those of its path, its scope and the names it defines."""
-    of_path = tokenize_path(path) * _PATH_WEIGHT
-    return tuple(
-        Counter(tokenize(chunk.text) + of_path + _tokenize_names(chunk) * _NAME_WEIGHT) for chunk in parsed.chunks
-    )
-
-
-def _tokenize_names(chunk: Chunk) -> list[str]:
-    return [token for name in chunk.names for token in tokenize_identifier(name)] + tokenize(chunk.scope)
+    path_tokens = tokenize_path(path) * _PATH_WEIGHT
+    bags = []
+    for chunk in parsed.chunks:
+        names = [token for name in chunk.names for token in tokenize_identifier(name)] + tokenize(chunk.scope)
+        bags.append(Counter(tokenize(chunk.text) + path_tokens + names * _NAME_WEIGHT))
+    return tuple(bags)

@@ -10,7 +10,7 @@ import re2
 
 from indexer.secrets.randomness import measure_surprise
 
-SHORTEST_RANDOM = 12  # characters; whether fewer were drawn by lot cannot be told
+SHORTEST_RANDOM = 12  # characters; of fewer, nobody can tell whether they are random
 _USUAL_BITS = 5.5  # what a pair of characters costs in one name of a hundred
 _FEWEST_PAIRS = 5
 _LONG = 32  # characters; a random value of so many may hold a word such as "xxxx" by chance

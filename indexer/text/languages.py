@@ -362,7 +362,7 @@ def find_language_by_ending(ending: str) -> Language | None:
 
 
 def detect_language(path: str, text: str) -> str:
-    """Return the language of a file as a lower-case name, `text` when nothing speaks for another."""
+    """Return the language of a file as a lower-case name, `text` when nothing suggests another."""
     name = path.rpartition("/")[2].lower()
     stem, dot, ending = name.rpartition(".")
     if name in _by_file_name():

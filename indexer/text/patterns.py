@@ -63,7 +63,7 @@ def compile_pattern(pattern: str) -> Pattern:
 
     Letters, digits and white space (`\\w`, `\\d`, `\\s`) are those of all scripts, but a `\\b` stands beside ASCII
     alone, and there is no look-around. Where something far off decides whether a place matches, each of many places
-    looks for it anew: to find them all is quadratic on RE2 too.
+    looks for it again: to find them all is quadratic on RE2 too.
     """
     return Pattern(pattern)
 
