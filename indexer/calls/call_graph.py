@@ -98,11 +98,11 @@ class _Question:
                 resolution = self._resolve(path, use)
                 found = [target for target in resolution.targets if target in wanted]
                 for target in found:
-                    yield self._site(path, use, target, is_ambiguous=resolution.is_ambiguous)
+                    yield self._make_site(path, use, target, is_ambiguous=resolution.is_ambiguous)
                 if not found and use.qualifier not in SUPER:
                     for target, bases in overriders.items():
                         if bases.intersection(resolution.targets):
-                            yield self._site(path, use, target, is_ambiguous=True)
+                            yield self._make_site(path, use, target, is_ambiguous=True)
 
     def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, also where a file imports it under another one."""
@@ -136,7 +136,7 @@ class _Question:
             return resolution
         return resolve_name(replace(site, lineages=self._inference.receivers(path, use)), candidates)
 
-    def _site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
+    def _make_site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
         around = self._view.spanning(path, use.scope, use.line)
         return CallSite(
             path=path,

@@ -101,7 +101,7 @@ class GenerationView:
         if key not in self._sources:
             by_alias = self._read_imports(path)
             found = by_alias.get(name) or by_alias.get("*")
-            self._sources[key] = tuple(self._source(path, name, each) for each in found) if found else None
+            self._sources[key] = tuple(self._make_source(path, name, each) for each in found) if found else None
         return self._sources[key]
 
     def find_qualifier_sources(self, path: str, qualifier: str) -> tuple[ImportSource, ...] | None:
@@ -112,18 +112,18 @@ class GenerationView:
             for joint in (".", "::"):
                 alias = joint.join(parts[:count])
                 if alias in by_alias:
-                    return self._behind(path, by_alias[alias], parts[count:])
+                    return self._find_behind(path, by_alias[alias], parts[count:])
         module = self.modules.find(qualifier, path) if "::" in qualifier else ImportTarget()
-        return None if module.is_outside else (_whole(module),)
+        return None if module.is_outside else (_make_module_source(module),)
 
-    def _behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
+    def _find_behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
         """What the rest of a qualifier leads to: a module within what is imported, where there is one."""
-        sources = [self._source(path, each.alias, each) for each in imports]
+        sources = [self._make_source(path, each.alias, each) for each in imports]
         joint = _SUBMODULE.get(path.rpartition(".")[2])
         if not rest or joint is None:
             return tuple(sources)
         deeper = [self.modules.find(joint.join(filter(None, (e.module, e.name, *rest))), path) for e in imports]
-        return tuple(_whole(each) for each in deeper if not each.is_outside) or tuple(sources)
+        return tuple(_make_module_source(each) for each in deeper if not each.is_outside) or tuple(sources)
 
     def _read_imports(self, path: str) -> dict[str, list[Import]]:
         if path not in self._imports:
@@ -133,17 +133,17 @@ class GenerationView:
             self._imports[path] = by_alias
         return self._imports[path]
 
-    def _source(self, path: str, name: str, imported: Import) -> ImportSource:
+    def _make_source(self, path: str, name: str, imported: Import) -> ImportSource:
         """What an import stands for: a module, or a name in one, followed through the modules that hand it on."""
         module = self.modules.find(imported.module, path)
         if not imported.name:
-            return _whole(module)
+            return _make_module_source(module)
         joint = _SUBMODULE.get(path.rpartition(".")[2])
         if joint:
             around = imported.module if imported.module.endswith(joint) else imported.module + joint
             submodule = self.modules.find(around + imported.name, path)
             if submodule.files - module.files:
-                return _whole(submodule)
+                return _make_module_source(submodule)
         real = name if imported.name in {"*", "default"} else imported.name
         return ImportSource(name=real, files=self._follow_reexports(module.files, real), below=module.folders)
 
@@ -158,5 +158,5 @@ class GenerationView:
         return reached
 
 
-def _whole(module: ImportTarget) -> ImportSource:
+def _make_module_source(module: ImportTarget) -> ImportSource:
     return ImportSource(name="", files=module.files, below=module.folders)

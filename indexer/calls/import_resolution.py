@@ -84,47 +84,51 @@ class ImportResolver:
         is_relative = module.startswith(".") or suffix == "rs"
         key = (module, importer if is_relative else suffix)
         if key not in self._known:
-            self._known[key] = self._find(module, PurePosixPath(importer), suffix)
+            self._known[key] = self._search(module, PurePosixPath(importer), suffix)
         return self._known[key]
 
-    def _find(self, module: str, importer: PurePosixPath, suffix: str) -> ImportTarget:
+    def _search(self, module: str, importer: PurePosixPath, suffix: str) -> ImportTarget:
         if module.startswith("."):
-            return self._at(_relative(module, importer, suffix))
+            return self._find_at(_resolve_relative(module, importer, suffix))
         if suffix == "rs" and module.partition("::")[0] in _RUST_ROOTS:
-            return self._deepest(*_rust_place(module, importer))
+            return self._find_deepest(*_resolve_rust_path(module, importer))
         packages = self._packages.get(_MANIFEST_OF.get(suffix, ""), {})
-        package = max((name for name in packages if _is_within(module, name)), key=len, default=None)
+        package = max(
+            (name for name in packages if module == name or module.startswith((f"{name}/", f"{name}::"))),
+            key=len,
+            default=None,
+        )
         if package is not None:
-            return self._in_package(packages[package], _split(module[len(package) :]), suffix)
-        wanted = tuple(part for part in _split(module) if part not in _HERE)
-        return self._by_tail(wanted, suffix) if wanted and suffix != "go" else ImportTarget()
+            return self._find_in_package(packages[package], _split_module(module[len(package) :]), suffix)
+        wanted = tuple(part for part in _split_module(module) if part not in _HERE)
+        return self._find_by_tail(wanted, suffix) if wanted and suffix != "go" else ImportTarget()
 
-    def _at(self, place: Parts) -> ImportTarget:
-        return self._module(self._files.get(place, ()))
+    def _find_at(self, place: Parts) -> ImportTarget:
+        return self._make_target(self._files.get(place, ()))
 
-    def _module(self, files: Iterable[str]) -> ImportTarget:
+    def _make_target(self, files: Iterable[str]) -> ImportTarget:
         names = frozenset(files)
         places = (file.rpartition("/") for file in names)
         # That something is below the root says nothing: everything is.
         folders = {f"{folder}/" for folder, _, name in places if folder and name.partition(".")[0] in _FOLDER_FILES}
         return ImportTarget(files=names, folders=tuple(sorted(folders)))
 
-    def _deepest(self, folder: Parts, rest: Parts) -> ImportTarget:
+    def _find_deepest(self, folder: Parts, rest: Parts) -> ImportTarget:
         """The module at a place, or the nearest around it: the last parts may name what is in the module."""
         for count in range(min(len(rest), _DEEPEST), -1, -1):
             for source in _SOURCE_FOLDERS:
-                found = self._at((*folder, *source, *rest[:count]))
+                found = self._find_at((*folder, *source, *rest[:count]))
                 if found.files:
                     return found
         return ImportTarget()
 
-    def _in_package(self, folder: Parts, rest: Parts, suffix: str) -> ImportTarget:
+    def _find_in_package(self, folder: Parts, rest: Parts, suffix: str) -> ImportTarget:
         if suffix == "go":
             return ImportTarget(files=frozenset(self._folders.get((*folder, *rest), ())))
-        found = self._deepest(folder, rest)
+        found = self._find_deepest(folder, rest)
         return found if found.files else ImportTarget(folders=("".join(f"{part}/" for part in folder),))
 
-    def _by_tail(self, wanted: Parts, suffix: str) -> ImportTarget:
+    def _find_by_tail(self, wanted: Parts, suffix: str) -> ImportTarget:
         """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
         places = self._by_last.get(_fold_name(wanted[-1]), ())
         if suffix in {"py", "pyi"}:
@@ -132,14 +136,14 @@ class ImportResolver:
             # What the import starts at must be no package itself, but a folder that is searched for packages.
             roots = {place: self._files.get(place[: -len(wanted)], ()) for place in matching}
             tops = [place for place in matching if not any(path.endswith("__init__.py") for path in roots[place])]
-            return self._module(path for place in tops for path in self._files.get(place, ()))
-        lengths = {place: _common_tail(place, wanted) for place in places}
+            return self._make_target(path for place in tops for path in self._files.get(place, ()))
+        lengths = {place: _count_common_parts(place, wanted) for place in places}
         longest = max(lengths.values(), default=0)
         best = [place for place, length in lengths.items() if length == longest >= min(len(wanted), 2)]
-        return self._module(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
+        return self._make_target(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
 
 
-def _split(module: str) -> Parts:
+def _split_module(module: str) -> Parts:
     return tuple(part for part in _SEPARATOR.split(module) if part)
 
 
@@ -148,7 +152,7 @@ def _fold_name(part: str) -> str:
     return part.replace("_", "").replace("-", "").lower()
 
 
-def _common_tail(place: Parts, wanted: Parts) -> int:
+def _count_common_parts(place: Parts, wanted: Parts) -> int:
     length = 0
     for one, other in zip(reversed(place), reversed(wanted), strict=False):
         if _fold_name(one) != _fold_name(other):
@@ -157,21 +161,17 @@ def _common_tail(place: Parts, wanted: Parts) -> int:
     return length
 
 
-def _is_within(module: str, package: str) -> bool:
-    return module == package or module.startswith((f"{package}/", f"{package}::"))
-
-
-def _rust_place(module: str, importer: PurePosixPath) -> tuple[Parts, Parts]:
+def _resolve_rust_path(module: str, importer: PurePosixPath) -> tuple[Parts, Parts]:
     """Where `crate`, `super` and `self` lie, seen from the importing file, and the parts behind them."""
     place = importer.parent.parts if importer.stem in _FOLDER_FILES else (*importer.parent.parts, importer.stem)
-    rest = _split(module)
+    rest = _split_module(module)
     if rest[0] == "crate":
         place = place[: place.index("src") + 1] if "src" in place else importer.parent.parts
     roots = list(takewhile(_RUST_ROOTS.__contains__, rest))
     return place[: max(len(place) - roots.count("super"), 0)], rest[len(roots) :]
 
 
-def _relative(module: str, importer: PurePosixPath, suffix: str) -> Parts:
+def _resolve_relative(module: str, importer: PurePosixPath, suffix: str) -> Parts:
     """The place that `./x`, `../x` (JavaScript), `.x` or `..x` (Python) means, seen from the importing file."""
     base = list(importer.parent.parts)
     if suffix in {"py", "pyi"}:

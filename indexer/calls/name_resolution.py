@@ -154,17 +154,17 @@ def _make_resolution(
     longest: dict[tuple[str, str], Definition] = {}
     for definition in targets:
         key = (definition.path, definition.symbol.qualified_name)
-        if key not in longest or _lines(definition) > _lines(longest[key]):
+        if key not in longest or _count_lines(definition) > _count_lines(longest[key]):
             longest[key] = definition
     is_ambiguous = is_ambiguous or len(longest) > 1
     return Resolution(targets=tuple(longest.values()), is_ambiguous=is_ambiguous, is_guess=is_guess or is_ambiguous)
 
 
-def _lines(definition: Definition) -> int:
+def _count_lines(definition: Definition) -> int:
     return definition.symbol.end_line - definition.symbol.start_line
 
 
-def _of_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_by_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """A member of the class that the receiver is known to have, or of the nearest base class that has it."""
     if site.lineages is None:
         return None
@@ -181,39 +181,39 @@ def _of_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution |
 def find_inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[Definition]:
     """Those of the candidates that lookup along a line of classes ends at."""
     for ancestor in lineage:
-        members = _members(ancestor, candidates)
+        members = _find_members(ancestor, candidates)
         if members:
             return members
     return []
 
 
-def _members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[Definition]:
+def _find_members(owner: Definition, candidates: Sequence[Definition]) -> Sequence[Definition]:
     own = [definition for definition in candidates if definition.symbol.parent == owner.symbol.qualified_name]
     here = [definition for definition in own if definition.path == owner.path]
     if here or find_language_family(owner.path) not in _SPREAD:
         return here
-    return _beside(owner.path, own) or own
+    return _select_beside(owner.path, own) or own
 
 
-def _beside(path: str, candidates: Sequence[Definition]) -> Sequence[Definition]:
+def _select_beside(path: str, candidates: Sequence[Definition]) -> Sequence[Definition]:
     folder = PurePosixPath(path).parent
     return [definition for definition in candidates if PurePosixPath(definition.path).parent == folder]
 
 
-def _of_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_on_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`self.save()` means the member of what is around it, which need not be a class in every language."""
     if site.use.qualifier in SUPER:
         return _NO_GUESS
     if site.use.qualifier not in SELF:
         return None
-    scopes = _enclosing(site.use.scope) - {""}
+    scopes = _list_enclosing_scopes(site.use.scope) - {""}
     own = [
         definition for definition in candidates if definition.path == site.path and definition.symbol.parent in scopes
     ]
-    return _make_resolution(own[:1]) if own else _of_any_class(site, candidates)
+    return _make_resolution(own[:1]) if own else _resolve_in_any_class(site, candidates)
 
 
-def _of_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_in_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
     owner = site.owner
     named = [definition for definition in candidates if definition.symbol.parent.rpartition(".")[2] == owner]
@@ -222,30 +222,33 @@ def _of_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | N
     files = {file for source in site.qualified or () for file in source.files}
     here = [definition for definition in named if definition.path == site.path]
     return _make_resolution(
-        here or [definition for definition in named if definition.path in files] or _beside(site.path, named) or named
+        here
+        or [definition for definition in named if definition.path in files]
+        or _select_beside(site.path, named)
+        or named
     )
 
 
-def _of_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_in_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`sessions.send()` means what the module of that name defines, or hands on; nothing if it is from outside."""
     if site.qualified is None:
         return None
     free = [definition for definition in candidates if definition.symbol.kind != "method"]
-    found = _from_sources(site.qualified, free)
+    found = _select_from_sources(site.qualified, free)
     if found:
         return _make_resolution(found)
     is_known_object = any(source.name and not source.is_outside for source in site.qualified)
     return None if is_known_object else _NOTHING
 
 
-def _from_sources(sources: Sequence[ImportSource], candidates: Sequence[Definition]) -> Sequence[Definition]:
+def _select_from_sources(sources: Sequence[ImportSource], candidates: Sequence[Definition]) -> Sequence[Definition]:
     files = {file for source in sources for file in source.files}
     found = [definition for definition in candidates if definition.path in files]
     below = tuple(folder for source in sources for folder in source.below)
     return found or [definition for definition in candidates if definition.path.startswith(below)]
 
 
-def _of_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
+def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """An object of unknown class: a member of any class will do, a free function will not.
 
     It is taken for certain where the object is named after the class, or where the only member of that name has one
@@ -277,9 +280,9 @@ def _fold_symbol(name: str) -> str:
     return name.replace("_", "").lstrip("@$").lower()
 
 
-def _in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """The innermost definition of the file that can be seen from the use; an import goes before a mere constant."""
-    scopes = _enclosing(site.use.scope)
+    scopes = _list_enclosing_scopes(site.use.scope)
     here = [
         definition for definition in candidates if definition.path == site.path and definition.symbol.parent in scopes
     ]
@@ -297,13 +300,15 @@ def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolu
     """What the file imports under the name; nothing if that comes from outside."""
     if site.named is None:
         return None
-    found = _from_sources(site.named, [definition for definition in candidates if definition.symbol.kind != "method"])
+    found = _select_from_sources(
+        site.named, [definition for definition in candidates if definition.symbol.kind != "method"]
+    )
     if found or all(source.is_outside for source in site.named):
         return _make_resolution(found)
     return None
 
 
-def _of_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
+def _resolve_on_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """A member that the class around the use inherits, where the language leaves `this` out."""
     if not has_implicit_self(site.path):
         return None
@@ -311,7 +316,7 @@ def _of_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolu
     return _make_resolution(found) if found else None
 
 
-def _only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
+def _resolve_only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
     own = find_language_family(site.path)
     free = [definition for definition in candidates if definition.symbol.kind != "method"]
@@ -319,18 +324,18 @@ def _only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
         free = [definition for definition in free if definition.symbol.kind == "macro"]
     if own in {"python", "script", "go"}:
         free = [definition for definition in free if not definition.symbol.parent]  # others are local to a function
-    near = _beside(site.path, free)
+    near = _select_beside(site.path, free)
     chosen = near if near or own == "go" else free
     if len(chosen) > _MOST_NAMESAKES:
         return _NO_GUESS
     return _make_resolution(chosen, is_guess=own in _IMPLICIT_SELF)
 
 
-def _enclosing(scope: str) -> frozenset[str]:
+def _list_enclosing_scopes(scope: str) -> frozenset[str]:
     """A scope and all scopes around it, the module's (empty) included."""
     parts = scope.split(".") if scope else []
     return frozenset(".".join(parts[:count]) for count in range(len(parts) + 1))
 
 
-_QUALIFIED = (_of_lineage, _of_self, _of_class, _of_module, _of_any_class)
-_BARE = (_in_file, _resolve_imported, _of_object_around, _only_one)
+_QUALIFIED = (_resolve_by_lineage, _resolve_on_self, _resolve_in_class, _resolve_in_module, _resolve_in_any_class)
+_BARE = (_resolve_in_file, _resolve_imported, _resolve_on_object_around, _resolve_only_one)

@@ -64,7 +64,7 @@ class ChainStep:
 
 def find_type_hints(name: str, text: str, suffix: str) -> Iterator[TypeHint]:
     """Everything that a file says of a variable or a field, in its order; lines are numbered from 1."""
-    pattern = _pattern(name, suffix)
+    pattern = _compile_hint_pattern(name, suffix)
     plain = name.rpartition(".")[2]
     number, start, end = 1, 0, -1
     while (at := text.find(plain, end + 1)) >= 0:
@@ -73,10 +73,10 @@ def find_type_hints(name: str, text: str, suffix: str) -> Iterator[TypeHint]:
         end = end if end >= 0 else len(text)
         if end - start <= _LONGEST_LINE:
             line = text[start:end]
-            yield from (clue for found in pattern.finditer(line) if (clue := _clue(number, line, found, name)))
+            yield from (clue for found in pattern.finditer(line) if (clue := _make_hint(number, line, found, name)))
 
 
-def _clue(number: int, line: str, found: re.Match[str], name: str) -> TypeHint | None:
+def _make_hint(number: int, line: str, found: re.Match[str], name: str) -> TypeHint | None:
     kind = found.lastgroup
     text = found[kind].strip() if kind else ""
     if kind in {"after", "before"} and text.split("<")[0].split(".")[-1].split(" ")[0] in _NOT_A_TYPE:
@@ -95,7 +95,7 @@ def _clue(number: int, line: str, found: re.Match[str], name: str) -> TypeHint |
 
 
 @lru_cache(maxsize=4096)
-def _pattern(name: str, suffix: str) -> re.Pattern[str]:
+def _compile_hint_pattern(name: str, suffix: str) -> re.Pattern[str]:
     """All ways in which a language gives a variable its type or value, on one line.
 
     Repetitions that could start again at every name are bounded, which keeps the search linear.
@@ -134,7 +134,7 @@ def split_chain(expression: str) -> tuple[ChainStep, ...]:
     at = 0
     while match := _STEP.match(text, at):
         at = match.end()
-        at, is_called = _past_brackets(text, at)
+        at, is_called = _skip_brackets(text, at)
         found.append(ChainStep(name=match["name"].rstrip("?!"), is_called=is_called))
         joint = _JOINT.match(text, at)
         if joint is None:
@@ -145,7 +145,7 @@ def split_chain(expression: str) -> tuple[ChainStep, ...]:
     return tuple(found) if is_whole else ()
 
 
-def _past_brackets(text: str, at: int) -> tuple[int, bool]:
+def _skip_brackets(text: str, at: int) -> tuple[int, bool]:
     """Where the brackets behind a name end, and whether they make it a call (or a literal of that type)."""
     is_called = False
     generic = _GENERIC.match(text, at)
@@ -154,11 +154,11 @@ def _past_brackets(text: str, at: int) -> tuple[int, bool]:
     while at < len(text) and (text[at] in "([{" or text[at : at + 2] in {" {", "!("}):
         at += text[at] in " !"
         is_called = True
-        at = _closing(text, at) + 1
+        at = _find_closing(text, at) + 1
     return min(at, len(text)), is_called
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing(text: str, at: int) -> int:
     """Where the bracket at a place is closed; the end of the text if it is not."""
     depth = 0
     for place in range(at, len(text)):
@@ -181,7 +181,7 @@ def parse_type_names(text: str) -> tuple[str, ...]:
 
     Optional and shared values count as the values in them; a collection counts as itself.
     """
-    text = _type_part(text).strip().strip("\"'`")
+    text = _cut_type(text).strip().strip("\"'`")
     if len(text) > _LONGEST_TYPE:
         return ()
     return tuple(name for part in _split_outside(text, "|") for name in _parse_alternative(part))
@@ -207,7 +207,7 @@ def is_any_type(name: str) -> bool:
     return name in _UNKNOWN or len(name) == 1 or _ANY_TYPE.match(name) is not None
 
 
-def _type_part(text: str) -> str:
+def _cut_type(text: str) -> str:
     """The type at the beginning of a text, up to what ends a parameter, a field or a variable."""
     depth = 0
     for place, sign in enumerate(text):
@@ -245,12 +245,8 @@ def parse_result_type(name: str, signature: str, suffix: str) -> str:
     if language.type_place == "before" and language.name != "php":
         before = re.search(rf"([\w.]+(?:<.*>)?(?:\[\])?\??)\s+{re.escape(name)}\s*[(<]", signature)
         return before[1] if before and before[1] not in _NOT_A_TYPE else ""
-    after = _after_parameters(name, signature)
+    opening = re.search(rf"\b{re.escape(name)}\s*(?:[\[<][^()]*[\]>])?\s*\(", signature)
+    after = signature[_find_closing(signature, opening.end() - 1) + 1 :].strip() if opening else ""
     if language.name == "go":
         return next(_split_outside(after.strip("() "), ",")) if after else ""
     return after.removeprefix(":").strip() if after.startswith(":") else ""
-
-
-def _after_parameters(name: str, signature: str) -> str:
-    opening = re.search(rf"\b{re.escape(name)}\s*(?:[\[<][^()]*[\]>])?\s*\(", signature)
-    return signature[_closing(signature, opening.end() - 1) + 1 :].strip() if opening else ""

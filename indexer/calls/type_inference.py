@@ -64,16 +64,16 @@ class TypeInference:
         """The classes that a use's receiver can be of: none if from outside, None if it is not known."""
         place = ScopedLine(path=path, line=use.line, scope=use.scope)
         if not use.qualifier:
-            return self._around(place) if has_implicit_self(path) else None
+            return self._find_around(place) if has_implicit_self(path) else None
         if use.qualifier in SUPER:
-            return self._bases_around(place)
-        return self._value(use.qualifier, place, _DEEPEST)
+            return self._find_bases_around(place)
+        return self._infer_value(use.qualifier, place, _DEEPEST)
 
     def find_overridden(self, method: Definition) -> frozenset[Definition]:
         """What the base classes of a method's class define under its name."""
         place = ScopedLine(path=method.path, line=method.symbol.start_line, scope=method.symbol.parent)
         namesakes = self._view.definitions(method.symbol.name, method.path)
-        bases = self._bases_around(place) if method.symbol.kind == "method" else None
+        bases = self._find_bases_around(place) if method.symbol.kind == "method" else None
         return frozenset(
             one for lineage in bases or () for base in lineage for one in find_inherited((base,), namesakes)
         )
@@ -87,31 +87,31 @@ class TypeInference:
             qualified=self._view.find_qualifier_sources(path, use.qualifier) if use.qualifier else None,
         )
 
-    def _around(self, place: ScopedLine) -> Lineages:
+    def _find_around(self, place: ScopedLine) -> Lineages:
         """The class around a place."""
         key = (place.path, place.scope)
         if key not in self._surroundings:
-            self._surroundings[key] = self._class_around(place)
+            self._surroundings[key] = self._find_class_around(place)
         return self._surroundings[key]
 
-    def _bases_around(self, place: ScopedLine) -> Lineages:
+    def _find_bases_around(self, place: ScopedLine) -> Lineages:
         """What the class around a place inherits from; none if that comes from outside."""
-        around = self._around(place)
+        around = self._find_around(place)
         return None if around is None else tuple(each[1:] for each in around if each[1:])
 
-    def _class_around(self, place: ScopedLine) -> Lineages:
+    def _find_class_around(self, place: ScopedLine) -> Lineages:
         parts = place.scope.split(".")
         for count in range(len(parts), 0, -1):
             scope = ".".join(parts[:count])
             for symbol in self._view.symbols(place.path):
                 if symbol.qualified_name == scope and symbol.kind in TYPE_KINDS:
-                    return (self._lineage(Definition(path=place.path, symbol=symbol)),)
+                    return (self._find_lineage(Definition(path=place.path, symbol=symbol)),)
         if len(parts) > 1:
-            classes = self._classes(parts[-2], place)
-            return tuple(self._lineage(definition) for definition in classes) or None
+            classes = self._find_classes(parts[-2], place)
+            return tuple(self._find_lineage(definition) for definition in classes) or None
         return None
 
-    def _lineage(self, definition: Definition) -> Lineage:
+    def _find_lineage(self, definition: Definition) -> Lineage:
         """A class and its bases, nearest first."""
         key = (definition.path, definition.symbol.qualified_name)
         if key not in self._lineages:
@@ -122,11 +122,11 @@ class TypeInference:
                 place = ScopedLine(path=each.path, line=each.symbol.start_line, scope=each.symbol.parent)
                 for base in self._view.bases(each):
                     name = f"{base.qualifier}.{base.name}" if base.qualifier else base.name
-                    found += [new for new in self._classes(name, place) if new not in found]
+                    found += [new for new in self._find_classes(name, place) if new not in found]
             self._lineages[key] = tuple(found)
         return self._lineages[key]
 
-    def _classes(self, name: str, place: ScopedLine) -> Sequence[Definition]:
+    def _find_classes(self, name: str, place: ScopedLine) -> Sequence[Definition]:
         """The classes that a type's name means at a place."""
         qualifier, _, plain = re.sub(r"::|\\", ".", name).rpartition(".")
         types = [
@@ -144,8 +144,8 @@ class TypeInference:
         names = parse_type_names(text)
         found: list[Lineage] = []
         for name in names:
-            classes = self._classes(name, place)
-            found += [self._lineage(definition) for definition in classes]
+            classes = self._find_classes(name, place)
+            found += [self._find_lineage(definition) for definition in classes]
             if not classes and not self._is_outside(name, place):
                 return None
         return tuple(found) if names else None
@@ -157,42 +157,42 @@ class TypeInference:
         known = plain[:1].isupper() or plain in _PLAIN_TYPES or plain.endswith("[]")
         return known or self._view.find_qualifier_sources(place.path, name) is not None
 
-    def _value(self, text: str, place: ScopedLine, depth: int) -> Lineages:
+    def _infer_value(self, text: str, place: ScopedLine, depth: int) -> Lineages:
         """The classes that the value of an expression can be of."""
         if is_literal(text):
             return ()
         chain = split_chain(text)
         if not chain or depth <= 0:
             return None
-        lineages, rest = self._beginning(chain, place, depth)
+        lineages, rest = self._infer_beginning(chain, place, depth)
         for step in rest:
             if not lineages:
                 return lineages
-            lineages = self._member(lineages, step, depth)
+            lineages = self._infer_member(lineages, step, depth)
         return lineages
 
-    def _beginning(
+    def _infer_beginning(
         self, chain: Sequence[ChainStep], place: ScopedLine, depth: int
     ) -> tuple[Lineages, Sequence[ChainStep]]:
         """What a chain begins with (an object, a class, or something of a module), and the steps behind it."""
         first, rest = chain[0], chain[1:]
         if first.name in SELF:
-            return self._around(place), rest
+            return self._find_around(place), rest
         if first.name in SUPER:
-            return self._bases_around(place), rest
+            return self._find_bases_around(place), rest
         for count in range(min(len(chain), _LONGEST_PATH), 0, -1):
             if not any(step.is_called for step in chain[: count - 1]):
-                known = self._static(chain[:count], place)
+                known = self._infer_static(chain[:count], place)
                 if known is not None:
                     return known, chain[count:]
-        return self._object(first, place, depth), rest
+        return self._infer_object(first, place, depth), rest
 
-    def _static(self, path: Sequence[ChainStep], place: ScopedLine) -> Lineages:
+    def _infer_static(self, path: Sequence[ChainStep], place: ScopedLine) -> Lineages:
         """What a path of names means that is a class, or a call of a function."""
         qualifier, last = ".".join(step.name for step in path[:-1]), path[-1]
-        classes = self._classes(f"{qualifier}.{last.name}".removeprefix("."), place)
+        classes = self._find_classes(f"{qualifier}.{last.name}".removeprefix("."), place)
         if classes:
-            return tuple(self._lineage(definition) for definition in classes)
+            return tuple(self._find_lineage(definition) for definition in classes)
         if not last.is_called:
             return None
         use = Reference(name=last.name, qualifier=qualifier, kind="call", line=place.line, scope=place.scope)
@@ -201,20 +201,22 @@ class TypeInference:
             for definition in self._view.definitions(last.name, place.path)
             if definition.symbol.kind == "function"
         ]
-        return _union(
+        return _unite(
             [
                 self._infer_return_type(definition, None)
                 for definition in resolve_name(self.site(place.path, use), functions).targets
             ]
         )
 
-    def _object(self, step: ChainStep, place: ScopedLine, depth: int) -> Lineages:
+    def _infer_object(self, step: ChainStep, place: ScopedLine, depth: int) -> Lineages:
         """What a name means that is a variable, an imported object, or a field of the class around."""
         if step.is_called or step.name in _SAYS_NOTHING:
             return None
-        nearest = next(self._in_sight(step.name, place), None)
+        nearest = next(self._find_visible_clues(step.name, place), None)
         if nearest is not None:
-            known = self._clue(nearest, ScopedLine(path=place.path, line=nearest.line, scope=place.scope), depth - 1)
+            known = self._follow_clue(
+                nearest, ScopedLine(path=place.path, line=nearest.line, scope=place.scope), depth - 1
+            )
             if known is not None:
                 return known
         sources = self._view.find_qualifier_sources(place.path, step.name)
@@ -222,8 +224,8 @@ class TypeInference:
             return () if all(each.is_outside for each in sources) else self._infer_imported_variable(sources, depth)
         if step.name[:1].isupper() and self._is_outside(step.name, place):
             return ()
-        lineages = self._around(place) if has_implicit_self(place.path) or step.name.startswith("@") else None
-        return self._member(lineages, ChainStep(name=step.name, is_called=False), depth) if lineages else None
+        lineages = self._find_around(place) if has_implicit_self(place.path) or step.name.startswith("@") else None
+        return self._infer_member(lineages, ChainStep(name=step.name, is_called=False), depth) if lineages else None
 
     def _infer_imported_variable(self, sources: Sequence[ImportSource], depth: int) -> Lineages:
         """What the modules that a variable is imported from say of it."""
@@ -231,7 +233,7 @@ class TypeInference:
             for file in sorted(source.files):
                 for clue in self._view.clues(file, source.name) if source.name else ():
                     if self._view.measure_indents(file)[clue.line - 1] == 0:
-                        return self._clue(clue, ScopedLine(path=file, line=clue.line, scope=""), depth - 1)
+                        return self._follow_clue(clue, ScopedLine(path=file, line=clue.line, scope=""), depth - 1)
         return None
 
     def _infer_return_type(self, function: Definition, owner: Lineage | None) -> Lineages:
@@ -241,39 +243,39 @@ class TypeInference:
         place = ScopedLine(path=function.path, line=function.symbol.start_line, scope=function.symbol.parent)
         return self._resolve_type(text, place) if text else None
 
-    def _member(self, lineages: tuple[Lineage, ...], step: ChainStep, depth: int) -> Lineages:
+    def _infer_member(self, lineages: tuple[Lineage, ...], step: ChainStep, depth: int) -> Lineages:
         """The classes of a field, or of what a method returns."""
         results: list[Lineages] = []
         for lineage in lineages:
             members = find_inherited(lineage, self._view.definitions(step.name, lineage[0].path))
             if members:
-                results.append(_union([self._infer_return_type(definition, lineage) for definition in members]))
+                results.append(_unite([self._infer_return_type(definition, lineage) for definition in members]))
             elif step.name == "new":
                 results.append((lineage,))
             else:
-                results.append(None if step.is_called else self._field(lineage, step.name, depth - 1))
-        return _union(results)
+                results.append(None if step.is_called else self._infer_field(lineage, step.name, depth - 1))
+        return _unite(results)
 
-    def _field(self, lineage: Lineage, name: str, depth: int) -> Lineages:
+    def _infer_field(self, lineage: Lineage, name: str, depth: int) -> Lineages:
         """What the text of a class, or of its bases, says of a field."""
         key = (lineage[0].path, lineage[0].symbol.qualified_name, name)
         if key not in self._fields:
             self._fields[key] = None  # what a field is said to be by way of itself, it is not
-            self._fields[key] = self._field_of(lineage, name, depth)
+            self._fields[key] = self._search_lineage(lineage, name, depth)
         return self._fields[key]
 
-    def _field_of(self, lineage: Lineage, name: str, depth: int) -> Lineages:
+    def _search_lineage(self, lineage: Lineage, name: str, depth: int) -> Lineages:
         for owner in lineage:
             known = []
-            for clue in self._field_clues(owner, name):
-                scope = self._scope_at(owner.path, clue.line) or owner.symbol.qualified_name
-                known.append(self._clue(clue, ScopedLine(path=owner.path, line=clue.line, scope=scope), depth))
+            for clue in self._find_field_clues(owner, name):
+                scope = self._find_scope(owner.path, clue.line) or owner.symbol.qualified_name
+                known.append(self._follow_clue(clue, ScopedLine(path=owner.path, line=clue.line, scope=scope), depth))
             certain = [each for each in known if each is not None]
             if certain:
-                return _union(certain)
+                return _unite(certain)
         return None
 
-    def _field_clues(self, owner: Definition, name: str) -> Iterator[TypeHint]:
+    def _find_field_clues(self, owner: Definition, name: str) -> Iterator[TypeHint]:
         """Clues to a field within a class; those to the bare name only where its fields are listed."""
         first, last = owner.symbol.start_line, owner.symbol.end_line
         own = owner.symbol.qualified_name
@@ -285,10 +287,10 @@ class TypeInference:
                 if not first <= clue.line <= last:
                     continue
                 listing = promoting if clue.is_promoted else {own}
-                if spelling != name or self._scope_at(owner.path, clue.line) in listing:
+                if spelling != name or self._find_scope(owner.path, clue.line) in listing:
                     yield clue
 
-    def _scope_at(self, path: str, line: int) -> str:
+    def _find_scope(self, path: str, line: int) -> str:
         around = [
             each
             for each in self._view.symbols(path)
@@ -296,17 +298,17 @@ class TypeInference:
         ]
         return around[-1].qualified_name if around else ""
 
-    def _clue(self, clue: TypeHint, place: ScopedLine, depth: int) -> Lineages:
+    def _follow_clue(self, clue: TypeHint, place: ScopedLine, depth: int) -> Lineages:
         key = (place.path, clue)
         if key not in self._followed:
             self._followed[key] = None
             if clue.kind == "type" and depth > 0:
                 self._followed[key] = self._resolve_type(clue.text, place)
             elif clue.kind == "value" and depth > 0:
-                self._followed[key] = self._value(clue.text, place, depth - 1)
+                self._followed[key] = self._infer_value(clue.text, place, depth - 1)
         return self._followed[key]
 
-    def _in_sight(self, name: str, place: ScopedLine) -> Iterator[TypeHint]:
+    def _find_visible_clues(self, name: str, place: ScopedLine) -> Iterator[TypeHint]:
         """Clues by nearness: those in a block around the place, then those elsewhere in its function, then globals."""
         clues = self._view.clues(place.path, name)
         indents = self._view.measure_indents(place.path) if clues else []
@@ -326,7 +328,7 @@ class TypeInference:
         yield from (each for each in clues if each.line > place.line and indents[each.line - 1] == 0)
 
 
-def _union(results: Sequence[Lineages]) -> Lineages:
+def _unite(results: Sequence[Lineages]) -> Lineages:
     """All classes of several results; not known if one of them is not."""
     if not results or any(each is None for each in results):
         return None

@@ -128,14 +128,14 @@ class LangChainEmbedder:
         """Make the call until it is answered; `EmbedderError` when it never is, or never can be."""
         attempt = 1
         while True:
-            outcome = _start(call)
+            outcome = _start_call(call)
             try:
                 error = outcome.exception(timeout=seconds)
             except TimeoutError as late:
                 error = late
             if error is None:
                 return outcome.result()
-            if attempt >= attempts or _status(error) in _PERMANENT:
+            if attempt >= attempts or _find_status(error) in _PERMANENT:
                 # Some services repeat the key in their refusal, so that one is not chained.
                 raise EmbedderError(self._describe_failure(error, attempt)) from (
                     None if _is_key_refused(error) else error
@@ -147,7 +147,7 @@ class LangChainEmbedder:
         if _is_key_refused(error):
             variable = f"the environment variable {self._key_variable}" if self._key_variable else "it"
             return f"The embedder {self._name} refused the API key; set {variable} to a valid one."
-        status = _status(error)
+        status = _find_status(error)
         if isinstance(error, TimeoutError):
             reason = "did not answer in time"
         elif status == 404:
@@ -155,7 +155,7 @@ class LangChainEmbedder:
         elif status is not None:
             reason = f"answered with an error (status {status})"
         else:
-            reason = f"did not answer ({type([*_chain(error)][-1]).__name__})"
+            reason = f"did not answer ({type([*_walk_causes(error)][-1]).__name__})"
         return f"The embedder {self._name} {reason}; tried {attempts} time{'s' if attempts > 1 else ''}."
 
     def _check_vectors(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
@@ -170,7 +170,7 @@ class LangChainEmbedder:
         return np.array(vectors, dtype=np.float32).reshape(rows, self.dimensions)
 
 
-def _start(call: Callable[[], T]) -> Future[T]:
+def _start_call(call: Callable[[], T]) -> Future[T]:
     """Make the call in a thread of its own, which may hang for ever without keeping the process from ending."""
     outcome: Future[T] = Future()
 
@@ -184,7 +184,7 @@ def _start(call: Callable[[], T]) -> Future[T]:
     return outcome
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _walk_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
     current: BaseException | None = error
     while current is not None:
@@ -192,9 +192,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def _status(error: BaseException) -> int | None:
+def _find_status(error: BaseException) -> int | None:
     """Return the HTTP status under an error; each client keeps it under one of two names."""
-    for each in _chain(error):
+    for each in _walk_causes(error):
         for attribute in ("status_code", "code"):
             if isinstance(status := getattr(each, attribute, None), int):
                 return status
@@ -203,7 +203,7 @@ def _status(error: BaseException) -> int | None:
 
 def _is_key_refused(error: BaseException) -> bool:
     """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
-    status = _status(error)
+    status = _find_status(error)
     if status == 400:
-        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _chain(error))
+        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _walk_causes(error))
     return status in {401, 403}

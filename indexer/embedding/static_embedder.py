@@ -41,20 +41,20 @@ class WordPieceTokenizer:
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._rows = {token: row for row, token in enumerate(tokens)}
-        self.of_word = lru_cache(maxsize=_CACHED_WORDS)(self._of_word)
+        self.of_word = lru_cache(maxsize=_CACHED_WORDS)(self._spell_word)
 
     def of_identifier(self, identifier: str) -> list[int]:
         """Return the rows of the pieces of all words of an identifier; a word that cannot be spelled has none."""
         return list(chain.from_iterable(map(self.of_word, split_identifier(identifier))))
 
-    def _of_word(self, word: str) -> Sequence[int]:
+    def _spell_word(self, word: str) -> Sequence[int]:
         if (row := self._rows.get(word)) is not None:
             return (row,)
         if not word.isascii():
             word = "".join(char for char in unicodedata.normalize("NFD", word) if unicodedata.category(char) != "Mn")
-        return [row for pre_token in _PRE_TOKEN.findall(word) for row in self._spell(pre_token)]
+        return [row for pre_token in _PRE_TOKEN.findall(word) for row in self._spell_piece(pre_token)]
 
-    def _spell(self, word: str) -> list[int]:
+    def _spell_piece(self, word: str) -> list[int]:
         if len(word) > _LONGEST_WORD:
             return []
         rows: list[int] = []
@@ -94,7 +94,7 @@ class StaticEmbedder:
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """Return one unit row for each input, zeros where no word is known."""
-        batches = [self._batch(inputs[start : start + _BATCH]) for start in range(0, len(inputs), _BATCH)]
+        batches = [self._embed_batch(inputs[start : start + _BATCH]) for start in range(0, len(inputs), _BATCH)]
         return np.concatenate([np.zeros((0, self.dimensions), np.float32), *batches])
 
     def embed_query(self, text: str) -> FloatArray:
@@ -103,20 +103,22 @@ class StaticEmbedder:
         vector: FloatArray = normalize_rows(self._rows(pieces).sum(axis=0, keepdims=True))[0]
         return vector
 
-    def _batch(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+    def _embed_batch(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         header_words = _number_words((item.header for item in inputs), numbers)
         body_words = _number_words((item.body for item in inputs), numbers)
-        table = self._word_vectors(list(numbers))
+        table = self._sum_word_vectors(list(numbers))
         headers: FloatArray = _count_words(header_words, len(numbers)) @ table
         bodies: FloatArray = _count_words(body_words, len(numbers)) @ table
         return normalize_rows(np.float32(HEADER_COUNT) * headers + bodies)
 
-    def _word_vectors(self, identifiers: Sequence[str]) -> FloatArray:
+    def _sum_word_vectors(self, identifiers: Sequence[str]) -> FloatArray:
         """Return a row for each identifier: the sum of the vectors of its pieces."""
         spelled = [self._pieces.of_identifier(identifier) for identifier in identifiers]
         used, columns = np.unique(np.fromiter(chain.from_iterable(spelled), np.int64), return_inverse=True)
-        table: FloatArray = _csr(columns, [len(pieces) for pieces in spelled], len(used)) @ self._rows(used)
+        table: FloatArray = _make_count_matrix(columns, [len(pieces) for pieces in spelled], len(used)) @ self._rows(
+            used
+        )
         return table
 
     def _rows(self, pieces: Sequence[int] | np.ndarray) -> FloatArray:
@@ -132,10 +134,10 @@ def _number_words(texts: Iterable[str], numbers: defaultdict[str, int]) -> list[
 
 def _count_words(words: Sequence[Sequence[int]], width: int) -> csr_array:
     columns = np.fromiter(chain.from_iterable(words), np.int64)
-    return _csr(columns, [len(row) for row in words], width)
+    return _make_count_matrix(columns, [len(row) for row in words], width)
 
 
-def _csr(columns: np.ndarray, lengths: Sequence[int], width: int) -> csr_array:
+def _make_count_matrix(columns: np.ndarray, lengths: Sequence[int], width: int) -> csr_array:
     """Return a sparse matrix with 1 in each of `columns`, `lengths` of them a row; repeats add up."""
     from scipy.sparse import csr_array
 

@@ -70,18 +70,18 @@ class Lane(threading.Thread):
     def run(self) -> None:
         """Work."""
         try:
-            while self._take():
+            while self._take_jobs():
                 try:
-                    self._advance()
+                    self._await_reply()
                 except ParserUnavailable as error:
-                    self._refuse(error)
+                    self._fail_jobs(error)
                 except Exception:  # whoever waits for this thread would wait for ever if it ended
                     log.exception("Parsing failed.")
-                    self._refuse(ParserUnavailable("Parsing failed; the log tells why. Try again."))
+                    self._fail_jobs(ParserUnavailable("Parsing failed; the log tells why. Try again."))
         finally:
-            self._let_go()
+            self._release_parser()
 
-    def _take(self) -> bool:
+    def _take_jobs(self) -> bool:
         """Take some jobs, waiting for the first of them; False where no more will come."""
         while len(self._given) < AT_HAND:
             try:
@@ -91,23 +91,23 @@ class Lane(threading.Thread):
                     break
                 return False
             if job is None:
-                self._refuse(ParserUnavailable(_CLOSED))
+                self._fail_jobs(ParserUnavailable(_CLOSED))
                 return False
             if job.future.set_running_or_notify_cancel():
                 self._given.append(job)
         return True
 
-    def _advance(self) -> None:
+    def _await_reply(self) -> None:
         """Wait for the next answer, or for the end of the parser."""
         if not self._given:
             return
         try:
             reply = self._exchange()
         except ParserEnded as ended:
-            self._let_go()
+            self._release_parser()
             if self._is_stopped:
                 raise ParserUnavailable(_CLOSED) from ended
-            self._blame(ended)
+            self._blame_file(ended)
         else:
             job = self._given.popleft()
             self._sent -= 1
@@ -130,7 +130,7 @@ class Lane(threading.Thread):
         except Malformed as error:
             raise ParserEnded("crash", f"its answer is malformed: {error}") from error
 
-    def _blame(self, ended: ParserEnded) -> None:
+    def _blame_file(self, ended: ParserEnded) -> None:
         """Have the file that a parser ended over parsed as plain text.
 
         What ended otherwise than by its time may have been brought down by a file before, or from outside: the file is
@@ -150,12 +150,12 @@ class Lane(threading.Thread):
         job.request = replace(job.request, plain=reason)
         self._given.append(job)
 
-    def _refuse(self, error: ParserUnavailable) -> None:
-        self._let_go()
+    def _fail_jobs(self, error: ParserUnavailable) -> None:
+        self._release_parser()
         while self._given:
             self._given.popleft().future.set_exception(error)
 
-    def _let_go(self) -> None:
+    def _release_parser(self) -> None:
         self._sent = 0
         if self._parser is not None:
             self._parser.close()

@@ -47,31 +47,31 @@ class Parsers:
         waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]] = deque()
         try:
             for entry, data in sources:
-                waiting.append((entry, self._submit(entry, data, known.get(entry.blob, {}))))
+                waiting.append((entry, self._submit_file(entry, data, known.get(entry.blob, {}))))
                 if len(waiting) > self._pool.ahead:
-                    yield self._first(waiting, known)
+                    yield self._take_first(waiting, known)
             while waiting:
-                yield self._first(waiting, known)
+                yield self._take_first(waiting, known)
         finally:
             for _, future in waiting:
                 future.cancel()
 
-    def _submit(self, entry: TreeEntry, data: bytes, known: Reasons) -> Future[ParsedContents | SkippedFile]:
+    def _submit_file(self, entry: TreeEntry, data: bytes, known: Reasons) -> Future[ParsedContents | SkippedFile]:
         if _AS_TEXT not in known:
             return self._pool.submit(Request(path=entry.path, data=data, marks=entry.marks, known=known))
         left_out: Future[ParsedContents | SkippedFile] = Future()
         left_out.set_result(SkippedFile(reason=UNREADABLE))
         return left_out
 
-    def _first(
+    def _take_first(
         self, waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]], known: Mapping[str, Reasons]
     ) -> ParseOutcome:
         entry, future = waiting.popleft()
         contents = future.result()
-        self._remember(entry, contents, known.get(entry.blob, {}))
+        self._note_outcome(entry, contents, known.get(entry.blob, {}))
         return entry, contents
 
-    def _remember(self, entry: TreeEntry, contents: ParsedContents | SkippedFile, known: Reasons) -> None:
+    def _note_outcome(self, entry: TreeEntry, contents: ParsedContents | SkippedFile, known: Reasons) -> None:
         """Note what is new of a file that is too much, or no longer is."""
         if isinstance(contents, SkippedFile):
             if contents.reason == UNREADABLE and _AS_TEXT not in known:

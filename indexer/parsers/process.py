@@ -43,7 +43,7 @@ class ParserProcess:
         self._outgoing = bytearray()
         self._selector = selectors.DefaultSelector()
         with _open_lifeline() as (theirs, self._ours):
-            self._process = self._start(module, theirs)
+            self._process = self._start_process(module, theirs)
         self._stdin, self._stdout = _unblock_pipes(self._process)
         self._selector.register(self._stdout, selectors.EVENT_READ)
         try:
@@ -61,7 +61,7 @@ class ParserProcess:
     def receive(self) -> bytes:
         """Wait for the next reply; `ParserEnded` where there is none, and the parser is gone."""
         deadline = time.monotonic() + self._limits.wall
-        while (body := self._next_body()) is None:
+        while (body := self._take_body()) is None:
             ready = self._selector.select(max(0.0, deadline - time.monotonic()))
             if not ready:
                 self.kill()
@@ -89,7 +89,7 @@ class ParserProcess:
                 pipe.close()
         os.close(self._ours)
 
-    def _start(self, module: str, lifeline: int) -> subprocess.Popen[bytes]:
+    def _start_process(self, module: str, lifeline: int) -> subprocess.Popen[bytes]:
         limits = (str(lifeline), str(self._limits.tree), str(self._limits.cpu), str(self._limits.memory))
         folders = (str(Path(__file__).resolve().parents[2]), str(Path(ormsgpack.__file__).resolve().parents[1]))
         line = [sys.executable, "-I", "-c", _PROGRAM, module, *folders, *limits]
@@ -98,7 +98,7 @@ class ParserProcess:
         except OSError as error:
             raise ParserUnavailable(f"No parser can be started ({error}). Make room for one, and try again.") from error
 
-    def _next_body(self) -> bytes | None:
+    def _take_body(self) -> bytes | None:
         if len(self._incoming) < HEADER.size:
             return None
         (length,) = HEADER.unpack_from(self._incoming)

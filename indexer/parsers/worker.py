@@ -30,12 +30,12 @@ def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
     _end_with_parent(int(lifeline))
     replies = _open_replies()
     _set_limits(int(memory))
-    _send(replies, READY)
+    _send_frame(replies, READY)
     while header := sys.stdin.buffer.read(HEADER.size):
         (length,) = HEADER.unpack(header)
         # What is spent beyond this is answered by the kernel, whatever the parser is doing.
         signal.setitimer(signal.ITIMER_PROF, float(cpu))
-        _send(replies, _make_reply(sys.stdin.buffer.read(length), float(tree), parse))
+        _send_frame(replies, _make_reply(sys.stdin.buffer.read(length), float(tree), parse))
 
 
 def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
@@ -52,7 +52,7 @@ def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
         os._exit(OUT_OF_MEMORY)  # nothing else is sure to work any more
 
 
-def _send(replies: BinaryIO, frame: bytes) -> None:
+def _send_frame(replies: BinaryIO, frame: bytes) -> None:
     replies.write(frame)
     replies.flush()
 

@@ -55,7 +55,7 @@ class _Splitter:
     def _visit(self, frame: _Frame, node: Node) -> None:
         first, last = read_node_rows(node)
         if node.is_extra or node.type in self._leading:
-            self._lead(frame, first, last)
+            self._hold_back(frame, first, last)
             return
         if frame.lead is not None and first > frame.lead[1] + 1:
             self._place(frame, *frame.lead)
@@ -67,7 +67,7 @@ class _Splitter:
             frame.lead = None
             self._place(frame, start, last)
 
-    def _lead(self, frame: _Frame, first: int, last: int) -> None:
+    def _hold_back(self, frame: _Frame, first: int, last: int) -> None:
         """Hold comments and attributes back: they go with the node right below them."""
         if frame.lead is not None and first <= frame.lead[1] + 1:
             frame.lead[1] = last
@@ -92,19 +92,15 @@ class _Splitter:
     def _descend(self, frame: _Frame, node: Node, first: int) -> None:
         """Begin a new run with a large node; the head it stands under (`class Foo:`) and its comments come along."""
         base = len(self._runs)
-        if self._is_head(frame):
-            base -= 1
+        if not frame.is_root and base > frame.base:
+            head_first, head_last = self._runs[-1]
+            if head_first <= frame.first_row and self._lines.size(head_first, head_last) < self._head_limit:
+                base -= 1
         inner = _Frame(children=iter(node.children), base=base, first_row=first)
         if frame.lead is not None:
             self._place(inner, *frame.lead)
             frame.lead = None
         self._frames.append(inner)
-
-    def _is_head(self, frame: _Frame) -> bool:
-        if frame.is_root or len(self._runs) <= frame.base:
-            return False
-        first, last = self._runs[-1]
-        return first <= frame.first_row and self._lines.size(first, last) < self._head_limit
 
     def _close(self, frame: _Frame) -> None:
         """Finish a node; what stood before it is put to its first run where both fit."""
@@ -181,14 +177,14 @@ def split_lines(lines: SizedLines, first: int, last: int, limit: int) -> Iterato
     A single row that is longer becomes a piece of its own. Blank rows at the ends of a piece are left out.
     """
     while first <= last:
-        end = _window_end(lines, first, last, limit)
+        end = _find_window_end(lines, first, last, limit)
         piece = lines.trim_blank(first, end)
         if piece:
             yield piece
         first = end + 1
 
 
-def _window_end(lines: SizedLines, first: int, last: int, limit: int) -> int:
+def _find_window_end(lines: SizedLines, first: int, last: int, limit: int) -> int:
     total = lines.size(first, last)
     if total <= limit:
         return last

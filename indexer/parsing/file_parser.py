@@ -57,7 +57,9 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
             return _read_code(language, grammar, text, lines, seconds)
         except grammars.TooSlow:
             plain = "time"
-    return ParsedFile(language=language, chunks=_chunks(lines, _pieces_of_text(language, lines), (), None), plain=plain)
+    return ParsedFile(
+        language=language, chunks=_make_chunks(lines, _split_text(language, lines), (), None), plain=plain
+    )
 
 
 def _is_minified(lines: SizedLines, text: str) -> bool:
@@ -66,7 +68,7 @@ def _is_minified(lines: SizedLines, text: str) -> bool:
     return max(map(len, lines.texts)) > _MINIFIED_LINE
 
 
-def _pieces_of_text(language: str, lines: SizedLines) -> Iterator[Rows]:
+def _split_text(language: str, lines: SizedLines) -> Iterator[Rows]:
     if language == "markdown":
         return split_sections(lines, find_markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
     if language == "rst":
@@ -80,7 +82,7 @@ def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, se
     findings = grammars.run_query(grammar, root)
     entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
     documentation = DocumentationFinder(
-        lines.texts, _own_rows(findings, "prefix", source), _own_rows(findings, "doc", source)
+        lines.texts, _find_own_rows(findings, "prefix", source), _find_own_rows(findings, "doc", source)
     )
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
@@ -90,14 +92,14 @@ def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, se
         pieces = split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW)
     return ParsedFile(
         language=language,
-        chunks=_chunks(lines, pieces, symbols, scopes),
+        chunks=_make_chunks(lines, pieces, symbols, scopes),
         symbols=symbols,
         references=find_references(findings, scopes, source),
         imports=find_imports(findings, grammar, source),
     )
 
 
-def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
+def _find_own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
     """Return the rows of what was captured, where nothing follows it on its last row."""
     rows = []
     for node in (node for captures in findings.get(capture, ()) for node in captures[capture]):
@@ -107,7 +109,7 @@ def _own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
     return rows
 
 
-def _chunks(
+def _make_chunks(
     lines: SizedLines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
 ) -> tuple[Chunk, ...]:
     """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""

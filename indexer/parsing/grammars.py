@@ -47,15 +47,15 @@ class _Reading:
 
 
 @cache
-def _language(grammar: Grammar) -> Language:
+def _load_grammar(grammar: Grammar) -> Language:
     """Import the wheel of a grammar; only files of that language pay for it."""
     module = importlib.import_module(grammar.package)
     return Language(getattr(module, grammar.entry)())
 
 
 @cache
-def _query(grammar: Grammar, source: str) -> Query:
-    return Query(_language(grammar), source)
+def _compile_query(grammar: Grammar, source: str) -> Query:
+    return Query(_load_grammar(grammar), source)
 
 
 @cache
@@ -88,7 +88,7 @@ def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
     """
     deadline = time.thread_time() + seconds
     # A parser is cheap and keeps state while it runs, so threads must not share one; language and query are constant.
-    parser = Parser(_language(grammar))
+    parser = Parser(_load_grammar(grammar))
     try:
         tree = parser.parse(
             _Reading(source.translate(_ASCII) if grammar.is_narrow else source),
@@ -109,8 +109,8 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
     findings: Findings = defaultdict(list)
     if root.child_count > _MOST_STATEMENTS:
         return findings  # generated data, on which some queries need quadratic time
-    roles = _roles(grammar)
-    cursor = QueryCursor(_query(grammar, load_query(grammar.query)))
+    roles = _list_roles(grammar)
+    cursor = QueryCursor(_compile_query(grammar, load_query(grammar.query)))
     # Matching a node costs as much as it is deep; a chain of 20,000 calls would take a minute.
     cursor.set_max_start_depth(_DEEPEST)
     for pattern, captures in cursor.matches(root):
@@ -120,10 +120,10 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
 
 
 @cache
-def _roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
+def _list_roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
     """Return for every pattern of the query the roles that it captures."""
     source = load_query(grammar.query)
-    query = _query(grammar, source)
+    query = _compile_query(grammar, source)
     starts = [query.start_byte_for_pattern(index) for index in range(query.pattern_count)]
     texts = [source[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     return tuple(tuple({name for name in _CAPTURE.findall(text) if name not in _PARTS}) for text in texts)
@@ -143,6 +143,6 @@ def count_error_bytes(grammar: Grammar, root: Node) -> int:
 def _find_errors(grammar: Grammar, root: Node) -> list[Node]:
     if root.child_count > _MOST_STATEMENTS:  # of so many, those at the top will do: a query takes quadratic time
         return [node for node in root.children if node.is_error]
-    cursor = QueryCursor(_query(grammar, "(ERROR) @error"))
+    cursor = QueryCursor(_compile_query(grammar, "(ERROR) @error"))
     cursor.set_max_start_depth(_DEEPEST)
     return cursor.captures(root).get("error", [])

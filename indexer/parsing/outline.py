@@ -59,16 +59,16 @@ def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> l
     by_name: dict[int, OutlineEntry] = {}
     for kind in _KINDS:
         for captures in findings.get(kind, ()):
-            name = _name_node(captures)
+            name = _find_name_node(captures)
             if name.start_byte == name.end_byte:
                 continue  # the parser assumed a name where there is none
-            entry = _entry(kind, name, captures, source)
+            entry = _make_entry(kind, name, captures, source)
             known = by_name.get(name.start_byte)
             by_name[name.start_byte] = entry if known is None else _merge_entries(known, entry)
     return _nest_entries(list(by_name.values()), len(source), joins_clauses=joins_clauses)
 
 
-def _name_node(captures: Captures) -> Node:
+def _find_name_node(captures: Captures) -> Node:
     if "name" in captures:
         return captures["name"][0]
     node = captures["declarator"][0]
@@ -82,12 +82,12 @@ def _name_node(captures: Captures) -> Node:
     return node
 
 
-def _entry(kind: str, name: Node, captures: Captures, source: bytes) -> OutlineEntry:
+def _make_entry(kind: str, name: Node, captures: Captures, source: bytes) -> OutlineEntry:
     whole = captures[kind][0]
-    text = _text(name, source)
+    text = _read_text(name, source)
     owner, own_name = ("", text.strip("\"'")) if name.type in _WHOLE_NAMES else _split_name(text)
     if "owner" in captures:
-        owner = _owner(_text(captures["owner"][0], source))
+        owner = _read_owner(_read_text(captures["owner"][0], source))
     body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
     first, last = read_node_rows(whole)
     # A declaration begins at its keyword, unless that opens a group on a line above.
@@ -123,7 +123,7 @@ def read_node_rows(node: Node) -> tuple[int, int]:
     return first, last - 1 if column == 0 and last > first else last
 
 
-def _text(node: Node, source: bytes) -> str:
+def _read_text(node: Node, source: bytes) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
@@ -154,7 +154,7 @@ def _strip_template_arguments(text: str) -> str:
     return "".join(pieces)
 
 
-def _owner(text: str) -> str:
+def _read_owner(text: str) -> str:
     """Reduce what a function is assigned to in JavaScript, or a Go receiver, to the names that say whose it is."""
     parts = [part for part in text.split(".") if part not in {"module", "exports", "prototype", "this"}]
     return ".".join(parts) if all(part.isidentifier() for part in parts) else ""
@@ -261,7 +261,7 @@ def make_symbols(
                 name=entry.name,
                 qualified_name=entry.qualified_name,
                 kind=cast("SymbolKind", "module" if entry.kind == "package" else entry.kind),
-                signature=_signature(source, entry),
+                signature=_make_signature(source, entry),
                 doc=(read_docstring(source, entry.body) if has_docstrings else "") or above.sentence,
                 start_line=above.first_row + 1,
                 end_line=entry.last_row + 1,
@@ -270,7 +270,7 @@ def make_symbols(
     return tuple(symbols)
 
 
-def _signature(source: bytes, entry: OutlineEntry) -> str:
+def _make_signature(source: bytes, entry: OutlineEntry) -> str:
     """Return the declaration up to its body on one line, without comments and the sign that opens the body."""
     end = min(entry.body, entry.end, entry.start + 4 * _SIGNATURE_LIMIT)
     head = source[entry.start : end].decode("utf-8", "ignore").rstrip()

@@ -43,9 +43,9 @@ def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tupl
     references = []
     for end in _drop_silent(uses, findings):
         kind, node, receiver = uses[end]
-        qualifier, name = _split_use(_tail(source, node.start_byte, end), kind)
+        qualifier, name = _split_use(_read_tail(source, node.start_byte, end), kind)
         if receiver is not None:
-            qualifier = _shorten_qualifier(_tail(source, receiver.start_byte, receiver.end_byte))
+            qualifier = _shorten_qualifier(_read_tail(source, receiver.start_byte, receiver.end_byte))
         if name:
             scope, line = scopes.at(node.start_byte), node.end_point[0] + 1
             references.append(Reference(name=name, qualifier=qualifier, kind=kind, line=line, scope=scope))
@@ -69,7 +69,7 @@ def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
     return audible
 
 
-def _tail(source: bytes, start: int, end: int) -> bytes:
+def _read_tail(source: bytes, start: int, end: int) -> bytes:
     """Return a piece of the file, its end only where it is long: chains nest, and would be read again and again."""
     cut = max(start, end - 4 * _QUALIFIER_LIMIT)
     return source[cut:end] if cut == start else b"..." + source[cut:end]
@@ -109,21 +109,21 @@ def _add_import(imports: dict[tuple[int, int], Import], captures: Captures, gram
     node = (captures.get("from") or captures["default"])[0]
     names = captures.get("import", [])
     alias = captures.get("alias", [])
-    module = _bare(node, source)
-    name = "default" if "default" in captures else _bare(names[0], source) if names else ""
-    local = _bare(alias[0], source) if alias else name or _default_alias(node, module, grammar)
+    module = _read_bare(node, source)
+    name = "default" if "default" in captures else _read_bare(names[0], source) if names else ""
+    local = _read_bare(alias[0], source) if alias else name or _make_default_alias(node, module, grammar)
     key = (node.start_byte, names[0].start_byte if names else -len(name))
     if key not in imports or alias:
         line = (names[0] if names else node).start_point[0] + 1
         imports[key] = Import(module=module, name=name, alias=local, line=line)
 
 
-def _bare(node: Node, source: bytes) -> str:
+def _read_bare(node: Node, source: bytes) -> str:
     text = source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
     return text.strip("\"'`<>") if text[:1] in "\"'`<" else " ".join(text.split())
 
 
-def _default_alias(node: Node, module: str, grammar: Grammar) -> str:
+def _make_default_alias(node: Node, module: str, grammar: Grammar) -> str:
     """Return the name that the file uses for a whole module: none for a file that is merely included or run."""
     if grammar.separator == "/":
         parts = [part for part in module.split("/") if not _GO_VERSION.fullmatch(part)] or [module]

@@ -17,10 +17,10 @@ _LINE_BITS = 32
 
 def score_centrality(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Floats:
     """Rank the chunks by all uses of names: catalog file id, name and line each."""
-    return compute_page_rank(len(snapshot.chunks.ids), set(_edges(snapshot, uses)))
+    return compute_page_rank(len(snapshot.chunks.ids), set(_find_edges(snapshot, uses)))
 
 
-def _edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
+def _find_edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
     files, names, lines = array("q"), [], array("q")
     for file, name, line in uses:
         files.append(file)
@@ -29,7 +29,7 @@ def _edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator
     if not names:
         return
     definers = _Definers(snapshot)
-    sources = _chunks_at(snapshot, np.array(files), np.array(lines)).tolist()
+    sources = _find_chunks(snapshot, np.array(files), np.array(lines)).tolist()
     for source, name_number in zip(sources, names, strict=True):
         targets = definers.chunks_of(name_number)
         if len(targets) <= _MOST_DEFINERS:
@@ -49,7 +49,7 @@ class _Definers:
         return [] if name is None else self._chunks[self._starts[name] : self._starts[name + 1]]
 
 
-def _chunks_at(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_chunks(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np.int64]) -> NDArray[np.int64]:
     """The chunk that each line of each file (by catalog id) lies in, or the one before it."""
     by_id = np.argsort(snapshot.files.ids)
     ordinals = by_id[np.searchsorted(snapshot.files.ids[by_id], files)]

@@ -72,7 +72,7 @@ def list_packed_traits(types: Collection[SourceType]) -> list[int]:
 def read_path_traits(path: str) -> PathTraits:
     """Classify a path; a test in documentation format is documentation that is also a test."""
     is_test = bool(_TEST.search(path))
-    kind = _format(path)
+    kind = _read_format(path)
     return PathTraits(
         source_type="test" if is_test and kind == "code" else kind,
         is_test=is_test,
@@ -81,7 +81,7 @@ def read_path_traits(path: str) -> PathTraits:
     )
 
 
-def _format(path: str) -> SourceType:
+def _read_format(path: str) -> SourceType:
     name = PurePosixPath(path)
     suffix = name.suffix.lower()
     if suffix in _DOC_SUFFIXES or (not suffix and name.name.upper() in _DOC_NAMES):

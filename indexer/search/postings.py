@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -93,17 +93,15 @@ class PostingsStack:
 
     def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, dead ones too, and its counts there."""
-        found = list(self._find_parts(term))
-        if len(found) == 1:
-            return found[0]
-        docs, counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
-        return np.concatenate(docs), np.concatenate(counts)
-
-    def _find_parts(self, term: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint16]]]:
+        found: list[tuple[NDArray[np.int32], NDArray[np.uint16]]] = []
         for part, offset in self._parts:
             docs, counts = part.find_documents(term)
             if len(docs):
-                yield docs + offset if offset else docs, counts
+                found.append((docs + offset if offset else docs, counts))
+        if len(found) == 1:
+            return found[0]
+        all_docs, all_counts = zip(*found, strict=True) if found else ((_NO_DOCUMENTS,), (_NO_COUNTS,))
+        return np.concatenate(all_docs), np.concatenate(all_counts)
 
     def weight_sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the weights of each live document's terms, repeats not counted."""
@@ -171,15 +169,15 @@ class PostingsBuilder:
 
     def build(self) -> Postings:
         """The postings of everything added."""
-        docs = np.repeat(np.arange(len(self._sizes)), _ints(self._sizes))
-        return Postings.of(len(self._sizes), _ints(self._terms), docs, _ints(self._counts))
+        docs = np.repeat(np.arange(len(self._sizes)), _make_int_array(self._sizes))
+        return Postings.of(len(self._sizes), _make_int_array(self._terms), docs, _make_int_array(self._counts))
 
     def build_term_lists(self) -> TermLists:
         """The terms of everything added, by document."""
-        return TermLists.of_counts(_ints(self._terms), _ints(self._sizes))
+        return TermLists.of_counts(_make_int_array(self._terms), _make_int_array(self._sizes))
 
 
-def _ints(values: array[int]) -> NDArray[Any]:
+def _make_int_array(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, dtype=np.int32)
 
 

@@ -141,10 +141,10 @@ def fuse_scores(
     for _, part in parts:
         part[~allowed] = 0.0
     if recipe.fusion == "rrf":
-        total = sum((weight * _reciprocal_ranks(part, recipe) for weight, part in parts), start=np.zeros(len(allowed)))
+        total = sum((weight * _score_by_rank(part, recipe) for weight, part in parts), start=np.zeros(len(allowed)))
     else:
-        total = sum((weight * _to_unit(part) for weight, part in parts), start=np.zeros(len(allowed)))
-    return _to_unit(total)
+        total = sum((weight * _scale_to_unit(part) for weight, part in parts), start=np.zeros(len(allowed)))
+    return _scale_to_unit(total)
 
 
 def _score_parts(
@@ -164,12 +164,12 @@ def _score_parts(
     return parts
 
 
-def _to_unit(scores: Scores) -> Scores:
+def _scale_to_unit(scores: Scores) -> Scores:
     best = scores.max(initial=0.0)
     return scores / best if best > 0 else scores
 
 
-def _reciprocal_ranks(scores: Scores, recipe: RankingWeights) -> Scores:
+def _score_by_rank(scores: Scores, recipe: RankingWeights) -> Scores:
     """Reciprocal rank fusion's share of one ranking (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     shares = np.zeros(len(scores))
     best = sort_best_first(scores, recipe.rrf_depth)
@@ -190,26 +190,26 @@ def sort_best_first(scores: Scores, count: int) -> NDArray[np.int64]:
 
 def boost_scores(snapshot: Snapshot, question: SearchQuestion, scores: Scores, recipe: RankingWeights) -> Scores:
     """Add what names, paths, the rest of the file and the call graph say."""
-    scores = scores + recipe.coherence * _coherence(snapshot, scores, recipe)
-    scores += recipe.exact_name * _exact_names(snapshot, question)
-    scores += recipe.partial_name * _partial_names(snapshot, question)
-    scores += recipe.path * _path_matches(snapshot, question, recipe)[snapshot.chunks.file]
+    scores = scores + recipe.coherence * _score_coherence(snapshot, scores, recipe)
+    scores += recipe.exact_name * _score_exact_names(snapshot, question)
+    scores += recipe.partial_name * _score_partial_names(snapshot, question)
+    scores += recipe.path * _score_paths(snapshot, question, recipe)[snapshot.chunks.file]
     most = np.log1p(snapshot.chunks.rank.max(initial=0.0))
     if most > 0:
         scores *= 1 + recipe.rank * snapshot.log_rank / most
     return scores
 
 
-def _coherence(snapshot: Snapshot, scores: Scores, recipe: RankingWeights) -> Scores:
+def _score_coherence(snapshot: Snapshot, scores: Scores, recipe: RankingWeights) -> Scores:
     """How much of the top the chunk's file holds: several good chunks make the file likelier."""
     depth = min(len(scores), recipe.coherence_depth)
     floor = np.partition(scores, -depth)[-depth]
     top = np.where(scores >= floor, scores, 0.0)
     by_file = sum_by_key(snapshot.chunks.file, top, len(snapshot.files.paths))
-    return np.where(scores > 0, _to_unit(by_file)[snapshot.chunks.file], 0.0)
+    return np.where(scores > 0, _scale_to_unit(by_file)[snapshot.chunks.file], 0.0)
 
 
-def _exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
+def _score_exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     """Chunks where a name of the question is defined; types weigh more, one-liners and common names less."""
     scores = np.zeros(len(snapshot.chunks.ids))
     table = snapshot.definitions
@@ -224,7 +224,7 @@ def _exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     return scores
 
 
-def _partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
+def _score_partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     """How well the best definition of each chunk is named by the question's words."""
     table = snapshot.definitions
     scores = np.zeros(len(snapshot.chunks.ids))
@@ -236,7 +236,7 @@ def _partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
     return scores
 
 
-def _path_matches(snapshot: Snapshot, question: SearchQuestion, recipe: RankingWeights) -> Scores:
+def _score_paths(snapshot: Snapshot, question: SearchQuestion, recipe: RankingWeights) -> Scores:
     """How well each file's name, and less so its folders, are named by the question's words."""
     topics = _sum_matched_weights(snapshot, question, snapshot.topic_terms)
     names = np.minimum(1.0, topics / question.total) * np.minimum(1.0, topics / snapshot.topic_weights)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -60,7 +59,7 @@ class Segment:
     @property
     def file(self) -> str:
         """The name of its file."""
-        return _file(self.name)
+        return _make_file_name(self.name)
 
     def save(self, folder: Path) -> None:
         """Write everything into one file of a folder."""
@@ -71,52 +70,45 @@ class Segment:
             "names": self.new_names,
         }
         with (folder / self.file).open("wb") as file:
-            np.save(file, _pack_texts(texts))
+            np.save(file, np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8))
             for part in (self.tables.files, self.tables.chunks, self.tables.definitions, self.terms_by_chunk):
-                _write(file, part)
+                _write_part(file, part)
             for name in POSTINGS:
-                _write(file, getattr(self, name))
+                _write_part(file, getattr(self, name))
             np.save(file, self.vectors.astype(np.float16))
         append_checksum(folder / self.file)
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Segment:
         """Read a segment back; OSError, ValueError, KeyError, TypeError or EOFError where its file is damaged."""
-        with open_checked(folder / _file(name)) as file:
-            texts = _unpack_texts(_array(file))
+        with open_checked(folder / _make_file_name(name)) as file:
+            texts: dict[str, list[str]] = json.loads(_read_array(file).tobytes())
             columns = {"paths": make_string_column(texts["paths"]), "languages": make_string_column(texts["languages"])}
-            files = _read(file, FileTable, **columns)
-            tables = Tables(files=files, chunks=_read(file, ChunkTable), definitions=_read(file, DefinitionTable))
-            by_chunk = _read(file, TermLists)
+            files = _read_part(file, FileTable, **columns)
+            tables = Tables(
+                files=files, chunks=_read_part(file, ChunkTable), definitions=_read_part(file, DefinitionTable)
+            )
+            by_chunk = _read_part(file, TermLists)
             documents = (len(tables.chunks.ids), len(tables.definitions.names), len(files.ids), len(files.ids))
-            postings = [_read(file, Postings, documents=count) for count in documents]
+            postings = [_read_part(file, Postings, documents=count) for count in documents]
             return cls(
                 tables=tables,
                 new_terms=tuple(texts["terms"]),
                 new_names=tuple(texts["names"]),
                 terms_by_chunk=by_chunk,
                 **dict(zip(POSTINGS, postings, strict=True)),
-                vectors=_array(file).astype(np.float32),
+                vectors=_read_array(file).astype(np.float32),
                 name=name,
             )
 
 
-def _file(name: str) -> str:
+def _make_file_name(name: str) -> str:
     if not name.isalnum():  # it may come from a folder that somebody restored, and must not lead out of that
         raise ValueError(name)
     return f"{name}.npy"
 
 
-def _pack_texts(texts: dict[str, Sequence[str]]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
-
-
-def _unpack_texts(data: NDArray[Any]) -> dict[str, list[str]]:
-    texts: dict[str, list[str]] = json.loads(data.tobytes())
-    return texts
-
-
-def _write(file: BinaryIO, part: object) -> None:
+def _write_part(file: BinaryIO, part: object) -> None:
     """Write the arrays of a part, one behind the other; texts are kept apart."""
     for column in fields(part):  # type: ignore[arg-type]
         value = getattr(part, column.name)
@@ -124,12 +116,12 @@ def _write(file: BinaryIO, part: object) -> None:
             np.save(file, value)
 
 
-def _read(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
+def _read_part(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
     """Read a part back, but for what is known."""
-    values = {column.name: _array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
+    values = {column.name: _read_array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
     return kind(**values, **known)
 
 
-def _array(file: BinaryIO) -> NDArray[Any]:
+def _read_array(file: BinaryIO) -> NDArray[Any]:
     array: NDArray[Any] = np.load(file, allow_pickle=False)
     return array

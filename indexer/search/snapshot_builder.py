@@ -55,31 +55,31 @@ class _Columns:
 
     def tables(self, tokens: Longs) -> Tables:
         """The columns as arrays; `tokens` has the length of each chunk."""
-        chunks = _array(self.file_chunks, np.int32)
+        chunks = _make_array(self.file_chunks, np.int32)
         file = np.repeat(np.arange(len(chunks), dtype=np.int32), chunks)
         return Tables(
             files=FileTable(
-                ids=_array(self.file_ids, np.int64),
+                ids=_make_array(self.file_ids, np.int64),
                 paths=make_string_column(self.paths),
                 languages=make_string_column(self.languages),
-                traits=_array(self.file_traits, np.uint8),
+                traits=_make_array(self.file_traits, np.uint8),
                 tokens=np.bincount(file, weights=tokens, minlength=len(chunks)).astype(np.int64),
                 chunks=chunks,
-                definitions=_array(self.file_definitions, np.int32),
+                definitions=_make_array(self.file_definitions, np.int32),
             ),
             chunks=ChunkTable(
-                ids=_array(self.chunk_ids, np.int64),
+                ids=_make_array(self.chunk_ids, np.int64),
                 file=file,
-                start=_array(self.chunk_start, np.int32),
-                end=_array(self.chunk_end, np.int32),
+                start=_make_array(self.chunk_start, np.int32),
+                end=_make_array(self.chunk_end, np.int32),
                 tokens=tokens,
                 rank=np.ones(len(tokens), dtype=np.float32),
             ),
             definitions=DefinitionTable(
-                names=_array(self.definition_names, np.int32),
-                chunk=_array(self.definition_chunk, np.int32),
-                is_type=_array(self.definition_is_type, np.bool_),
-                lines=_array(self.definition_lines, np.int32),
+                names=_make_array(self.definition_names, np.int32),
+                chunk=_make_array(self.definition_chunk, np.int32),
+                is_type=_make_array(self.definition_is_type, np.bool_),
+                lines=_make_array(self.definition_lines, np.int32),
             ),
         )
 
@@ -140,18 +140,18 @@ class SnapshotBuilder:
 
         The rank of chunks that stay is kept; new ones begin at the average, which is 1.
         """
-        old, new = self._previous, self._segment(vectors)
+        old, new = self._previous, self._build_segment(vectors)
         gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
         segments = [segment for segment in (*old.segments, new) if segment.is_needed]
         return Snapshot(
             segments=tuple(segments) or (new,),
             order=_order_files(old, ~gone, new.tables.files.paths),
-            frequencies=_frequencies(old, gone, new, len(old.terms)),
+            frequencies=_count_frequencies(old, gone, new, len(old.terms)),
             terms=old.terms,
             names=old.names,
         )
 
-    def _segment(self, vectors: Floats) -> Segment:
+    def _build_segment(self, vectors: Floats) -> Segment:
         old = self._previous
         terms = self._terms.build()
         return Segment(
@@ -174,7 +174,7 @@ def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows
     return np.insert(old.order[kept], places, by_path + sum(len(segment.tables.files.ids) for segment in old.segments))
 
 
-def _frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
+def _count_frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
     """In how many chunks each term is, found by a look at those that come and go."""
     frequencies = np.bincount(new.terms_by_chunk.terms, minlength=terms)
     known = len(old.frequencies)
@@ -205,5 +205,5 @@ def make_empty_snapshot(dimensions: int) -> Snapshot:
     return Snapshot(segments=(segment,), order=none, frequencies=none, terms=Vocabulary(), names=Vocabulary())
 
 
-def _array(values: array[int], kind: type[Scalar]) -> NDArray[Scalar]:
+def _make_array(values: array[int], kind: type[Scalar]) -> NDArray[Scalar]:
     return np.array(values, dtype=np.dtype(values.typecode)).astype(kind)

@@ -53,9 +53,12 @@ def redact_secrets(text: str) -> str:
 def _open_steps() -> _Steps:
     """Build the automata: one of the rules that look everywhere, and one of those that look behind a name."""
     loaded = load_rules()
-    everywhere = [(rule.regex, partial(_apply, rule)) for rule in loaded.rules if not rule.prefilter]
+    everywhere = [(rule.regex, partial(_apply_rule, rule)) for rule in loaded.rules if not rule.prefilter]
     behind = [
-        (regex, partial(_mask_regions, regex, _build([(rule.regex, partial(_apply, rule)) for rule in rules])))
+        (
+            regex,
+            partial(_mask_regions, regex, _build([(rule.regex, partial(_apply_rule, rule)) for rule in rules])),
+        )
         for name, regex in loaded.prefilters.items()
         if (rules := [rule for rule in loaded.rules if rule.prefilter == name])
     ]
@@ -82,7 +85,7 @@ def _mask_regions(regex: str, steps: _Steps, data: bytes) -> bytes:
 
 def _find_regions(regex: str, data: bytes) -> list[tuple[int, int]]:
     """Find the whole lines that hold a match, as many together as follow each other."""
-    find = _compile(regex).search
+    find = _compile_regex(regex).search
     regions: list[tuple[int, int]] = []
     end = 0
     while (match := find(data, end)) is not None:
@@ -96,9 +99,9 @@ def _find_regions(regex: str, data: bytes) -> list[tuple[int, int]]:
     return regions
 
 
-def _apply(rule: Rule, data: bytes) -> bytes:
+def _apply_rule(rule: Rule, data: bytes) -> bytes:
     """Mask what a rule finds and takes for a secret."""
-    find = _compile(rule.regex).search
+    find = _compile_regex(rule.regex).search
     pieces: list[bytes] = []
     end = position = 0
     while (match := find(data, position)) is not None:
@@ -119,7 +122,7 @@ def _is_in_mark(data: bytes, start: int) -> bool:
 
 
 @cache
-def _compile(regex: str) -> Any:
+def _compile_regex(regex: str) -> Any:
     return re2.compile(regex.encode(), _make_options())
 
 

@@ -63,10 +63,10 @@ def measure_surprise(value: str) -> tuple[float, int]:
 def _read_costs() -> dict[tuple[str, str], float]:
     rows = [[int(cost, 36) / 2 for cost in row] for row in _PAIRS.split()]
     place = {char: string.ascii_lowercase.find(char.lower()) for char in string.ascii_letters + string.digits}
-    return {(one, two): rows[place[one]][place[two]] + _change(one, two) for one in place for two in place}
+    return {(one, two): rows[place[one]][place[two]] + _measure_change(one, two) for one in place for two in place}
 
 
-def _change(one: str, two: str) -> float:
+def _measure_change(one: str, two: str) -> float:
     """What a pair costs for changing the kind of character."""
     if one.isdigit() or two.isdigit():
         return _SWITCH if one.isalpha() or two.isalpha() else 0.0

@@ -26,10 +26,15 @@ def decode_file(data: bytes) -> str | None:
     UTF-8, UTF-16 and UTF-32 by mark, else Windows-1252. The text can always be encoded as UTF-8, and a NUL
     becomes U+FFFD, as SQLite and terminals stop at one.
     """
-    text = _decode_text(data)
-    if text is None:
-        return None
-    return text.replace("\r\n", "\n").replace("\0", "\ufffd")
+    encoding = _detect_bom(data)
+    if encoding is not None:
+        text = _try_decode(data, encoding)
+    elif is_binary(data):
+        text = None
+    else:
+        text = _try_decode(data, "utf-8-sig")
+        text = _decode_western(data) if text is None else text
+    return None if text is None else text.replace("\r\n", "\n").replace("\0", "\ufffd")
 
 
 def is_binary(data: bytes) -> bool:
@@ -40,38 +45,6 @@ def is_binary(data: bytes) -> bool:
 def is_lfs_pointer(data: bytes) -> bool:
     """Tell whether the file stands for another one that Git LFS keeps elsewhere."""
     return len(data) <= _LFS_LARGEST and data.startswith(_LFS_HEAD)
-
-
-def _decode_text(data: bytes) -> str | None:
-    encoding = _detect_bom(data)
-    if encoding is not None:
-        return _strictly(data, encoding)
-    if is_binary(data):
-        return None
-    text = _strictly(data, "utf-8-sig")
-    return _western(data) if text is None else text
-
-
-def _detect_bom(data: bytes) -> str | None:
-    return next((encoding for bom, encoding in _BOMS if data.startswith(bom)), None)
-
-
-def _strictly(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        return None
-
-
-def _western(data: bytes) -> str | None:
-    """Read what is not UTF-8 as Windows-1252, or as Latin-1 where that has no character; None if it is no text.
-
-    Compressed data has a control character in every eighth byte or so, text in any 8-bit code has hardly one.
-    """
-    if b"\0" in data or (len(data) - len(data.translate(None, _CONTROLS))) * 100 > len(data):
-        return None
-    text = _strictly(data, "cp1252")
-    return data.decode("latin-1") if text is None else text
 
 
 def pack(text: str) -> bytes:
@@ -85,3 +58,25 @@ def unpack(packed: bytes) -> str:
         return zlib.decompress(packed).decode()
     except zlib.error as error:
         raise ValueError(str(error)) from error
+
+
+def _detect_bom(data: bytes) -> str | None:
+    return next((encoding for bom, encoding in _BOMS if data.startswith(bom)), None)
+
+
+def _try_decode(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _decode_western(data: bytes) -> str | None:
+    """Read what is not UTF-8 as Windows-1252, or as Latin-1 where that has no character; None if it is no text.
+
+    Compressed data has a control character in every eighth byte or so, text in any 8-bit code has hardly one.
+    """
+    if b"\0" in data or (len(data) - len(data.translate(None, _CONTROLS))) * 100 > len(data):
+        return None
+    text = _try_decode(data, "cp1252")
+    return data.decode("latin-1") if text is None else text

@@ -17,14 +17,14 @@ _LONGEST = 1_000  # characters
 def compile_globs(globs: Sequence[str]) -> GitIgnoreSpec:
     """Compile globs; `BadPattern` names the first that cannot be read."""
     for glob in globs:
-        _try(glob)
+        _check_glob(glob)
     try:
         return GitIgnoreSpec.from_lines(globs)
     except re2.error as error:
         raise BadPattern(f"{len(globs)} globs are more than can be matched at once.") from error
 
 
-def _try(glob: str) -> None:
+def _check_glob(glob: str) -> None:
     if len(glob) > _LONGEST:
         raise BadPattern(f"{glob[:40]!r}... cannot be read as a glob: it is longer than {_LONGEST} characters.")
     try:
