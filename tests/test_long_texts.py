@@ -214,7 +214,7 @@ NO_TEXT = "it is given what citebot itself wrote"
 OF_PORTS = "it asks other parts, whose own functions are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
-    "agent.text.code_spans.find_outside": "marks(), which calls it, is here",
+    "agent.text.code_spans.find_outside": "find_markers(), which calls it, is here",
     "agent.answers.snippets.quote_lines": "it is given lines of a draft, which are cut before",
     "agent.answers.snippets.quote_window": "it is given lines of a draft, which are cut before",
     "bot.cli.diagram.lay_out": NO_TEXT,

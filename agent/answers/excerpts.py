@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ _SHORTEST = 3
 _LONGEST_HEAD = 150  # lines in which a signature is looked for; decorators can be longer than the function
 _PROSE_SHARE = 0.4
 _IMPORT_SHARE = 0.1
-_SAID = 100.0
+_LITERAL_WEIGHT = 100.0
 _FARTHER = 0.02  # what a line loses of its weight for each line that it stands below the first
 
 
@@ -52,7 +53,7 @@ def find_best_window(
     for at in candidates:
         end = _find_end(lines, layout, at)
         value = _score_window(matches[at:end], shares[at:end], weights)
-        value += sum(_SAID * (1 - _FARTHER * (line - at)) for line in quoted if at <= line < end)
+        value += sum(_LITERAL_WEIGHT * (1 - _FARTHER * (line - at)) for line in quoted if at <= line < end)
         if value > best[0] + 1e-9:
             best = (value, at)
     start = _include_header(layout, best[1], first) if best[0] > 0 else best[1]
@@ -63,23 +64,15 @@ def find_signature(lines: Sequence[str], signature: str) -> tuple[int, int]:
     """Return where a definition's signature begins, a few decorators included, and the index after its end."""
     wanted = _strip_spaces(signature).rstrip(":{;=")
     read = ""
+    begins: list[int] = []  # of each line, in the text without white space
     for index, line in enumerate(lines[:_LONGEST_HEAD]):
+        begins.append(len(read))
         read += _strip_spaces(line)
         at = read.find(wanted) if wanted else -1
         if at >= 0:
-            start = _find_line(lines, at)
+            start = bisect_right(begins, at) - 1
             return (0 if start <= NEAR_SIGNATURE else start), index + 1
     return 0, min(1, len(lines))
-
-
-def _find_line(lines: Sequence[str], position: int) -> int:
-    """Return the index of the line that holds a position of the squeezed text."""
-    read = 0
-    for index, line in enumerate(lines):
-        read += len(_strip_spaces(line))
-        if position < read:
-            return index
-    return 0
 
 
 def find_body_start(lines: Sequence[str], signature: str) -> int:

@@ -26,8 +26,6 @@ from agent.state import EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.line_layout import dedent
 
-__all__ = ["AnswerContext", "AnswerSubject", "write_extractive_answer"]
-
 MAX_LEADING = 3
 MAX_CITED = 6
 MAX_LINES = 40

@@ -13,12 +13,12 @@ from agent.questions.literals import Literal
 from agent.state import EvidenceRef
 from indexer.types import Definition, Hit, Symbol
 
-SaidIn = Callable[[str], frozenset[str]]
+TermFinder = Callable[[str], frozenset[str]]
 
-_SAID_IN_NAME = 2.0
-_SAID_OF_PARENT = 1.5
-_SAID_IN_DOC = 1.0
-_SAID_IN_BODY = 0.5
+_TERM_IN_NAME = 2.0
+_TERM_IN_PARENT = 1.5
+_TERM_IN_DOC = 1.0
+_TERM_IN_BODY = 0.5
 _MIDDLE_OF_TYPE = 0.5
 _HEAD_LINES = 40
 TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
@@ -53,17 +53,17 @@ async def find_hit_definition(
 ) -> HitDefinition:
     """Choose among the definitions in and around the hit the one that matches the question best.
 
-    `said_in` returns those of the question's words that a text contains.
+    `find_terms` returns those of the question's words that a text contains.
     """
     around = await code.enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
     candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
     candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
     if not candidates:
-        return await _find_in_file(code, hit, said_in)
+        return await _find_in_file(code, hit, find_terms)
     own = _assign_lines(hit, candidates)
     best = max(
         candidates,
-        key=lambda one: _score_definition(one, hit, own.get(one.symbol.qualified_name, ()), said_in, literals),
+        key=lambda one: _score_definition(one, hit, own.get(one.symbol.qualified_name, ()), find_terms, literals),
     )
     if not _has_quoted_text(hit, own.get(best.symbol.qualified_name, ()), literals):
         return HitDefinition()
@@ -90,19 +90,19 @@ def _assign_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[
 
 
 def _score_definition(
-    definition: Definition, hit: Hit, own: Sequence[str], said_in: SaidIn, literals: Sequence[Literal]
+    definition: Definition, hit: Hit, own: Sequence[str], find_terms: TermFinder, literals: Sequence[Literal]
 ) -> tuple[float, int]:
     symbol = definition.symbol
-    named = said_in(symbol.name)
-    inherited = said_in(symbol.parent) - named
-    described = said_in(f"{symbol.doc} {symbol.signature}") - named - inherited
+    named = find_terms(symbol.name)
+    inherited = find_terms(symbol.parent) - named
+    described = find_terms(f"{symbol.doc} {symbol.signature}") - named - inherited
     text = "\n".join(own)
-    in_body = said_in(text) - named - inherited - described
+    in_body = find_terms(text) - named - inherited - described
     quoted = sum(literal.first_line(text) is not None for literal in literals)
-    value = _SAID_IN_NAME * len(named) + _SAID_OF_PARENT * len(inherited) + _SAID_IN_DOC * len(described)
+    value = _TERM_IN_NAME * len(named) + _TERM_IN_PARENT * len(inherited) + _TERM_IN_DOC * len(described)
     if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
         value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class
-    return value + _SAID_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
+    return value + _TERM_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
 
 
 async def _find_in_file(code: SymbolIndex, hit: Hit, said_in: SaidIn) -> HitDefinition:
@@ -110,10 +110,10 @@ async def _find_in_file(code: SymbolIndex, hit: Hit, said_in: SaidIn) -> HitDefi
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return HitDefinition()
     inside = [one for one in await list_members(code, hit.location.path) if not _is_import(one)]
-    best = max(inside, key=lambda one: _score_definition(one, hit, (), said_in, ()), default=None)
+    best = max(inside, key=lambda one: _score_definition(one, hit, (), find_terms, ()), default=None)
     return (
         HitDefinition(definition=best)
-        if best is not None and _score_definition(best, hit, (), said_in, ())[0] > 0
+        if best is not None and _score_definition(best, hit, (), find_terms, ())[0] > 0
         else HitDefinition()
     )
 

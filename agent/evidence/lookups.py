@@ -80,14 +80,14 @@ async def _describe_hits(
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
     """Refer to the best hits by what they are about, and to the definitions that they lie in."""
     # Hits lie side by side in a class or a file, whose texts would be read again for each.
-    said_in = cache(partial(match_terms, terms=find_content_terms(query)))
+    find_terms = cache(partial(match_terms, terms=find_content_terms(query)))
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
     for hit in hits[:10]:
         ref = make_hit_ref(hit)
         if len(refs) < MAX_NAMED_HITS:
-            about = (await find_hit_definition(code, hit, said_in, literals)).refs()
+            about = (await find_hit_definition(code, hit, find_terms, literals)).refs()
             around += about
             if about:
                 ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]

@@ -65,7 +65,7 @@ def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> Route
 
 
 def _is_fresh(state: AgentState) -> bool:
-    """Whether nothing was looked for yet, or the person has just said more."""
+    """Whether nothing was searched for and no tool was called yet."""
     return not (state.get("retrieval_metadata", make_empty_metadata())["searched"] or state.get("tool_history"))
 
 

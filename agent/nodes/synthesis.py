@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
-from agent.answers.answer_builder import AnswerBuilder
-from agent.answers.extractive import AnswerContext, AnswerSubject, write_extractive_answer
+from agent.answers.answer_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.extractive import write_extractive_answer
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval

@@ -120,7 +120,7 @@ class CitationParser:
         known = [place for place in places if place is not None]
         if not known or len(known) < len(places):
             return ""
-        return "".join(format_marker(self._number(place)) for place in dict.fromkeys(known))
+        return "".join(format_marker(self._assign_number(place)) for place in dict.fromkeys(known))
 
     def _parse_place(self, item: str) -> Location | None:
         if (evidence := _EVIDENCE.fullmatch(item)) is not None:
@@ -135,7 +135,7 @@ class CitationParser:
         start = int(written["start"])
         return Location(path=written["path"], start_line=start, end_line=int(written["end"] or start))
 
-    def _number(self, place: Location) -> int:
+    def _assign_number(self, place: Location) -> int:
         if place not in self._marks and len(self._marks) >= MAX_MARKS:
             place = Location(path="", start_line=0, end_line=0)
         return self._marks.setdefault(place, len(self._marks) + 1)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from indexer.text.patterns import Pattern, compile_pattern
+from indexer.text.patterns import compile_pattern
 
 MAX_FRAMES = 40
 _LONGEST_PATH = 400
@@ -74,7 +73,9 @@ def parse_frames(text: str) -> tuple[StackFrame, ...]:
     if java:
         return tuple(java)[:MAX_FRAMES]
     for pattern in _OTHERS:
-        frames = list(_find_frames(pattern, text))
+        # The first frames only: each may be looked for up to the end of the text.
+        first = islice(pattern.finditer(text), MAX_FRAMES)
+        frames = [_make_frame(found) for found in first if len(found["path"]) <= _LONGEST_PATH]
         # Any `file.go:12` looks like one of Go's frames.
         is_trace = pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
         if frames and is_trace:
@@ -93,13 +94,6 @@ def parse_error_message(text: str) -> str:
     found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
     messages = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
     return messages[-1] if messages else ""
-
-
-def _find_frames(pattern: Pattern, text: str) -> Iterator[StackFrame]:
-    """The first frames only: each may be looked for up to the end of the text."""
-    for found in islice(pattern.finditer(text), MAX_FRAMES):
-        if len(found["path"]) <= _LONGEST_PATH:
-            yield _make_frame(found)
 
 
 def _make_frame(found: re.Match[str]) -> StackFrame:
