@@ -14,7 +14,6 @@ from bot.messages import IncomingMessage, Place
 ANYBODY = "*"
 DIRECT = "direct"  # stands for DMs among the channels
 
-
 Names = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
@@ -44,7 +43,7 @@ class AccessPolicy(BaseModel):
     rules: tuple[AccessRule, ...] = ()
 
     def check_place(self, message: IncomingMessage) -> None:
-        """Raise `NotAllowed` where nothing may be answered at all, whatever it is about."""
+        """Raise `NotAllowed` if nothing may be answered at all, whatever it is about."""
         if not message.author:
             raise NotAllowed("I cannot tell who is asking, so I cannot answer.")
         if message.external and not _is_on_list(

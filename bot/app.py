@@ -52,7 +52,7 @@ class App:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamRepositories:
-    """The repositories of a team: to be asked about, watched, linked to at their hosts, and told apart."""
+    """The repositories of a team, with their watcher, their hosts, and what tells one from another."""
 
     library: RepositoryLibrary
     watcher: Watcher
@@ -63,7 +63,7 @@ class TeamRepositories:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamApp:
-    """What is open while a team asks: its repositories, and who answers about them. On `events` all runs are told."""
+    """What is open while a team asks: its repositories, and who answers about them. `events` has those of all runs."""
 
     stock: TeamRepositories
     agent: Answerer
@@ -72,7 +72,7 @@ class TeamApp:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, repository: Path, display: ProgressDisplay) -> AsyncGenerator[Self]:
-        """Open the repositories of the settings; where there are none, the one at (or around) a path."""
+        """Open the repositories of the settings; if there are none, the one at (or around) a path."""
         async with (
             open_team_repositories(settings, repository, display) as stock,
             _open_agent(settings, stock.library) as agent,
@@ -102,7 +102,7 @@ async def open_team_repositories(
             indexes.append(index)
             if clone is None:
                 heads.append(LocalHead(index.name, _path(table), branch=table.branch))
-        library = RepositoryLibrary(_by_name(indexes), display, clones={clone.name: clone for clone in clones})
+        library = RepositoryLibrary(_name_indexes(indexes), display, clones={clone.name: clone for clone in clones})
         stack.push_async_callback(library.aclose)
         watcher = Watcher(
             library, SystemClock(), polled=clones, local=heads, pace=WatchIntervals(poll=settings.poll_seconds)
@@ -112,17 +112,18 @@ async def open_team_repositories(
             index.name: RepositoryProfile(page=index.web_url or "", channels=table.channels)
             for index, table in zip(indexes, tables, strict=True)
         }
-        hosts = _list_hosts(settings, indexes)
+        web = (urlsplit(index.web_url).hostname for index in indexes if index.web_url)
+        hosts = frozenset([*settings.link_hosts, *filter(None, web)])
         yield TeamRepositories(library=library, watcher=watcher, remotes=remotes, hosts=hosts, signs=signs)
 
 
 async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
-    """Tell how each repository of the settings is doing; one that cannot be opened keeps none from being told."""
+    """Read the state of each repository of the settings; one that cannot be opened does not hide the others."""
     with await asyncio.to_thread(hold_shared_lock, settings.home):
-        return [await _status_of(settings, table) for table in settings.repositories]
+        return [await _read_status(settings, table) for table in settings.repositories]
 
 
-async def _status_of(settings: Settings, table: RepositoryTable) -> RepositoryState:
+async def _read_status(settings: Settings, table: RepositoryTable) -> RepositoryState:
     from indexer import RemoteClone
 
     clone = RemoteClone(_remote(settings, table), settings.home) if table.url is not None else None
@@ -165,7 +166,7 @@ def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
 
 
 def locate_repositories(settings: Settings) -> Sequence[Path]:
-    """Where the repositories of the settings are on this machine; a clone that was never fetched is nowhere yet."""
+    """Return where the repositories of the settings are on this machine; a clone that was never fetched is left out."""
     from indexer import REPOSITORIES_FOLDER
 
     clones = [
@@ -215,19 +216,13 @@ async def _open_index(
     return index
 
 
-def _by_name(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
+def _name_indexes(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
     named: dict[str, RepositoryIndex] = {}
     for index in indexes:
         if index.name in named:
             raise SettingsError(f"Two repositories are called {index.name}. Give one of them another `name`.")
         named[index.name] = index
     return named
-
-
-def _list_hosts(settings: Settings, indexes: Sequence[CodeIndex]) -> frozenset[str]:
-    """The hosts of the repositories on the web, and those that the operator adds."""
-    own = (urlsplit(index.web_url).hostname for index in indexes if index.web_url)
-    return frozenset([*settings.link_hosts, *filter(None, own)])
 
 
 @asynccontextmanager
@@ -258,7 +253,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
 
 @asynccontextmanager
 async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | None]:
-    """Open the operator's classifier, which goes on loading in the background; None where there is none."""
+    """Open the operator's classifier, which goes on loading in the background; None if there is none."""
     if settings.guard.classifier is None:
         yield None
         return

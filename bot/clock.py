@@ -1,4 +1,4 @@
-"""The time, as something that is handed in: tests turn the hands themselves."""
+"""The time, as a value that is passed in: tests set it themselves."""
 
 from __future__ import annotations
 

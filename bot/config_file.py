@@ -42,9 +42,9 @@ class ConfigChoice:
         return [*(key for key in CHOSEN_ALONE if key in content), *(key for key in _OF_REPOSITORIES if key in inner)]
 
     def explain_refusal(self, keys: Collection[str]) -> str:
-        """Say how a file comes to be chosen that sets such keys."""
+        """Explain how to choose a file that sets such keys."""
         what = ", ".join(keys)
-        advice = _say_how_to_name(self.path or Path(FILE_NAME))
+        advice = _describe_choosing(self.path or Path(FILE_NAME))
         return f"{FILE_NAME}: {what} may not be set by a file that nobody named. {advice}"
 
 
@@ -58,10 +58,10 @@ def choose_config(named: str | None, directory: Path, config_home: Path) -> Conf
     own, found = config_home / FILE_NAME, directory / FILE_NAME
     remark = ""
     if found.is_file():
-        reason = _find_distrust(found)
+        reason = _explain_distrust(found)
         if not reason:
             return ConfigChoice(path=found)
-        remark = f"{found.absolute()} is not read: {reason}. {_say_how_to_name(found)}"
+        remark = f"{found.absolute()} is not read: {reason}. {_describe_choosing(found)}"
     return ConfigChoice(path=own if own.is_file() else None, is_chosen=True, remark=remark)
 
 
@@ -74,11 +74,11 @@ def _find_named(path: Path) -> Path | None:
     return path
 
 
-def _find_distrust(file: Path) -> str:
-    """Say why a file that was found may be somebody else's; nothing where it cannot."""
+def _explain_distrust(file: Path) -> str:
+    """Return why a file that was found may be somebody else's; empty if it cannot."""
     place = file.parent.resolve()
-    if any(_is_repository(each) for each in (place, *place.parents)):
-        return "it lies in a repository, and whoever writes to that could set anything with it"
+    if any(_is_repository(folder) for folder in (place, *place.parents)):
+        return "it lies in a repository, and anybody who writes to that could set anything with it"
     for found, open_to_all, of_another in (
         (place.stat(), "everybody may write in this directory", "the directory belongs to another user"),
         (file.stat(), "everybody may write to it", "it belongs to another user"),
@@ -97,5 +97,5 @@ def _is_repository(folder: Path) -> bool:
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
 
-def _say_how_to_name(path: Path) -> str:
+def _describe_choosing(path: Path) -> str:
     return f"If it is yours, name it: {CONFIG_VARIABLE}={shlex.quote(str(path.absolute()))}"

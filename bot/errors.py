@@ -5,14 +5,14 @@ BotError
 ├── AnswerFailed     the agent ended without an answer
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── NotAllowed       somebody may not do what they asked for
-│   └── SilentlyThrottled they have been told so again and again: nothing is said any more
+│   └── SilentlyThrottled they go on after many refusals: there is no reply any more
 ├── InboxError       the database of messages cannot be used
 ├── FolderError      the data folder belongs to somebody else
 ├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
 └── ChatError        a platform did not do what it was asked to
     ├── RateLimited      too many calls; says when to come back
     ├── PlatformUnreachable no answer; what was asked may have happened
-    ├── PostRefused      nothing can be said in that place
+    ├── PostRefused      nothing can be posted in that place
     ├── EditRefused      the message can no longer be changed
     ├── MessageTooLong   more text than a message takes
     ├── StreamRefused    the workspace has no streaming
@@ -74,7 +74,7 @@ class PlatformUnreachable(ChatError):
 
 
 class PostRefused(ChatError):
-    """Nothing can be said in that place: no member, no permission, archived."""
+    """Nothing can be posted in that place: no member, no permission, archived."""
 
 
 class EditRefused(ChatError):

@@ -16,9 +16,9 @@ LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where something is said. `thread` is the thread that replies go to, empty where there is none.
+    """Where a message is. `thread` is the thread that replies go to, empty if there is none.
 
-    `line` is by what a platform reaches one person there whom alone it tells something; it names no conversation.
+    `line` is how a platform reaches the one person there who is to see a reply; it names no conversation.
     """
 
     platform: str
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageKey:
-    """What tells one message from all others."""
+    """Identifies one message among all others."""
 
     platform: str
     workspace: str
@@ -88,7 +88,7 @@ def fit_message(message: IncomingMessage) -> IncomingMessage:
 class MessageHandle:
     """A message that citebot has sent; enough for its platform to change it after a restart.
 
-    `thread` may hold the line to one person, which is nobody else's to know.
+    `thread` may hold how one person is reached, which nobody else may know.
     """
 
     platform: str

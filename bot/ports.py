@@ -1,4 +1,4 @@
-"""What the ways of talking to people need from others: indexes, someone who answers, and platforms to say it on."""
+"""What conversations need of other parts: indexes, the agent, and the platforms that replies are shown on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RepositoryIndex(Protocol):
     """The index of one repository."""
 
     async def is_current(self) -> bool:
-        """Tell whether HEAD is the commit that is indexed."""
+        """Return whether HEAD is the commit that is indexed."""
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index HEAD. `progress` is called from another thread; what it raises stops the refresh."""
@@ -33,17 +33,17 @@ class RepositoryIndex(Protocol):
 
 
 class Assistant(Protocol):
-    """Answers questions, remembering what was said in a thread."""
+    """Answers questions, and remembers the conversation of a thread."""
 
     def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
         """Stream what happens on the way to an answer; the last event carries the `Answer`."""
 
     async def forget(self, thread: str) -> None:
-        """Drop what was said in the thread."""
+        """Forget the conversation of the thread."""
 
 
 class Repositories(Protocol):
-    """The repositories that can be asked about, by name; the first is the one meant where none is named."""
+    """The repositories that can be asked about, by name; the first is the default."""
 
     def list_names(self) -> Sequence[str]:
         """Name them all."""
@@ -57,7 +57,7 @@ class Repositories(Protocol):
     async def refresh(
         self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> RefreshReport:
-        """Index the newest commit of a repository; `progress` is told how far that has come, in the event loop."""
+        """Index the newest commit of a repository; `progress` is called in the event loop."""
 
     async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` where that is nothing."""
@@ -78,7 +78,7 @@ class Answerer(Protocol):
         """End a run within two seconds; False if it is not under way."""
 
     async def forget(self, thread: str) -> None:
-        """Drop what was said in the thread."""
+        """Forget the conversation of the thread."""
 
 
 class ChatPlatform(Protocol):

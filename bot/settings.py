@@ -41,7 +41,7 @@ DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
 TABLES = ("access", "guard", "prices", "repositories")
-# Not settings: values of the variables that tables name, and what is to be said of a file that is not read.
+# Not settings: values of the variables that tables name, and a remark on a file that is not read.
 _RESOLVED = ("tokens", "remark")
 
 NO_MODEL = "none"
@@ -235,7 +235,7 @@ class Settings(BaseSettings):
     def load(cls, environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Self:
         """Read the environment and citebot.toml; `SettingsError` lists everything that is wrong with them."""
         directory = directory or Path.cwd()
-        variables = _variables(os.environ if environ is None else environ, directory)
+        variables = _merge_variables(os.environ if environ is None else environ, directory)
         config = choose_config(variables.get(CONFIG_VARIABLE), directory, platformdirs.user_config_path("citebot"))
         from_file = _read_toml(config.path) if config.path else {}
         from_variables = _read_variables(cls, variables)
@@ -244,11 +244,11 @@ class Settings(BaseSettings):
         if refused := config.find_refused(from_file):
             problems.append(config.explain_refusal(refused))
         known = {key: value for key, value in from_file.items() if key in list_file_keys()}
-        tokens = _tokens(known.get("repositories"), variables)
+        tokens = _read_tokens(known.get("repositories"), variables)
         try:
             settings = cls(**(known | from_variables), tokens=tokens, remark=config.remark)
         except ValidationError as error:
-            problems += [_problem(detail, from_variables) for detail in error.errors()]
+            problems += [_describe_problem(detail, from_variables) for detail in error.errors()]
             raise SettingsError(_format_problems(problems)) from None  # the cause would print the values
         problems += settings.missing_tokens()
         if problems:
@@ -256,7 +256,7 @@ class Settings(BaseSettings):
         return settings
 
     def missing_tokens(self) -> list[str]:
-        """Say which variables are named for tokens and not set."""
+        """Describe the variables that are named for tokens and not set."""
         named = {table.token_variable for table in self.repositories if table.token_variable}
         return [
             f"{FILE_NAME}: repositories: {name} is named for a token and not set. Set it, or take token_variable out."
@@ -264,7 +264,7 @@ class Settings(BaseSettings):
         ]
 
     def secret_values(self) -> tuple[str, ...]:
-        """Return the keys and tokens themselves, for whoever sees to it that they are not shown."""
+        """Return the keys and tokens themselves, so that they can be masked."""
         values = [*(getattr(self, name) for name in type(self).model_fields), *self.tokens.values()]
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
@@ -282,7 +282,7 @@ def list_file_keys() -> tuple[str, ...]:
     return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
 
 
-def _variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
+def _merge_variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     named = environ.get(DOTENV_VARIABLE)
     if not named:
         return dict(environ)
@@ -307,8 +307,8 @@ def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> d
     return source()
 
 
-def _tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:
-    """The values of the variables that the tables of repositories name; what is wrong with those is told elsewhere."""
+def _read_tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:
+    """Read the variables that the tables of repositories name; what is wrong with those is reported elsewhere."""
     named = (
         (table.get("token_variable") for table in tables if isinstance(table, dict)) if isinstance(tables, list) else ()
     )
@@ -322,27 +322,29 @@ def _find_misspelt_variables(variables: Mapping[str, str]) -> list[str]:
     return [f"{name} is not a setting. Did you mean {match[0]}?" for name, match in near.items() if match]
 
 
-def _problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
+def _describe_problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -> str:
     key = str(detail["loc"][0])
     in_file = key in list_file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
-    where = f"{FILE_NAME}: {_place(detail['loc'])}" if in_file else variable
-    return f"{where}: {_say_what_is_wanted(detail)}."
+    # Tables of which there are several are counted from one.
+    place = " ".join(str(part + 1) if isinstance(part, int) else part for part in detail["loc"])
+    where = f"{FILE_NAME}: {place}" if in_file else variable
+    return f"{where}: {_describe_expected(detail)}."
 
 
-def _say_what_is_wanted(detail: ErrorDetails) -> str:
+def _describe_expected(detail: ErrorDetails) -> str:
     limits, kind = detail.get("ctx", {}), detail["type"]
     if kind == "too_short" and limits.get("field_type") == "Tuple":
         return "This is empty. It has to name at least one"
     if kind == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
         return f"This is too short. It has to have at least {limits['min_length']} characters"
     if kind in {"model_type", "tuple_type", "extra_forbidden"}:
-        return _say_what_is_written(kind, [part for part in detail["loc"] if isinstance(part, str)])
+        return _describe_form(kind, [part for part in detail["loc"] if isinstance(part, str)])
     return _WANTED.get(limits.get("pattern", kind), detail["msg"].removeprefix("Value error, "))
 
 
-def _say_what_is_written(kind: str, names: Sequence[str]) -> str:
-    """Say how a table or a list is written, or which keys a table has; `names` lead to what stands there instead."""
+def _describe_form(kind: str, names: Sequence[str]) -> str:
+    """Describe how a table or a list is written, or which keys a table has; `names` lead to what is there instead."""
     if kind == "extra_forbidden":
         table = next((_TABLE_OF[name] for name in reversed(names[:-1]) if name in _TABLE_OF), Settings)
         return f"This is not a key; the table has {', '.join(table.model_fields)}"
@@ -350,11 +352,6 @@ def _say_what_is_written(kind: str, names: Sequence[str]) -> str:
     if path in _SEVERAL:
         return f"These are tables, written [[{path}]]"
     return f"This is a table, written [{path}]" if kind == "model_type" else _LIST
-
-
-def _place(loc: Sequence[int | str]) -> str:
-    """Name a key of the file; tables of which there are several are counted from one."""
-    return " ".join(str(part + 1) if isinstance(part, int) else part for part in loc)
 
 
 def _describe_unknown_key(key: str) -> str:

@@ -54,7 +54,7 @@ async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_until_interrupt(work: Coroutine[None, None, None]) -> bool:
-    """Run the work; Ctrl-C cancels it and nothing else. Tell whether it came to its end."""
+    """Run the work; Ctrl-C cancels it and nothing else. Return whether it came to its end."""
     task = asyncio.ensure_future(work)
     with call_on_interrupt(task.cancel):
         try:
@@ -83,7 +83,7 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
 
 @asynccontextmanager
 async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Do the work for as long as the context is open; where it fails, the context ends with its error."""
+    """Do the work for as long as the context is open; if it fails, the context ends with its error."""
     try:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work)
@@ -94,14 +94,14 @@ async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[
     except BaseExceptionGroup as failed:
         known, other = failed.split(BotError)
         if known is not None and other is None:
-            raise _first(known) from failed
+            raise _find_first(known) from failed
         raise
 
 
-def _first(group: BaseExceptionGroup[BotError]) -> BotError:
-    """One is enough: the others came of it, or say the same."""
+def _find_first(group: BaseExceptionGroup[BotError]) -> BotError:
+    """Return the first error: the others came of it, or are the same."""
     inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    return _find_first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 def retry_while_away(

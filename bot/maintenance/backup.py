@@ -75,7 +75,7 @@ def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
 
 
 def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
-    """Write the archive: the list of contents first, so that whoever reads it knows what is to come."""
+    """Write the archive: the list of contents first, so that a reader knows what is to come."""
     packed.touch(mode=0o600)
     with packed.open("wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_QUICK) as archive:

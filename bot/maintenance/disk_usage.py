@@ -1,4 +1,4 @@
-"""How much of the disk each part of the data folder takes, and which indexes no configured repository has."""
+"""How much of the disk folder part of the data folder takes, and which indexes no configured repository has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMOVAL = "citebot sweep --unused-indexes"
 
 @dataclass(frozen=True, kw_only=True)
 class DiskUsage:
-    """Bytes by part, and what is free on that disk. `unused` are indexes; None where nothing tells which those are."""
+    """Bytes by part, and what is free on that disk. `unused` are indexes; None if nothing tells which those are."""
 
     conversations: int
     messages: int
@@ -35,15 +35,15 @@ class DiskUsage:
 
 
 def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
-    """Measure a data folder; `used` names the folders of the indexes that are in use, None where that is not known."""
+    """Measure a data folder; `used` names the folders of the indexes that are in use, None if that is not known."""
     indexes = list_index_folders(home)
     return DiskUsage(
-        conversations=_database(home / CONVERSATIONS),
-        messages=_database(home / INBOX_FILE),
+        conversations=_measure_database(home / CONVERSATIONS),
+        messages=_measure_database(home / INBOX_FILE),
         prompts=_size(home / PROMPTS),
         indexes=indexes,
-        unused=None if used is None else [each for each in indexes if each.name not in used],
-        free=_free(home),
+        unused=None if used is None else [folder for folder in indexes if folder.name not in used],
+        free=shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.exists())).free,
     )
 
 
@@ -58,8 +58,8 @@ def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str
 
 def usage_to_record(use: DiskUsage) -> dict[str, Any]:
     """Describe the use, for JSON."""
-    listed = [{"folder": each.name, "bytes": each.size} for each in use.indexes]
-    unused = None if use.unused is None else [each.name for each in use.unused]
+    listed = [{"folder": folder.name, "bytes": folder.size} for folder in use.indexes]
+    unused = None if use.unused is None else [folder.name for folder in use.unused]
     return {
         "bytes": use.total,
         "conversations": use.conversations,
@@ -81,7 +81,7 @@ def format_usage(use: DiskUsage) -> Sequence[tuple[str, str]]:
     ]
     rows = [("all data", f"{format_bytes(use.total)}: {', '.join(parts)}; {format_bytes(use.free)} free")]
     if use.unused:
-        named = ", ".join(f"{each.name} ({format_bytes(each.size)})" for each in use.unused)
+        named = ", ".join(f"{folder.name} ({format_bytes(folder.size)})" for folder in use.unused)
         rows.append(("unused", f"{named}: of no repository in citebot.toml; `{REMOVAL}` removes them"))
     return rows
 
@@ -95,7 +95,7 @@ def _sum(folders: Sequence[IndexFolder]) -> int:
     return sum(folder.size for folder in folders)
 
 
-def _database(path: Path) -> int:
+def _measure_database(path: Path) -> int:
     """A database with what SQLite keeps beside it."""
     return sum(_size(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
 
@@ -104,8 +104,3 @@ def _size(path: Path) -> int:
     with suppress(FileNotFoundError):
         return path.stat().st_size
     return 0
-
-
-def _free(home: Path) -> int:
-    there = next(folder for folder in (home, *home.parents) if folder.exists())
-    return shutil.disk_usage(there).free

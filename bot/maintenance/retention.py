@@ -1,4 +1,4 @@
-"""Forgets what is older than the operator lets it be, and gives disk space back: day by day, or on demand."""
+"""Deletes what is older than the operator allows, and frees its disk space: daily, or on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.repositories.choice_store import ChoiceStore
-from bot.storage.database import INBOX_FILE, Database, open_database
+from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.threads import ThreadStore
@@ -55,16 +55,19 @@ class Retention:
     indexes: IndexSweeper | None = None
 
     async def sweep(self) -> SweepReport:
-        """Forget what is too old, and give the space back. Where one part cannot be swept, the others are."""
+        """Forget what is too old, and free its space. If one part cannot be swept, the others still are."""
         before = self.clock.now() - self.days * DAY if self.days else 0.0
         problems = [*await self.indexes.sweep()] if self.indexes else []
         conversations, messages, threads, ratings = 0, 0, 0, 0
         try:
-            conversations = await self._conversations(before)
+            # Importing langgraph takes a second; only a sweep needs it here.
+            from agent.persistence.pruning import prune_idle_conversations
+
+            conversations = await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
         except AgentError as error:
             problems.append(str(error))
         try:
-            messages, threads, ratings = await self._chat(before)
+            messages, threads, ratings = await self._sweep_messages(before)
         except BotError as error:
             problems.append(str(error))
         return SweepReport(
@@ -82,32 +85,30 @@ class Retention:
         if not await asyncio.to_thread(path.is_file):
             return 0, 0, 0
         async with open_database(path) as database:
-            found = await self._tables(database, before)
+            inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
+            records, choices = TurnRecordStore(database, self.clock), ChoiceStore(database, self.clock)
+            usage = QuestionCounter(database, self.clock, QuestionLimits())
+            for table in (inbox, threads, records, usage, choices):
+                await table.open()
+            await choices.forget_old(before)
+            messages = await inbox.forget_old(before)
+            forgotten = messages, await threads.forget_old(before), await records.forget_old(before)
             await database.shrink()
-        return found
-
-    async def _tables(self, database: Database, before: float) -> tuple[int, int, int]:
-        inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
-        records, usage = TurnRecordStore(database, self.clock), QuestionCounter(database, self.clock, QuestionLimits())
-        ledger = ChoiceStore(database, self.clock)
-        for table in (inbox, threads, records, usage, ledger):
-            await table.open()
-        await ledger.forget_old(before)
-        return await inbox.forget_old(before), await threads.forget_old(before), await records.forget_old(before)
+        return forgotten
 
 
 @asynccontextmanager
 async def run_daily_sweep(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> AsyncIterator[None]:
     """Sweep some minutes from now, and every day from then on, for as long as the context is open."""
     async with asyncio.TaskGroup() as group:
-        sweeping = group.create_task(_daily(sweep, clock))
+        sweeping = group.create_task(_sweep_daily(sweep, clock))
         try:
             yield
         finally:
             sweeping.cancel()
 
 
-async def _daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> None:
+async def _sweep_daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> None:
     pause = FIRST_SECONDS
     while True:
         await clock.sleep(pause)
@@ -123,7 +124,7 @@ async def _daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock) -> N
 
 
 def describe_sweep(swept: SweepReport) -> str:
-    """Say what was forgotten."""
+    """Describe in a sentence what was forgotten."""
     return (
         f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
         f"{_count(swept.threads, 'thread')} and {_count(swept.ratings, 'rating')}."

@@ -1,4 +1,4 @@
-"""Makes text safe to send: nobody is pinged by it, and nothing in it leads anywhere but to the allowed hosts."""
+"""Makes text safe to send: it pings nobody, and its links lead to the allowed hosts only."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def neutralize(text: str, hosts: Collection[str], *, growing: bool = False) -> s
         return f"\x00{len(masks) - 1}\x00"
 
     shown = _LONG_RUN.sub(r"\1", replace_control_characters(text))
-    bare = _outside_code(shown, mask_code, growing=growing).replace("`", _NO_TICK)
+    bare = _mask_code(shown, mask_code, growing=growing).replace("`", _NO_TICK)
     for pattern in (_TILDES, _DEFINITION):
         bare = pattern.sub(lambda found: found.group() + _GAP, bare)
-    bare = _without_links(bare, hosts, mask_code)
-    bare = _BARE.sub(lambda found: _address(found, hosts, mask_code), bare)
+    bare = _mask_links(bare, hosts, mask_code)
+    bare = _BARE.sub(lambda found: _mask_address(found, hosts, mask_code), bare)
     return _unmask_text(break_pings(bare), masks)
 
 
@@ -71,7 +71,7 @@ def is_allowed_link(address: str, hosts: Collection[str]) -> bool:
     return parts.scheme in {"https", "http"} and "@" not in parts.netloc and name in hosts
 
 
-def _outside_code(text: str, masked: Callable[[str], str], *, growing: bool) -> str:
+def _mask_code(text: str, masked: Callable[[str], str], *, growing: bool) -> str:
     """Put a mask in the place of every code block and of every code span."""
     kept: list[str] = []
     block: list[str] = []
@@ -84,7 +84,7 @@ def _outside_code(text: str, masked: Callable[[str], str], *, growing: bool) -> 
                 kept.append(masked(_write_block(block[:-1]) + _MARKER + block[-1].strip(" \t`")))
                 block = []
         else:
-            kept.append(_without_spans(line.text, masked))
+            kept.append(_mask_spans(line.text, masked))
     if fence is not None:
         kept.append(masked(_write_block(block, is_open=growing) + ("" if growing else _MARKER)))
     return "".join(kept)
@@ -103,31 +103,28 @@ def _write_block(lines: Sequence[str], *, is_open: bool = False) -> str:
     return opener + code
 
 
-def _without_spans(line: str, masked: Callable[[str], str]) -> str:
+def _mask_spans(line: str, masked: Callable[[str], str]) -> str:
     """Mask the code that opens and closes on the line; what is not closed is not shown as code everywhere."""
     kept: list[str] = []
     at = 0
     for start, end in find_spans(line):
         span = line[start:end]
-        ticks = len(span) - len(span.lstrip("`"))
-        kept += [line[at:start], masked(_write_span(span[ticks:-ticks], span[:ticks]))]
+        count = len(span) - len(span.lstrip("`"))
+        ticks, code = span[:count], span[count:-count]
+        # A span that holds three backticks is a block to Discord, and would end at them.
+        broken = _FENCE_INSIDE.sub("``" + _GAP, code)
+        if broken != code or len(ticks) > len(_MARKER):
+            ticks = _MARKER
+        kept += [line[at:start], masked(f"{ticks}{broken}{ticks}")]
         at = end
     return "".join([*kept, line[at:]])
 
 
-def _write_span(code: str, ticks: str) -> str:
-    """Write a code span; one that holds three backticks is a block to Discord, and would end at them."""
-    broken = _FENCE_INSIDE.sub("``" + _GAP, code)
-    if broken != code or len(ticks) > len(_MARKER):
-        ticks = _MARKER
-    return f"{ticks}{broken}{ticks}"
-
-
-def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:
+def _mask_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:
     """Mask the links that may stay, and leave the words of the others, until those make up no further link."""
     for _ in range(_MOST_NESTED):
-        shorter = _LINK.sub(lambda found: _link(found, hosts, masked), text)
-        shorter = _ANGLE.sub(lambda found: _angle(found, hosts, masked), shorter)
+        shorter = _LINK.sub(lambda found: _mask_link(found, hosts, masked), text)
+        shorter = _ANGLE.sub(lambda found: _mask_autolink(found, hosts, masked), shorter)
         if shorter == text:
             return text
         text = shorter
@@ -137,11 +134,11 @@ def _without_links(text: str, hosts: Collection[str], masked: Callable[[str], st
 def _unmask_text(text: str, masks: list[str]) -> str:
     """Put everything back; the label of a link may hold masks of its own."""
     while "\x00" in text:
-        text = _MASK.sub(lambda found: masks[int(found[1])] + _between(found, masks), text)
+        text = _MASK.sub(lambda found: masks[int(found[1])] + _separate(found, masks), text)
     return text
 
 
-def _between(found: re.Match[str], masks: list[str]) -> str:
+def _separate(found: re.Match[str], masks: list[str]) -> str:
     """Keep the backticks of two neighbours apart: together they would be one delimiter."""
     following = _MASK.match(found.string, found.end())
     if following is None or not masks[int(found[1])].endswith("`"):
@@ -149,7 +146,7 @@ def _between(found: re.Match[str], masks: list[str]) -> str:
     return _GAP if masks[int(following[1])].startswith("`") else ""
 
 
-def _link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+def _mask_link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     label, target = found["label"], found["target"]
     if found.group().startswith("!") or not label.strip() or not is_allowed_link(target, hosts):
         return label
@@ -158,14 +155,14 @@ def _link(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], 
     return masked(f"[{shown}]({target})")
 
 
-def _angle(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+def _mask_autolink(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     label, target = found["label"], found["target"]
     if not is_allowed_link(target, hosts):
         return label or masked(_code(target))
     return masked(f"[{break_pings(label)}]({target})" if label else found.group())
 
 
-def _address(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
+def _mask_address(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     address = found.group()
     core = address.rstrip(_TRAILING)
     kept = masked(core if is_allowed_link(core, hosts) else _code(core)) + address[len(core) :]

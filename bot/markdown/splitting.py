@@ -94,10 +94,13 @@ class _Packing:
             if self._is_within(rest, room):
                 self._take(rest)
                 break
-            if self._taken and (self._is_within(rest, self._limit - self._opening() - closing) or room < LEAST // 2):
+            opening = self._units(self._opener()) + 1 if self._fence else 0
+            if self._taken and (self._is_within(rest, self._limit - opening - closing) or room < LEAST // 2):
                 self._flush()
                 continue
-            head = _cut(rest, room, utf16=self._utf16, plain=line.in_code)
+            # Outside code up to a space that is in no link, else up to a character.
+            head = "" if line.in_code else _cut_at_token(rest, room, utf16=self._utf16)
+            head = head or _cut_at_character(rest, room, utf16=self._utf16)
             self._take(head)
             rest = rest[len(head) :]
             if rest:
@@ -112,15 +115,12 @@ class _Packing:
     def _flush(self) -> None:
         end = self._start + self._taken
         if self._taken:
-            self._pieces.append(MarkdownPiece(text=self._shown + self._closer(), start=self._start, end=end))
+            if self._fence is not None:
+                self._shown += ("" if self._shown.endswith("\n") else "\n") + self._fence.marker
+            self._pieces.append(MarkdownPiece(text=self._shown, start=self._start, end=end))
         self._start, self._taken = end, 0
         self._shown = f"{self._opener()}\n" if self._fence else ""
         self._used = self._units(self._shown)
-
-    def _closer(self) -> str:
-        if self._fence is None:
-            return ""
-        return ("" if self._shown.endswith("\n") else "\n") + self._fence.marker
 
     def _closing(self, fence: CodeFence | None) -> int:
         return self._units(fence.marker) + 1 if fence else 0
@@ -131,11 +131,8 @@ class _Packing:
         fits = self._units(self._fence.opener) * 4 <= self._limit
         return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.marker
 
-    def _opening(self) -> int:
-        return self._units(self._opener()) + 1 if self._fence else 0
-
     def _is_within(self, text: str, room: int) -> bool:
-        """Tell whether text takes no more than some units, of which each character takes at least one."""
+        """Return whether text takes no more than some units, of which each character takes at least one."""
         return len(text) <= room and self._units(text) <= room
 
     def _units(self, text: str) -> int:
@@ -143,10 +140,10 @@ class _Packing:
 
     def pieces(self) -> list[MarkdownPiece]:
         self._flush()
-        return _without_blanks(self._pieces)
+        return _merge_blanks(self._pieces)
 
 
-def _without_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
+def _merge_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
     """Platforms refuse empty messages: what shows nothing is counted with its neighbour."""
     kept: list[MarkdownPiece] = []
     pending = 0
@@ -158,13 +155,7 @@ def _without_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
     return kept
 
 
-def _cut(text: str, room: int, *, utf16: bool, plain: bool) -> str:
-    """Take as much of a line as fits: up to a space outside links and code, else up to a character."""
-    best = "" if plain else _whole_tokens(text, room, utf16=utf16)
-    return best or _characters(text, room, utf16=utf16)
-
-
-def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
+def _cut_at_token(text: str, room: int, *, utf16: bool) -> str:
     end = good = used = 0
     after_space = False
     for found in _TOKEN.finditer(text[: room + _LONGEST_TOKEN]):
@@ -179,7 +170,7 @@ def _whole_tokens(text: str, room: int, *, utf16: bool) -> str:
     return text[:end]
 
 
-def _characters(text: str, room: int, *, utf16: bool) -> str:
+def _cut_at_character(text: str, room: int, *, utf16: bool) -> str:
     end = min(len(text), max(0, room))
     while (over := count_units(text[:end], utf16=utf16) - room) > 0:
         end -= (over + 1) // 2  # no character takes more than two

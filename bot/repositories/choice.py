@@ -29,14 +29,14 @@ class RepositoryChoice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AmbiguousRepository:
-    """Nothing tells which repository is meant: the likeliest, best first, of so many that there are."""
+    """It is unclear which repository is meant: the likeliest, best first, and how many there are in all."""
 
     likeliest: tuple[str, ...]
     of: int
 
 
 def label_section(conversation: str, repository: str) -> str:
-    """Name what is said of one repository where a question was about several."""
+    """Name the part of a conversation that is about one of several repositories."""
     return f"{conversation}:across:{repository}"
 
 

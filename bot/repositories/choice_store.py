@@ -25,7 +25,7 @@ TABLES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTopic:
-    """The repository that a conversation is about, and when that was said or used last."""
+    """The repository that a conversation is about, and when that was last set or used."""
 
     repository: str
     at: float
@@ -49,7 +49,7 @@ class ChoiceStore:
         self._clock = clock
 
     async def open(self) -> None:
-        """Make the tables where they are missing, and drop what is old."""
+        """Create the tables if they are missing."""
         for statement in TABLES:
             await self._database.write(statement)
 
@@ -75,25 +75,28 @@ class ChoiceStore:
         return [str(repository) for (repository,) in rows]
 
     async def decide(self, run_id: str, conversation: str, route: RepositoryChoice) -> None:
-        """Keep the route of a turn, so that it is the same after a restart; of the question nothing is kept."""
+        """Store the choice of a turn, so that it is the same after a restart; the question is not stored."""
+        record = json.dumps(dataclasses.asdict(dataclasses.replace(route, question="")))
         await self._database.write(
             "INSERT OR REPLACE INTO routes (run_id, conversation, route, at) VALUES (?, ?, ?, ?)",
-            (run_id, conversation, _serialize_route(route), self._clock.now()),
+            (run_id, conversation, record, self._clock.now()),
         )
 
     async def find_route(self, run_id: str) -> RepositoryChoice | None:
         """Return the route of a turn that was begun before, without its question."""
         row = await self._database.row("SELECT route FROM routes WHERE run_id = ?", (run_id,))
-        return _read(row[0]) if row else None
+        return _read_choice(row[0]) if row else None
 
     async def together(self, conversation: str) -> Sequence[str]:
         """Return the repositories that a conversation was about together with others."""
         rows = await self._database.rows("SELECT route FROM routes WHERE conversation = ?", (conversation,))
-        routes = [_read(text) for (text,) in rows]
-        return tuple(dict.fromkeys(name for each in routes if len(each.repositories) > 1 for name in each.repositories))
+        routes = [_read_choice(text) for (text,) in rows]
+        return tuple(
+            dict.fromkeys(name for route in routes if len(route.repositories) > 1 for name in route.repositories)
+        )
 
     async def ask_back(self, conversation: str, author: str, asked: PendingQuestion) -> None:
-        """Keep a question until its author has said which repository it is about."""
+        """Keep a question until its author has chosen which repository it is about."""
         question = make_storable(asked.question)
         await self._database.write(
             "INSERT OR REPLACE INTO asked_back (run_id, conversation, author, question, names, at) "
@@ -137,10 +140,6 @@ def _make_pending_question(run_id: str, question: str, names: str, at: float) ->
     return PendingQuestion(run_id=run_id, question=question, names=tuple(json.loads(names)), at=at)
 
 
-def _serialize_route(route: RepositoryChoice) -> str:
-    return json.dumps(dataclasses.asdict(dataclasses.replace(route, question="")))
-
-
-def _read(text: str) -> RepositoryChoice:
+def _read_choice(text: str) -> RepositoryChoice:
     fields = json.loads(text)
     return RepositoryChoice(**fields | {"repositories": tuple(fields["repositories"])})

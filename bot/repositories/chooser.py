@@ -17,7 +17,6 @@ from bot.repositories.choice_store import ChoiceStore, PendingQuestion
 from bot.repositories.hints import (
     HintLookup,
     HintMatches,
-    RepositoryHint,
     find_hints,
     find_name_hint,
     pick_winner,
@@ -68,7 +67,7 @@ class RepositoryChooser:
         self._lookups = HintLookup(repositories)
 
     async def choose(self, entry: InboxEntry, context: str) -> RepositoryChoice | AmbiguousRepository:
-        """Decide for a turn, the same again after a restart; `context` is the question with what was said around it.
+        """Decide for a turn, the same again after a restart; `context` is the question with the messages around it.
 
         What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.
         """
@@ -77,8 +76,9 @@ class RepositoryChooser:
             return await self._decision(asking, context)
         before = await self._ledger.find_route(entry.run_id)
         if before is not None and set(before.repositories) <= set(asking.visible):
-            await self._keep(asking, before)  # which the kill may have come before
-            return replace(before, question=_question(asking, before))
+            await self._keep(asking, before)  # the process may have been killed before that
+            is_named = not entry.message.about and set(before.repositories) <= set(asking.naming.repositories)
+            return replace(before, question=asking.naming.question if is_named else entry.message.text)
         found = await self._decision(asking, context)
         if isinstance(found, AmbiguousRepository):
             asked = PendingQuestion(run_id=entry.run_id, question=entry.message.text, names=found.likeliest)
@@ -89,7 +89,7 @@ class RepositoryChooser:
         return found
 
     async def find_meant(self, message: IncomingMessage, conversation: str, named: str = "") -> str:
-        """Return the repository that a command is about, empty where it may be any; raises `NotAllowed`."""
+        """Return the repository that a command is about, empty if it may be any; raises `NotAllowed`."""
         if named:
             self._access.check_repository(message, named)
             return named
@@ -103,7 +103,7 @@ class RepositoryChooser:
         await self._ledger.set_topic(conversation, repository)
 
     async def accept_choice(self, entry: InboxEntry, number: str) -> IncomingMessage | None:
-        """Return the question that was asked back in reply to a message, with the choice; None where there is none."""
+        """Return the question that was asked back in reply to a message, with the choice; None if there is none."""
         asked = await self._ledger.find_pending_question(entry.run_id)
         if asked is None or not number.isdecimal() or int(number) >= len(asked.names):
             return None
@@ -131,7 +131,7 @@ class RepositoryChooser:
         return [label_section(conversation, name) for name in await self._ledger.together(conversation)]
 
     def check(self, message: IncomingMessage) -> None:
-        """Raise `NotAllowed` where there is nothing that the author may ask about."""
+        """Raise `NotAllowed` if there is nothing that the author may ask about."""
         self._access.check_place(message)
         if not self._visible(message):
             raise NotAllowed(NONE_VISIBLE)
@@ -159,16 +159,17 @@ class RepositoryChooser:
 
     async def _decision(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
         return (
-            await self._expressly(asking, context)
+            await self._choose_by_name(asking, context)
             or await self._route_by_context(asking)
             or await self._infer_route(asking, context)
         )
 
-    async def _expressly(self, asking: _Asking, context: str) -> RepositoryChoice | None:
+    async def _choose_by_name(self, asking: _Asking, context: str) -> RepositoryChoice | None:
         """What the author chose, or names in the question."""
         question, about = asking.message.text, asking.message.about
         if about:
-            self._check(asking, about)
+            for name in about:
+                self._access.check_repository(asking.message, name)
             is_one = len(about) == 1
             return RepositoryChoice(repositories=about, why="its author chose it", question=question, decides=is_one)
         names = asking.naming.repositories
@@ -177,8 +178,8 @@ class RepositoryChooser:
         if not names:
             return None
         if len(names) > 1:
-            return _together(names, asking)
-        remark = await self._remark(asking, names[0])
+            return _choose_several(names, asking)
+        remark = await self._make_remark(asking, names[0])
         return RepositoryChoice(
             repositories=names, why="the question names it", question=asking.naming.question, remark=remark
         )
@@ -194,7 +195,9 @@ class RepositoryChooser:
                 )
             return RepositoryChoice(repositories=(topic,), why="the conversation is about it", question=question)
         if len(asking.visible) == 1:
-            return _only(asking)
+            return RepositoryChoice(
+                repositories=asking.visible, why="you may ask about no other here", question=asking.naming.question
+            )
         used = await self._threads.repository(asking.message)
         if used in asking.visible:
             return RepositoryChoice(repositories=(used,), why="it is in use in this channel", question=question)
@@ -207,11 +210,10 @@ class RepositoryChooser:
         findings = await self._findings(asking, context)
         best = pick_winner(findings.found) if findings.complete else None
         if best is not None:
-            there = ", ".join(
-                f"`{_format_name(clue.text)}`" for clue in sorted(findings.found[best], key=_heaviest)[:3]
-            )
+            strongest = sorted(findings.found[best], key=lambda hint: -hint.weight)[:3]
+            names = ", ".join(f"`{_format_name(hint.text)}`" for hint in strongest)
             return RepositoryChoice(
-                repositories=(best,), why=f"what you name is there: {there}", question=asking.message.text
+                repositories=(best,), why=f"what you name is there: {names}", question=asking.message.text
             )
         likeliest = sort_by_likelihood(findings.found, await self._order(asking))
         if _is_talk(asking.message.text):
@@ -221,12 +223,13 @@ class RepositoryChooser:
 
     async def _findings(self, asking: _Asking, context: str) -> HintMatches:
         findings = HintMatches(found=dict.fromkeys(asking.visible, ()), complete=True)
-        clues = find_hints(context)
-        if clues:
-            findings = await self._lookups.find(clues, asking.visible)
-        hints = find_hinted(asking.message.text, self._signs_of(asking.visible))
+        hints = find_hints(context)
+        if hints:
+            findings = await self._lookups.find(hints, asking.visible)
+        hinted = find_hinted(asking.message.text, self._signs_of(asking.visible))
         found = {
-            name: {*each, find_name_hint(name)} if name in hints else each for name, each in findings.found.items()
+            name: {*matches, find_name_hint(name)} if name in hinted else matches
+            for name, matches in findings.found.items()
         }
         return HintMatches(found=found, complete=findings.complete)
 
@@ -248,7 +251,7 @@ class RepositoryChooser:
             return ""
         return topic.repository
 
-    async def _remark(self, asking: _Asking, name: str) -> str:
+    async def _make_remark(self, asking: _Asking, name: str) -> str:
         topic = await self._topic(asking)
         if topic == name or topic not in asking.visible:
             return ""
@@ -258,29 +261,19 @@ class RepositoryChooser:
         )
 
     async def _keep(self, asking: _Asking, route: RepositoryChoice) -> None:
-        """Note what the conversation is about from now on; a question about several says nothing of that."""
+        """Store what the conversation is about from now on; a question about several does not change that."""
         topic = await self._topic(asking)
         if route.decides and topic in {"", route.repositories[0]}:
             await self._ledger.set_topic(asking.conversation, route.repositories[0])
 
-    def _check(self, asking: _Asking, names: Sequence[str]) -> None:
-        for name in names:
-            self._access.check_repository(asking.message, name)
 
-
-def _only(asking: _Asking) -> RepositoryChoice:
-    return RepositoryChoice(
-        repositories=asking.visible, why="you may ask about no other here", question=asking.naming.question
-    )
-
-
-def _together(names: Sequence[str], asking: _Asking) -> RepositoryChoice:
+def _choose_several(names: Sequence[str], asking: _Asking) -> RepositoryChoice:
     """The route of a question about several repositories, of which the first few are taken."""
-    taken = tuple(names[:MOST_TOGETHER])
-    left = len(names) - len(taken)
+    chosen = tuple(names[:MOST_TOGETHER])
+    left = len(names) - len(chosen)
     remark = f"I answer about {MOST_TOGETHER} repositories at a time, and left {left} out: name those you mean."
     return RepositoryChoice(
-        repositories=taken,
+        repositories=chosen,
         why="the question is about all of them",
         question=asking.naming.question,
         decides=False,
@@ -288,18 +281,9 @@ def _together(names: Sequence[str], asking: _Asking) -> RepositoryChoice:
     )
 
 
-def _question(asking: _Asking, route: RepositoryChoice) -> str:
-    is_named = not asking.message.about and set(route.repositories) <= set(asking.naming.repositories)
-    return asking.naming.question if is_named else asking.message.text
-
-
 def _is_talk(text: str) -> bool:
     """Whether a message asks for nothing of any repository, or answers a question of the agent's."""
     return text in _REPLIES or find_small_talk(text) is not None or is_history_request(text) or is_repeat_request(text)
-
-
-def _heaviest(clue: RepositoryHint) -> int:
-    return -clue.weight
 
 
 def _format_name(name: str) -> str:

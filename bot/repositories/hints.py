@@ -13,7 +13,7 @@ from agent import SourceFiles, SymbolIndex, find_mentions, normalize_name, parse
 from bot.ports import Repositories
 from indexer import Definition, IndexerError
 
-MOST_CLUES = 12
+MOST_HINTS = 12
 _MOST_FRAMES = 4
 _TICKED = re.compile(r"`([^`\n]{3,200})`")
 
@@ -38,15 +38,26 @@ class RepositoryHint:
     exact: bool = False
 
 
+Found = Mapping[str, Collection[RepositoryHint]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HintMatches:
+    """Which hints each repository has; not `complete` where some could not be looked at in time."""
+
+    found: Found
+    complete: bool
+
+
 def find_hints(question: str) -> tuple[RepositoryHint, ...]:
     """Find what a question names, what proves most first."""
-    found = sorted((*_of_traces(question), *_of_words(question)), key=lambda clue: -clue.weight)
-    first = {(clue.kind, clue.text): clue for clue in reversed(found)}
-    return tuple(sorted(first.values(), key=lambda clue: -clue.weight))[:MOST_CLUES]
+    found = sorted((*_find_in_traces(question), *_find_in_words(question)), key=lambda hint: -hint.weight)
+    first = {(hint.kind, hint.text): hint for hint in reversed(found)}
+    return tuple(sorted(first.values(), key=lambda hint: -hint.weight))[:MOST_HINTS]
 
 
 def find_name_hint(repository: str) -> RepositoryHint:
-    """The name of a repository, where a question has it as a word like any other."""
+    """Make a hint of the name of a repository, if a question has it as a word like any other."""
     return RepositoryHint(kind="hint", text=repository, weight=2)
 
 
@@ -62,13 +73,13 @@ def is_path_match(written: str, path: str) -> bool:
     return shared > 0 and shared >= min(len(wanted), len(indexed), 2)
 
 
-def is_defined(clue: RepositoryHint, definitions: Sequence[Definition]) -> bool:
-    """Whether definitions that were found for a name are what the clue means."""
-    plain = clue.text.rpartition(".")[2]
-    return any(not clue.exact or each.symbol.name == plain for each in definitions)
+def is_defined(hint: RepositoryHint, definitions: Sequence[Definition]) -> bool:
+    """Whether definitions that were found for a name are what the hint means."""
+    plain = hint.text.rpartition(".")[2]
+    return any(not hint.exact or each.symbol.name == plain for each in definitions)
 
 
-def _of_traces(question: str) -> Iterator[RepositoryHint]:
+def _find_in_traces(question: str) -> Iterator[RepositoryHint]:
     for frame in parse_frames(question)[-_MOST_FRAMES:]:
         yield _path(frame.path)
         if frame.function and not frame.function.startswith("<"):
@@ -78,7 +89,7 @@ def _of_traces(question: str) -> Iterator[RepositoryHint]:
         yield _name(error.rpartition(".")[2])
 
 
-def _of_words(question: str) -> Iterator[RepositoryHint]:
+def _find_in_words(question: str) -> Iterator[RepositoryHint]:
     mentions = find_mentions(question)
     yield from (_path(each.path) for each in mentions.paths)
     yield from map(_name, mentions.names)
@@ -99,14 +110,6 @@ def _name(written: str) -> RepositoryHint:
     return RepositoryHint(kind="name", text=name, weight=1 if is_plain else 3)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HintMatches:
-    """Which clues each repository has; not `complete` where some could not be looked at in time."""
-
-    found: Found
-    complete: bool
-
-
 class HintLookup:
     """Looks into what is indexed by now; nothing is indexed or fetched for it."""
 
@@ -114,10 +117,10 @@ class HintLookup:
         self._repositories = repositories
         self._seconds = seconds
 
-    async def find(self, clues: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
-        """Look all clues up in all repositories, of which there is one at least; one that cannot be read has none."""
+    async def find(self, hints: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
+        """Look all hints up in all repositories, of which there is one at least; one that cannot be read has none."""
         places = asyncio.Semaphore(AT_ONCE)
-        tasks = {name: asyncio.create_task(self._in(name, clues, places)) for name in names}
+        tasks = {name: asyncio.create_task(self._look_up(name, hints, places)) for name in names}
         try:
             done, late = await asyncio.wait(tasks.values(), timeout=self._seconds)
         finally:
@@ -129,52 +132,44 @@ class HintLookup:
         found = {name: task.result() if task in done else () for name, task in tasks.items()}
         return HintMatches(found=found, complete=not late)
 
-    async def _in(
-        self, name: str, clues: Sequence[RepositoryHint], places: asyncio.Semaphore
+    async def _look_up(
+        self, name: str, hints: Sequence[RepositoryHint], places: asyncio.Semaphore
     ) -> Collection[RepositoryHint]:
         async with places:
             try:
                 code = await self._repositories.pin_existing(name)
-                defined = [clue for clue in clues if clue.kind == "name" and await _is_in(clue, code)]
-                return frozenset((*defined, *await _paths(clues, code)))
+                names = [hint for hint in hints if hint.kind == "name"]
+                defined = [hint for hint in names if is_defined(hint, await code.definitions(hint.text))]
+                return frozenset((*defined, *await _find_paths(hints, code)))
             except IndexerError as error:
                 log.info("%s was not looked at: %s", name, error)
                 return frozenset()
 
 
-async def _is_in(clue: RepositoryHint, code: SymbolIndex) -> bool:
-    return is_defined(clue, await code.definitions(clue.text))
-
-
-async def _paths(clues: Sequence[RepositoryHint], code: SourceFiles) -> Sequence[RepositoryHint]:
-    wanted = [clue for clue in clues if clue.kind == "path"]
+async def _find_paths(hints: Sequence[RepositoryHint], code: SourceFiles) -> Sequence[RepositoryHint]:
+    wanted = [hint for hint in hints if hint.kind == "path"]
     if not wanted:
         return ()
     files = await code.files()
     return await asyncio.to_thread(
-        lambda: [clue for clue in wanted if any(is_path_match(clue.text, entry.path) for entry in files)]
+        lambda: [hint for hint in wanted if any(is_path_match(hint.text, entry.path) for entry in files)]
     )
 
 
-Found = Mapping[str, Collection[RepositoryHint]]
-
-
 def pick_winner(found: Found) -> str | None:
-    """Return the one repository that is clearly meant, by what each of them has of the clues."""
-    winners = [
-        name for name in found if all(_is_clearly_better(found, name, other) for other in found if other != name)
-    ]
+    """Return the one repository that is clearly meant, by what each of them has of the hints."""
+
+    def is_better(name: str, other: str) -> bool:
+        mine, theirs = set(found[name]) - set(found[other]), set(found[other]) - set(found[name])
+        weight = sum(hint.weight for hint in mine)
+        return weight > 0 and weight >= CLEARLY * sum(hint.weight for hint in theirs)
+
+    winners = [name for name in found if all(is_better(name, other) for other in found if other != name)]
     return winners[0] if len(winners) == 1 and found[winners[0]] else None
 
 
 def sort_by_likelihood(found: Found, order: Sequence[str]) -> tuple[str, ...]:
-    """Sort repositories by how much speaks for them; where that is equal, as in the order given."""
-    rarity = {clue: sum(clue in each for each in found.values()) for each in found.values() for clue in each}
-    weights = {name: sum(clue.weight / rarity[clue] for clue in found.get(name, ())) for name in order}
+    """Sort repositories by how much speaks for them; equal ones in the order given."""
+    rarity = {hint: sum(hint in each for each in found.values()) for each in found.values() for hint in each}
+    weights = {name: sum(hint.weight / rarity[hint] for hint in found.get(name, ())) for name in order}
     return tuple(sorted(order, key=lambda name: -weights[name]))
-
-
-def _is_clearly_better(found: Found, name: str, other: str) -> bool:
-    mine, theirs = set(found[name]) - set(found[other]), set(found[other]) - set(found[name])
-    weight = sum(clue.weight for clue in mine)
-    return weight > 0 and weight >= CLEARLY * sum(clue.weight for clue in theirs)

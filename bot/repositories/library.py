@@ -11,8 +11,7 @@ from typing import Protocol
 
 from agent import CodeSearch
 from bot.ports import Repositories, RepositoryIndex
-from bot.repositories.refresh import ProgressDisplay
-from bot.repositories.refresh import refresh_index as refreshed
+from bot.repositories.refresh import ProgressDisplay, refresh_index
 from indexer import (
     Drift,
     EmptyRepository,
@@ -27,12 +26,11 @@ from indexer import (
 
 log = logging.getLogger(__name__)
 
-
 Listener = Callable[[Progress], None]
 
 
-class _Told:
-    """A display that tells those who listen, too; a refresh reports from another thread."""
+class _SharedProgress:
+    """A display that passes progress on to listeners as well; a refresh reports from another thread."""
 
     def __init__(self, display: ProgressDisplay) -> None:
         self.listeners: list[Listener] = []
@@ -44,17 +42,17 @@ class _Told:
         """Show a refresh."""
         with self._display.indexing(patience=patience) as show:
 
-            def tell(progress: Progress) -> None:
+            def report(progress: Progress) -> None:
                 show(progress)
-                self._loop.call_soon_threadsafe(self._tell, progress)
+                self._loop.call_soon_threadsafe(self._notify, progress)
 
-            yield tell
+            yield report
 
     def note(self, text: str) -> None:
         """Pass a remark on."""
         self._display.note(text)
 
-    def _tell(self, progress: Progress) -> None:
+    def _notify(self, progress: Progress) -> None:
         for listener in self.listeners:
             listener(progress)
 
@@ -64,7 +62,7 @@ class _Work:
     """A refresh under way."""
 
     task: asyncio.Task[RefreshReport]
-    told: _Told
+    progress: _SharedProgress
     full: bool
 
 
@@ -79,7 +77,7 @@ class BranchClone(Protocol):
 
 
 class RepositoryLibrary:
-    """Indexes by the names of their repositories; the first is the one meant where none is named.
+    """Indexes by the names of their repositories; the first is the default.
 
     A question is answered from what is indexed, and starts a refresh where HEAD has moved on; only the first index of
     a repository is waited for.
@@ -119,8 +117,11 @@ class RepositoryLibrary:
         except NotIndexed:
             await self.refresh(name)
             return await index.pin()
-        if not await self._is_current(name):
-            self._begin(name, full=False)
+        try:
+            if not await index.is_current():
+                self._start_refresh(name, full=False)
+        except IndexerError as error:  # what is indexed has to do
+            log.warning("%s: %s", name, error)
         return code
 
     async def pin_existing(self, name: str) -> CodeSearch:
@@ -140,9 +141,9 @@ class RepositoryLibrary:
         work = self._work.get(name)
         if work is not None and full and not work.full:
             await asyncio.wait({work.task})
-        work = self._begin(name, full=full)
+        work = self._start_refresh(name, full=full)
         if progress is not None:
-            work.told.listeners.append(progress)
+            work.progress.listeners.append(progress)
         return await asyncio.shield(work.task)
 
     async def sweep(self) -> Sequence[str]:
@@ -171,27 +172,25 @@ class RepositoryLibrary:
             raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.list_names())}.")
         return self._indexes[name]
 
-    async def _is_current(self, name: str) -> bool:
-        """Whether HEAD is indexed; where that cannot be told, what is indexed has to do."""
-        try:
-            return await self._indexes[name].is_current()
-        except IndexerError as error:
-            log.warning("%s: %s", name, error)
-            return True
-
-    def _begin(self, name: str, *, full: bool) -> _Work:
+    def _start_refresh(self, name: str, *, full: bool) -> _Work:
         work = self._work.get(name)
         if work is None:
-            told = _Told(self._display)
-            task = asyncio.create_task(self._take_in(name, told, full=full))
-            work = self._work[name] = _Work(task=task, told=told, full=full)
-            task.add_done_callback(lambda done: self._finish_task(name, done))
+            progress = _SharedProgress(self._display)
+            task = asyncio.create_task(self._refresh_index(name, progress, full=full))
+            work = self._work[name] = _Work(task=task, progress=progress, full=full)
+
+            def finish(done: asyncio.Task[RefreshReport]) -> None:
+                del self._work[name]
+                if not done.cancelled() and done.exception() is not None:
+                    log.warning("%s was not indexed: %s", name, done.exception())
+
+            task.add_done_callback(finish)
         return work
 
-    async def _take_in(self, name: str, told: _Told, *, full: bool) -> RefreshReport:
+    async def _refresh_index(self, name: str, display: _SharedProgress, *, full: bool) -> RefreshReport:
         """Index what is here; a clone that turns out damaged is fetched again first, but once."""
         try:
-            report = await refreshed(self._indexes[name], told, full=full)
+            report = await refresh_index(self._indexes[name], display, full=full)
         except RepositoryError as error:
             is_empty = isinstance(error, EmptyRepository)
             if is_empty or name not in self._clones or name in self._renewed:
@@ -199,25 +198,20 @@ class RepositoryLibrary:
             log.warning("%s: its clone is damaged and is fetched again: %s", name, error)
             self._renewed.add(name)
             await self._clones[name].renew()
-            report = await refreshed(self._indexes[name], told, full=full)
+            report = await refresh_index(self._indexes[name], display, full=full)
         self._renewed.discard(name)
         return report
 
-    def _finish_task(self, name: str, done: asyncio.Task[RefreshReport]) -> None:
-        del self._work[name]
-        if not done.cancelled() and done.exception() is not None:
-            log.warning("%s was not indexed: %s", name, done.exception())
-
 
 class StatusSource(Protocol):
-    """Who watches them."""
+    """Watches the repositories."""
 
     def sentence(self, repository: str) -> str:
-        """Say what is wrong with a repository or worth knowing; empty if all is well."""
+        """Describe what is wrong with a repository or worth knowing; empty if all is well."""
 
 
 class WatchedRepositories:
-    """Repositories whose status says what their watch has to say."""
+    """Repositories whose status includes what their watcher reports."""
 
     def __init__(self, repositories: Repositories, watch: StatusSource) -> None:
         self._repositories = repositories

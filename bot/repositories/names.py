@@ -27,7 +27,7 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 
-# Names that are said of code so often that, alone, they do not even hint at a repository.
+# Words that are so common that, alone, they do not even hint at a repository.
 EVERYDAY = frozenset(
     "admin agent android api app apps auth backend base bot build cache ci cli client clients cloud code common config "
     "console contrib core dashboard data database db demo deploy design dev doc docs email engine event events example "
@@ -40,6 +40,14 @@ EVERYDAY = frozenset(
     "tests theme tool tooling tools type types ui user users util utils view views web webapp website worker workers"
     .split()
 )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryProfile:
+    """What stands for a repository beside its name: its page on the web, and the channels that it belongs to."""
+
+    page: str = ""
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +72,7 @@ class _Found:
 def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedRepositories:
     """Find the repositories that a text is expressly about; several where it asks about several.
 
-    What is said most clearly counts alone: an address of its page or `team/shop`; `shop: ...` or `in shop, ...` at the
+    Only the clearest mention counts: an address of its page or `team/shop`; `shop: ...` or `in shop, ...` at the
     beginning; `in shop`, `the shop repo`; a name in quotes, or one that is no word, such as `shop-api`.
     """
     if not signs:
@@ -106,17 +114,17 @@ class _Names:
 
     def find_mentions(self, text: str) -> Iterator[_Found]:
         """Find all mentions that are clear, of whatever rank."""
-        yield from self._addresses(text)
-        yield from self._beginning(text)
-        yield from self._phrases(text)
-        yield from self._words(text)
+        yield from self._find_addresses(text)
+        yield from self._find_label(text)
+        yield from self._find_phrases(text)
+        yield from self._find_words(text)
 
     def remove_names(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a text without the names in it, and which repositories those are, unless a name has several."""
         pattern = re.compile(self._name, re.IGNORECASE)
         return pattern.sub(" ", text), self._in(text)
 
-    def _addresses(self, text: str) -> Iterator[_Found]:
+    def _find_addresses(self, text: str) -> Iterator[_Found]:
         low = text.casefold()
         for name, sign in self._signs.items():
             page = sign.page.casefold().rstrip("/")
@@ -127,14 +135,14 @@ class _Names:
             if "/" in match[0]:
                 yield _Found(rank=0, names=self._in(match[0]), start=match.start(), end=match.end())
 
-    def _beginning(self, text: str) -> Iterator[_Found]:
+    def _find_label(self, text: str) -> Iterator[_Found]:
         labelled = rf"\s*(?:\[\s*{self._list}\s*\]\s*:?|{self._list}\s*(?::(?!//)|\s[-–—]\s))\s*"
         phrase = rf"\s*(?:in|inside|within|across|for|about)\s+{_ARTICLE}{self._list}(?:\s+{_NOUN})?\s*[,:]\s*"
         match = re.match(rf"{labelled}|{phrase}", text, re.IGNORECASE)
         if match is not None:
             yield _Found(rank=1, names=self._in(match[0]), start=0, end=match.end())
 
-    def _phrases(self, text: str) -> Iterator[_Found]:
+    def _find_phrases(self, text: str) -> Iterator[_Found]:
         after = rf"\b{_PREPOSITION}\s+{_ARTICLE}(?:{_NOUN}\s+)?(?P<list>{self._list})"
         before = rf"(?P<list>{self._list})\s+{_NOUN}\b"
         end = re.compile(_END, re.IGNORECASE)
@@ -143,7 +151,7 @@ class _Names:
                 if pattern is before or self._is_clear(match["list"]) or end.match(text, match.end()):
                     yield _Found(rank=2, names=self._in(match["list"]), start=match.start(), end=match.end())
 
-    def _words(self, text: str) -> Iterator[_Found]:
+    def _find_words(self, text: str) -> Iterator[_Found]:
         for match in re.finditer(rf"{_OPEN}{self._name}{_CLOSE}", text, re.IGNORECASE):
             if self._is_clear(match[0]):
                 yield _Found(rank=3, names=self._in(match[0]), start=match.start(), end=match.end())
@@ -161,11 +169,12 @@ class _Names:
 
 
 def _without(text: str, found: Collection[_Found]) -> str:
-    """Take out the words that only say of which repositories, where they stand at the beginning or at the end."""
+    """Remove the words that only name the repositories, at the beginning or at the end."""
     for each in found:
         several = len(each.names) > 1
         rest = text[each.end :]
-        if each.rank <= 1 and (each.start == 0 or not text[: each.start].strip()) and not _is_address(text, each):
+        is_address = each.rank == 0 and "/" in text[each.start : each.end]
+        if each.rank <= 1 and (each.start == 0 or not text[: each.start].strip()) and not is_address:
             return _prefer_shorter(rest.lstrip(" \t,:-"), text)
         if several and not rest.strip(" \t\n?.!"):
             return _prefer_shorter(text[: each.start].rstrip(" \t,") + rest.strip(), text)
@@ -174,20 +183,8 @@ def _without(text: str, found: Collection[_Found]) -> str:
     return text
 
 
-def _is_address(text: str, found: _Found) -> bool:
-    return found.rank == 0 and ("/" in text[found.start : found.end])
-
-
 def _prefer_shorter(shorter: str, text: str) -> str:
     return shorter if len(shorter.split()) >= 2 else text
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RepositoryProfile:
-    """What stands for a repository beside its name: its page on the web, and the channels that it belongs to."""
-
-    page: str = ""
-    channels: tuple[str, ...] = ()
 
 
 def map_aliases(signs: Mapping[str, RepositoryProfile]) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Brings the index to HEAD before it is asked, showing how far it has come."""
+"""Brings the index to HEAD before it is asked, and shows progress."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ProgressDisplay(Protocol):
         """Show a refresh for as long as the context is open, beginning after `patience` seconds."""
 
     def note(self, text: str) -> None:
-        """Say something beside the answer."""
+        """Show a remark beside the answer."""
 
 
 class StoppableProgress:
-    """A progress callback that ends the refresh it belongs to once it was told to stop.
+    """A progress callback that ends the refresh it belongs to once `stop` was called.
 
     A thread cannot be cancelled, so a refresh in a worker thread is stopped where it reports.
     """
@@ -56,14 +56,14 @@ class StoppableProgress:
 
 
 async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> None:
-    """Index HEAD if it is not what is indexed; if that fails, an earlier generation serves and this is said."""
+    """Index HEAD if it is not indexed yet; if that fails, an earlier generation is used, with a note."""
     try:
         if await index.is_current():
             return
         if (await index.status()).commit:
             await refresh_index(index, display, patience=PATIENCE_SECONDS)
         else:
-            await _begin(index, display)
+            await _index_first(index, display)
     except IndexerError as reason:
         indexed = (await index.status()).commit
         if indexed is None:
@@ -71,8 +71,8 @@ async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> 
         display.note(f"Using what was indexed at {indexed[:7]}. {reason}")
 
 
-async def _begin(index: RepositoryIndex, display: ProgressDisplay) -> None:
-    """Index for the first time; where another process is at it already, wait for it and use its work."""
+async def _index_first(index: RepositoryIndex, display: ProgressDisplay) -> None:
+    """Index for the first time; if another process does so already, wait for it and use its index."""
     until = time.monotonic() + WAIT_SECONDS
     waits = False
     while not (waits and await index.is_current()):
@@ -101,7 +101,7 @@ async def refresh_index(
         except asyncio.CancelledError:
             # Cancelling would leave the thread at it, holding the lock that the next refresh needs.
             progress.stop()
-            work.add_done_callback(_end)
+            work.add_done_callback(_log_failure)
             await asyncio.wait({work}, timeout=STOP_SECONDS)
             raise
     for warning in report.warnings:
@@ -109,8 +109,8 @@ async def refresh_index(
     return report
 
 
-def _end(stopped: asyncio.Future[RefreshReport]) -> None:
-    """Take note of how a stopped refresh ended; nobody waits for it any more."""
+def _log_failure(stopped: asyncio.Future[RefreshReport]) -> None:
+    """Log how a stopped refresh failed; nobody waits for it any more."""
     error = None if stopped.cancelled() else stopped.exception()
     if error is not None and not isinstance(error, RefreshStopped):
         log.warning("The refresh that was stopped failed: %s", error)

@@ -1,4 +1,4 @@
-"""How each repository is doing: a state and a sentence, for `citebot status`, the probes and the metrics."""
+"""The state of each repository, with a sentence, for `citebot status`, the probes and the metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNINDEXED = "It is not indexed yet: the first question or `citebot index` does i
 
 
 class WatchState(Protocol):
-    """What somebody who watches a repository has to say of it; no sentence where all is as it should be."""
+    """What the watcher reports of a repository; the sentence is empty if all is well."""
 
     @property
     def state(self) -> str:
@@ -63,7 +63,7 @@ class RepositoryState:
 async def read_state(
     name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchState] | None = None
 ) -> RepositoryState:
-    """Find out how a repository is doing; that it cannot be told is a state as well."""
+    """Read the state of a repository; that it cannot be read is a state as well."""
     try:
         status = await read()
     except IndexerError as error:
@@ -72,7 +72,7 @@ async def read_state(
 
 
 def describe_state(status: IndexStatus, watched: WatchState | None = None) -> RepositoryState:
-    """Tell the state of what is indexed; a watcher that has something to say knows better."""
+    """Describe the state of an index; what its watcher reports comes first."""
     if watched is not None and watched.sentence:
         state, sentence = watched.state, to_one_line(watched.sentence)
     elif status.commit is None:

@@ -1,4 +1,4 @@
-"""Tells whether any citebot is using a data folder, by a lock that all of them share."""
+"""The lock on a data folder: shared by every citebot that uses it, exclusive for a restore."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hold_shared_lock(home: Path) -> AbstractContextManager[object]:
 
 
 def hold_exclusive_lock(home: Path) -> AbstractContextManager[object]:
-    """Keep everybody else out of a data folder, made where it is missing; `BackupError` while somebody uses it."""
+    """Lock a data folder for this process alone, and create it if missing; `BackupError` while another one uses it."""
     file = _open_lock(home)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -35,7 +35,7 @@ class Database:
             raise explain_error(error, self._path) from error
 
     async def check(self) -> None:
-        """Raise `InboxError` where the file is gone: SQLite goes on writing, and nobody would ever read that."""
+        """Raise `InboxError` if the file is gone: SQLite would go on writing to what nobody can ever read."""
         if not await asyncio.to_thread(self._path.is_file):
             raise InboxError(f"The message database {self._path} has been taken away. Put it back and restart citebot.")
 
@@ -131,17 +131,17 @@ def write_addition(table: str, column: str, kind: str) -> str:
 
 
 def explain_error(error: sqlite3.Error, path: Path) -> InboxError:
-    """Turn an error of SQLite into a sentence that says what to do."""
-    said = str(error).lower()
-    if "locked" in said or "busy" in said:
+    """Explain an error of SQLite in a sentence that says what to do."""
+    reason = str(error).lower()
+    if "locked" in reason or "busy" in reason:
         return InboxError(f"Another process holds the message database {path}. Stop it, or wait and try again.")
-    if "full" in said:
+    if "full" in reason:
         return InboxError(f"The disk of the message database {path} is full. Free some space and try again.")
-    if "readonly" in said or "unable to open" in said:
+    if "readonly" in reason or "unable to open" in reason:
         return InboxError(f"The message database {path} cannot be written. Check the permissions of its folder.")
-    if "malformed" in said or "not a database" in said:
+    if "malformed" in reason or "not a database" in reason:
         return InboxError(
-            f"The message database {path} is damaged. Move it away, and citebot begins a new one; or bring back what "
-            "was saved: citebot restore FILE --force."
+            f"The message database {path} is damaged. Move it away, and citebot begins a new one; or restore a "
+            "backup: citebot restore FILE --force."
         )
     return InboxError(f"The message database {path} failed: {error}.")

@@ -53,7 +53,7 @@ class InboxEntry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
     `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
-    its end, or was for what the message said before it was edited. `deaths` is in how many processes it was under way
+    its end, or was for the message as it was before an edit. `deaths` is in how many processes it was under way
     when they died. An entry that is over keeps no text.
     """
 
@@ -78,14 +78,14 @@ class Inbox:
         self.owner = owner
 
     async def open(self) -> None:
-        """Make the table where it is missing."""
+        """Create the table if it is missing."""
         for statement in TABLES:
             await self._database.write(statement)
         for column in LATER_COLUMNS:
             await self._database.add_column("inbox", column, COUNT)
 
     async def store(self, message: IncomingMessage, conversation: str) -> InboxEntry | None:
-        """Store a message; None where it was delivered before."""
+        """Store a message; None if it was delivered before."""
         key, now = message.key, self._clock.now()
         row = await self._database.row(
             "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, received_at, "
@@ -98,7 +98,7 @@ class Inbox:
     async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
-        Runs of one message begin alike, so that its reply is known by the same nonce. None where the message is not
+        Runs of one message begin alike, so that its reply is known by the same nonce. None if the message is not
         known, was withdrawn, or has come under another run than the one given.
         """
         row = await self._database.row(
@@ -140,9 +140,9 @@ class Inbox:
         return _entry(row) if row else None
 
     async def claim(self, entry_id: int, *, beside: bool = False) -> InboxEntry | None:
-        """Take a message for this process; None where another process has it, or its conversation, or it is over.
+        """Take a message for this process; None if another process has it, or its conversation, or it is over.
 
-        What is said `beside` a conversation, like a command, does not mind who has the conversation.
+        A message `beside` a conversation, such as a command, is taken whoever has the conversation.
         """
         now = self._clock.now()
         row = await self._fetch_rows(
@@ -177,21 +177,21 @@ class Inbox:
         )
 
     async def excuse(self, runs: Collection[str]) -> None:
-        """Note that this process ends by itself: if it is killed over that, these messages have not done it."""
+        """Note that this process ends in order: if it is killed meanwhile, these messages are not the cause."""
         await self._database.write(
             "UPDATE inbox SET under_way = 0 WHERE owner = ? AND run_id IN (SELECT value FROM json_each(?))",
             (self.owner, json.dumps(list(runs))),
         )
 
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> None:
-        """Keep of which messages the reply consists."""
+        """Store which messages the reply consists of."""
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         await self._database.write(
             "UPDATE inbox SET handles = ? WHERE id = ? AND run_id = ?", (listed, entry.id, entry.run_id)
         )
 
     async def settle(self, entry: InboxEntry, state: EndedState) -> bool:
-        """Note that a message is over; False where it was edited, or taken by another process, meanwhile."""
+        """Note that a message is over; False if it was edited, or taken by another process, meanwhile."""
         changed = await self._database.write(
             "UPDATE inbox SET state = ?, body = json_set(body, '$.text', ''), owner = '', updated_at = ? "
             "WHERE id = ? AND run_id = ? AND owner = ?",
@@ -200,7 +200,7 @@ class Inbox:
         return changed > 0
 
     async def withdraw(self, key: MessageKey) -> InboxEntry | None:
-        """Note that a message was deleted by its author; None where it is not known."""
+        """Note that a message was deleted by its author; None if it is not known."""
         row = await self._database.row(
             "UPDATE inbox SET state = 'withdrawn', body = json_set(body, '$.text', ''), stop = 1, updated_at = ? "
             f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
@@ -242,7 +242,7 @@ class Inbox:
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 
     async def check(self) -> None:
-        """Write something that means nothing; raises `InboxError` where nothing can be stored."""
+        """Write a row that means nothing; raises `InboxError` if nothing can be stored."""
         await self._database.check()
         await self._database.write("INSERT OR REPLACE INTO pulse (id, at) VALUES (1, ?)", (self._clock.now(),))
 
@@ -290,18 +290,16 @@ def make_process_name() -> str:
 
 
 def is_process_dead(owner: str, own: str) -> bool:
-    """Whether the process of that name is known to have ended; False where this machine cannot tell."""
+    """Whether the process of that name is known to have ended; False if this machine cannot tell."""
     host, _, rest = owner.rpartition("/")[0].rpartition("/")
     if owner == own or host != socket.gethostname() or not rest.isdecimal():
         return False
-    return int(rest) == os.getpid() or not _is_running(int(rest))
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
+    if int(rest) == os.getpid():  # an earlier process that had this number
         return True
-    return True
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False

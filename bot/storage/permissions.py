@@ -1,4 +1,4 @@
-"""Keeps the data folder for its owner alone, whatever the umask is, and tells how others could still get at it."""
+"""Closes the data folder to all but its owner, whatever the umask is, and finds how others could still reach it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ _UNMAPPED = 65_534  # whom files belong to whose owner is not known in a contain
 
 
 def restrict_umask() -> None:
-    """See to it that what this process and its children make from now on is for its user alone."""
+    """Make everything that this process and its children create from now on readable by its user alone."""
     os.umask(_OTHERS)
 
 
 def secure_folder(home: Path) -> None:
-    """Make a data folder where it is missing, and take rights from others where they have any.
+    """Create a data folder if it is missing, and take rights from others if they have any.
 
     `FolderError` where it belongs to another user, who could put anything into it. What only the operator can put
     right is logged.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if _is_owned_by_stranger(home):
+    # Root may look at anybody's.
+    if os.geteuid() != _ROOT and home.stat().st_uid not in {os.geteuid(), _ROOT}:
         raise FolderError(
             f"The data folder {home} belongs to the user {home.stat().st_uid}, who could change "
             "anything in it. Run citebot as that user, make the folder yours, or set CITEBOT_HOME to another one."
         )
-    narrowed = _narrow(home)
+    narrowed = _close_all(home)
     if narrowed:
         log.warning(
             "some files and folders in %s were open to others (%s in all); now they are their owner's alone",
@@ -46,7 +47,7 @@ def secure_folder(home: Path) -> None:
 
 
 def find_exposures(home: Path) -> Sequence[str]:
-    """Say how users other than this process's could read or replace a data folder; nothing where none can."""
+    """Describe how other users could read or replace a data folder; empty if none can."""
     if not home.exists():
         return []
     found = home.stat()
@@ -56,16 +57,11 @@ def find_exposures(home: Path) -> Sequence[str]:
     if found.st_uid != os.geteuid():
         sentences.append(f"The data folder {home} belongs to the user {found.st_uid}, not to the one that runs this.")
     places = dict.fromkeys((*home.absolute().parents, *home.resolve().parents))
-    sentences += [f"The data folder {home} can be replaced: {each}." for each in _find_loose(places)]
+    sentences += [f"The data folder {home} can be replaced: {each}." for each in _find_replaceable(places)]
     return sentences
 
 
-def _is_owned_by_stranger(home: Path) -> bool:
-    """Whether the folder is somebody's whom this process has no reason to trust; root may look at anybody's."""
-    return os.geteuid() != _ROOT and home.stat().st_uid not in {os.geteuid(), _ROOT}
-
-
-def _narrow(home: Path) -> int:
+def _close_all(home: Path) -> int:
     """Take rights from others; return for how much. Below a folder that was closed, nothing can have been opened."""
     if not stat.S_IMODE(home.stat().st_mode) & _OTHERS:
         return sum(_close(path) for path in home.iterdir())
@@ -88,8 +84,8 @@ def _close(path: Path) -> bool:
     return True
 
 
-def _find_loose(folders: Iterable[Path]) -> Iterator[str]:
-    """Say which of the folders lets others rename what is in it, and why."""
+def _find_replaceable(folders: Iterable[Path]) -> Iterator[str]:
+    """Name each folder in which others may rename files, and why they may."""
     for folder in folders:
         found = folder.stat()
         if found.st_uid not in {os.geteuid(), _ROOT, _UNMAPPED}:

@@ -1,4 +1,4 @@
-"""How much one person asks: counted in the database, so that a restart forgives nothing."""
+"""Limits how much one person may ask: counted in the database, so that a restart resets nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class QuestionCounter:
         self._limits = limits
 
     async def open(self) -> None:
-        """Make the table where it is missing, and drop what is over."""
+        """Create the table if it is missing, and drop what is over."""
         await self._database.write(TABLE)
         await self.forget_old()
 
@@ -48,9 +48,9 @@ class QuestionCounter:
             left = await self._increment_count(message, seconds)
             if left > most:
                 wait = seconds - self._clock.now() % seconds
-                flooded = left > 2 * most and message.kind != "command"  # what a command is told keeps nobody waiting
+                flooded = left > 2 * most and message.kind != "command"  # the reply to a command keeps nobody waiting
                 kind = SilentlyThrottled if flooded else NotAllowed
-                raise kind(f"You have asked {most} questions this {name}. Ask again in {_duration(wait)}.")
+                raise kind(f"You have asked {most} questions this {name}. Ask again in {_format_duration(wait)}.")
 
     async def count_command(self, message: IncomingMessage) -> None:
         """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
@@ -73,7 +73,7 @@ class QuestionCounter:
         return int(row[0]) if row else 0
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} seconds"
     return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{round(seconds / 3_600)} hours"

@@ -1,4 +1,4 @@
-"""What citebot remembers of the threads it is in: manners, mute, the repository in use, which conversation it is."""
+"""What citebot remembers of threads: whether it takes part, mute, the repository in use, the conversation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.messages import IncomingMessage, Place
 from bot.storage.database import Database
 
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
-EXCHANGES = 4  # messages in which another person's word makes a thread theirs
+EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-up is not for citebot
 
 TABLE = """CREATE TABLE IF NOT EXISTS threads (
     key TEXT PRIMARY KEY, conversation TEXT NOT NULL, takes_part INTEGER NOT NULL DEFAULT 0,
@@ -38,7 +38,7 @@ class ThreadStore:
         self._clock = clock
 
     async def open(self) -> None:
-        """Make the table where it is missing."""
+        """Create the table if it is missing."""
         await self._database.write(TABLE)
 
     async def should_answer(self, message: IncomingMessage) -> bool:
@@ -61,7 +61,7 @@ class ThreadStore:
         known = await self._row(key)
         thread = known or ThreadState(key=key, conversation=key)
         if message.kind == "direct" and not message.in_thread:
-            thread = replace(thread, conversation=await self._session(message))
+            thread = replace(thread, conversation=await self._continue_session(message))
         named = message.kind != "follow_up"
         people = (message.author,) if named else thread.people
         await self._save(replace(thread, takes_part=True, people=people, last_at=self._clock.now()))
@@ -77,7 +77,7 @@ class ThreadStore:
         return await self._row(key) or ThreadState(key=key, conversation=key)
 
     async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
-        """Be silent in a thread until mentioned as a command again, or speak again."""
+        """Mute citebot in a thread until it is addressed by a command, or unmute it."""
         await self._save(replace(await self.settings(message), muted=muted, last_at=self._clock.now()))
 
     async def use(self, message: IncomingMessage, repository: str) -> None:
@@ -99,7 +99,7 @@ class ThreadStore:
         """
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
-    async def _session(self, message: IncomingMessage) -> str:
+    async def _continue_session(self, message: IncomingMessage) -> str:
         """Go on with the conversation of a DM, or begin one."""
         key, now = f"{replace(message.place, thread='').key()}session", self._clock.now()
         last = await self._row(key)

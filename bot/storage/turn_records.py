@@ -51,7 +51,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedbackEntry:
-    """What a person thought of an answer; `record` is None where the turn has been forgotten."""
+    """What a person thought of an answer; `record` is None if the turn has been forgotten."""
 
     run_id: str
     person: str
@@ -61,7 +61,7 @@ class FeedbackEntry:
 
 
 class RunStats:
-    """Counts what the events of a run tell of files and tokens."""
+    """Collects files, tokens and flags from the events of a run."""
 
     def __init__(self) -> None:
         self._files: dict[str, None] = {}
@@ -69,7 +69,7 @@ class RunStats:
         self._watched = False
 
     def take(self, event: AgentEvent) -> None:
-        """Bring in what an event tells."""
+        """Add an event."""
         if event.kind == "evidence":
             self._files |= dict.fromkeys(location.path for location in event.payload["locations"])
         elif event.kind == "model_end":
@@ -82,7 +82,7 @@ class RunStats:
             self._watched = self._watched or event.payload["changes"].get("gateway_verdict") == "watch"
 
     def record(self, answer: Answer, *, person: str = "") -> TurnRecord:
-        """Return what is to be kept of the turn."""
+        """Return the record of the turn."""
         return TurnRecord(
             repository=answer.repository,
             commit=answer.commit,
@@ -105,19 +105,19 @@ def merge_records(records: Sequence[TurnRecord]) -> TurnRecord:
     if len(records) == 1:
         return records[0]
     return TurnRecord(
-        repository=", ".join(each.repository for each in records),
+        repository=", ".join(record.repository for record in records),
         commit="",
-        route=", ".join(dict.fromkeys(each.route for each in records)),
-        model=", ".join(dict.fromkeys(each.model for each in records if each.model)) or None,
-        seconds=max(each.seconds for each in records),
-        files=tuple(f"{each.repository}: {path}" for each in records for path in each.files)[:_MOST_FILES],
-        searched=tuple(dict.fromkeys(query for each in records for query in each.searched)),
-        model_calls=sum(each.model_calls for each in records),
-        input_tokens=sum(each.input_tokens for each in records),
-        output_tokens=sum(each.output_tokens for each in records),
-        repositories=tuple(each.repository for each in records),
-        watched=any(each.watched for each in records),
-        flagged=sum(each.flagged for each in records),
+        route=", ".join(dict.fromkeys(record.route for record in records)),
+        model=", ".join(dict.fromkeys(record.model for record in records if record.model)) or None,
+        seconds=max(record.seconds for record in records),
+        files=tuple(f"{record.repository}: {path}" for record in records for path in record.files)[:_MOST_FILES],
+        searched=tuple(dict.fromkeys(query for record in records for query in record.searched)),
+        model_calls=sum(record.model_calls for record in records),
+        input_tokens=sum(record.input_tokens for record in records),
+        output_tokens=sum(record.output_tokens for record in records),
+        repositories=tuple(record.repository for record in records),
+        watched=any(record.watched for record in records),
+        flagged=sum(record.flagged for record in records),
     )
 
 
@@ -129,7 +129,7 @@ class TurnRecordStore:
         self._clock = clock
 
     async def open(self) -> None:
-        """Make the tables where they are missing."""
+        """Create the tables if they are missing."""
         for statement in TABLES:
             await self._database.write(statement)
 
@@ -148,7 +148,7 @@ class TurnRecordStore:
         return _record(row[0]) if row else None
 
     async def last_run(self, conversation: str) -> str:
-        """Name the run of the newest turn of a conversation; empty where none is kept."""
+        """Name the run of the newest turn of a conversation; empty if none is kept."""
         row = await self._database.row(
             "SELECT run_id FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
         )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.repositories.hints import (
-    MOST_CLUES,
+    MOST_HINTS,
     RepositoryHint,
     find_hints,
     is_defined,
@@ -127,7 +127,7 @@ def test_the_order_of_likelihood_leaves_nothing_out(found: dict[str, frozenset[R
 def test_any_question_has_a_bounded_number_of_clues(question: str) -> None:
     clues = find_hints(question)
 
-    assert len(clues) <= MOST_CLUES
+    assert len(clues) <= MOST_HINTS
     assert [clue.weight for clue in clues] == sorted((clue.weight for clue in clues), reverse=True)
 
 
