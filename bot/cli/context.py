@@ -55,7 +55,7 @@ class CliContext:
         return 0 if outcome.ok else 1
 
     def serve(self, repo: Path | None) -> None:
-        """Serve the platforms until the process is told to end."""
+        """Serve the platforms until the process is stopped."""
         from bot.monitoring.watchdog import WatchedLoop
         from bot.serving import service
 

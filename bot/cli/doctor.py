@@ -52,12 +52,12 @@ _NO_MODEL = (
 
 
 async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
-    """Whether there is a citebot.toml that is not read; `remark` says so."""
+    """Check whether there is a citebot.toml that is not read; `remark` says so."""
     return [warning(remark, _UNREAD)] if remark else []
 
 
 async def check_git() -> Sequence[DoctorFinding]:
-    """Whether git can be run."""
+    """Check whether git can be run."""
     try:
         process = await start_git_async(["--version"])
     except OSError as error:
@@ -69,7 +69,7 @@ async def check_git() -> Sequence[DoctorFinding]:
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
-    """Whether there is room for indexes and conversations, whether they can be written, and by whom else."""
+    """Check whether the data folder has room, whether it can be written, and by whom else."""
 
     def measure() -> tuple[Sequence[str], int]:
         exposed = find_exposures(home)
@@ -86,7 +86,7 @@ async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
 
 
 def check_disk_space(home: Path, free: int) -> DoctorFinding:
-    """Whether so many bytes are enough."""
+    """Check whether so many free bytes are enough."""
     what = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
     if free < TOO_LITTLE:
@@ -95,7 +95,7 @@ def check_disk_space(home: Path, free: int) -> DoctorFinding:
 
 
 async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
-    """Whether the database of chat platforms can be used, where there is one; raises `InboxError` where it cannot."""
+    """Check whether the database of messages can be used, if there is one; raises `InboxError` if it cannot."""
     if not await asyncio.to_thread(path.is_file):
         return []
     async with open_database(path):
@@ -105,7 +105,7 @@ async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
 async def check_models(
     open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], *, call: bool
 ) -> Sequence[DoctorFinding]:
-    """Whether the models that are named can be used; only a call shows whether their keys are accepted."""
+    """Check whether the configured models can be used; only a call shows whether their keys are accepted."""
     async with open_models() as models:
         turn = models.for_turn(models.budget(), _ignore)
         if turn.main is None:
@@ -137,7 +137,7 @@ class Scoring(Protocol):
 
 
 async def check_classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
-    """Whether the operator's classifier can be loaded, and answers in time."""
+    """Check whether the operator's classifier can be loaded, and answers in time."""
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
@@ -153,7 +153,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
 
 
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
-    """How fresh the index of each repository is."""
+    """Check how fresh the index of each repository is."""
     found: list[DoctorFinding] = []
     for name in repositories.list_names():
         try:
@@ -184,7 +184,7 @@ def _ignore(kind: str, /, **payload: Any) -> None:
 async def run_doctor(
     settings: Settings, repository: Path, *, open_app: OpenApp | None, call_model: bool
 ) -> Sequence[DoctorFinding]:
-    """Make all checks for the repository at a path."""
+    """Run all checks for the repository at a path."""
     clock = SystemClock()
 
     async def check_all_indexes() -> Sequence[DoctorFinding]:
@@ -218,7 +218,7 @@ def report_invalid_settings(error: SettingsError) -> Sequence[DoctorFinding]:
 
 
 def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
-    """What the settings hold for Slack."""
+    """Read the credentials of Slack."""
     return diagnostics.SlackCredentials(
         bot_token=_text(settings.slack_bot_token),
         app_token=_text(settings.slack_app_token),
@@ -229,14 +229,14 @@ def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
 
 
 async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
-    """Whether the classifier can be used, where there is one."""
+    """Check whether the classifier can be used, if there is one."""
     if guard.classifier is None:
         return []
     return await check_classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
 
 
 async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
-    """Whether Discord can be used; raises `BotError`s that say why it cannot."""
+    """Check whether Discord can be used; raises `BotError`s that say why it cannot."""
     if settings.discord_token is None:
         return [findings.note("Discord is not set up.", HOW_TO_ADD)]
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:

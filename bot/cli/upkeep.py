@@ -29,7 +29,7 @@ from bot.storage.turn_records import FeedbackEntry, TurnRecordStore
 from indexer import IndexerError, IndexFolder, IndexStatus, RepositoryError, remove_index
 
 NO_TABLES = (
-    "Which indexes are unused can only be told where citebot.toml lists the repositories in use, as [[repositories]]. "
+    "Which indexes are unused is only known if citebot.toml lists the repositories in use, as [[repositories]]. "
     "Nothing was removed."
 )
 
@@ -47,22 +47,16 @@ async def sweep_data_folder(
     for folder in removed:
         await asyncio.to_thread(remove_index, settings.home, folder.name)
     async with AsyncExitStack() as stack:
-        indexes, problems = await _open_indexes(settings, repository, display, stack)
+        indexes: IndexSweeper | None = None
+        problems: list[str] = []
+        try:
+            indexes = (await stack.enter_async_context(open_team_repositories(settings, repository, display))).library
+        except IndexerError as error:  # outside of any repository there may be none
+            problems += [str(error)] if settings.repositories else []
         kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
     return _report_sweep(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
-
-
-async def _open_indexes(
-    settings: Settings, repository: Path, display: ProgressDisplay, stack: AsyncExitStack
-) -> tuple[IndexSweeper | None, Sequence[str]]:
-    """Open the indexes in use; outside of any repository there may be none."""
-    try:
-        stock = await stack.enter_async_context(open_team_repositories(settings, repository, display))
-    except IndexerError as error:
-        return None, [str(error)] if settings.repositories else []
-    return stock.library, []
 
 
 def _report_sweep(

@@ -179,7 +179,7 @@ def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
 
 @dataclass(kw_only=True)
 class ProbeHandlers:
-    """Answers the probes. Names, sentences and figures are for whoever is trusted; others learn yes or no.
+    """Answers the probes. Trusted requests get names, sentences and figures; others only yes or no.
 
     Where a request comes from says nothing of who asks: what a proxy of this machine passes on comes from this machine.
     So the server that others reach trusts the token alone, and the one of this machine has a port of its own.

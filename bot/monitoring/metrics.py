@@ -52,7 +52,7 @@ class BoundedLabels:
 
 
 class RunMetrics:
-    """Takes in the events of all runs."""
+    """Counts the events of all runs."""
 
     def __init__(self, registry: CollectorRegistry, prices: Mapping[str, ModelPrice]) -> None:
         self._prices = prices
@@ -96,7 +96,7 @@ class RunMetrics:
         )
 
     async def follow(self, events: Subscription) -> None:
-        """Take in events for as long as they come, and count those that came too fast."""
+        """Count events for as long as they come, and those that came too fast."""
         dropped = 0
         async for event in events:
             self.take(event)
@@ -104,7 +104,7 @@ class RunMetrics:
             dropped = events.dropped
 
     def take(self, event: AgentEvent) -> None:
-        """Take in one event."""
+        """Count one event."""
         payload = event.payload
         match event.kind:
             case "step_start":
@@ -249,7 +249,7 @@ class _Indexes:
 
     def show(self, repositories: Iterable[RepositoryState], now: float) -> None:
         for gauge in (self._usable, self._age, self._behind):
-            gauge.clear()  # what cannot be told is left out, not told as it was
+            gauge.clear()  # what is unknown is left out, not shown as it was
         for each in repositories:
             self._usable.labels(each.name).set(each.is_usable)
             if each.indexed_at is not None:

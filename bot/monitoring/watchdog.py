@@ -38,7 +38,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A round that took longer than it may; `stack` is where it was seen to stand, empty where nobody saw it."""
+    """A round that took longer than it may; `stack` is where it was seen to stand, empty if nobody saw it."""
 
     number: int
     seconds: float
@@ -79,7 +79,7 @@ class WatchedLoop(asyncio.SelectorEventLoop):
 
 
 class Watchdog:
-    """A thread that looks whether the loop is held, and logs by what; `measure` is told how long each stall took."""
+    """A thread that checks whether the loop is blocked, and logs by what; `measure` gets the seconds of each stall."""
 
     def __init__(self, meter: Meter, *, limit: float, measure: Callable[[float], None]) -> None:
         self._meter = meter
@@ -172,7 +172,7 @@ def watch_loop(*, limit: float, measure: Callable[[float], None]) -> Iterator[No
 
 
 def _find_clock(thread: int) -> Callable[[], float]:
-    """Return what tells the processor time of a thread to others, or where nothing does, of all of them together."""
+    """Return a clock of the processor time of a thread; of the whole process if the system has none for threads."""
     if sys.platform == "darwin" or not hasattr(time, "pthread_getcpuclockid"):
         return time.process_time
     clock = time.pthread_getcpuclockid(thread)

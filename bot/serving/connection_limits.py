@@ -12,7 +12,7 @@ from bot.webhooks.rare_warnings import RareWarnings
 
 MOST = 128
 _LAST_ROUNDS = 2  # of the loop, within which what was aborted is gone
-SECONDS = 20.0  # for a request with its answer; whoever means well is done in a small part of it
+SECONDS = 20.0  # for a request with its answer; a well-meant one takes a small part of it
 
 Reason = Literal["crowded", "slow"]
 

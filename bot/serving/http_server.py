@@ -36,7 +36,7 @@ _BUFFER = 16_384  # bytes of a body that are taken in before somebody reads it
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMonitoring:
-    """What the platforms report to, and the paths that they receive at; an address is empty where nothing listens.
+    """What the platforms report to, and the paths that they receive at; an address is empty if nothing listens.
 
     `metrics_address` is reached from this machine alone.
     """

@@ -65,16 +65,11 @@ async def serve_team(settings: Settings, repository: Path, say: Announce) -> Non
         gc.freeze()
         with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
             async with run_in_background(supervisor.run()):
-                await _wait_until_cancelled(operations)
-
-
-async def _wait_until_cancelled(operations: ServiceMonitoring) -> None:
-    """Wait until this is cancelled; then accept nothing more while the answers under way are finished."""
-    try:
-        await asyncio.Event().wait()
-    finally:
-        operations.health.set_ended()
-        operations.doors.close()
+                try:
+                    await asyncio.Event().wait()
+                finally:  # nothing more is accepted while the answers under way are finished
+                    operations.health.set_ended()
+                    operations.doors.close()
 
 
 def make_retention(settings: Settings, team: TeamApp) -> Retention:

@@ -47,7 +47,7 @@ class PlatformSupervisor:
         self._health = health
         self._clock = clock
         self._say = say
-        self._greeting = greeting  # goes with what is said first
+        self._greeting = greeting  # goes with the first announcement
         self._left = set(openings)  # those that did not refuse
         self._tried: set[str] = set()  # those whose first try is over
 
@@ -58,10 +58,18 @@ class PlatformSupervisor:
                 group.create_task(self._serve_platform(name, opening))
 
     async def _serve_platform(self, name: str, opening: PlatformFactory) -> None:
-        """Serve one platform for as long as it lets citebot in."""
+        """Open a platform, go on with what was left there, and receive messages for as long as it lets citebot in."""
         try:
             async with AsyncExitStack() as stack:
-                await self._enter(name, opening, stack)
+                connection = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
+                await stack.enter_async_context(self._context.conversations.connect_platform(name, connection.platform))
+                # Before it receives anything it knows what it waits for.
+                self._health.set_listening(name, connection.unready, connection.remark)
+                await self._open_with_retry(name, partial(connection.hear, self._context), stack)
+                self._health.set_listening(name, connection.unready, connection.remark)
+                self._tried.add(name)
+                self._say(f"In {connection.where}.{self._greeting}")
+                self._greeting = ""
                 await asyncio.Event().wait()
         except (SettingsError, ChatError) as error:
             self._left.discard(name)
@@ -70,17 +78,6 @@ class PlatformSupervisor:
             reason = f"{error} Then start citebot again: until then {name} is not served, and the others are."
             log.error("%s", reason)  # noqa: TRY400 - the sentence says everything
             self._health.set_waiting(name, reason)
-
-    async def _enter(self, name: str, opening: PlatformFactory, stack: AsyncExitStack) -> None:
-        """Open a platform, go on with what was left there, and receive messages."""
-        connection = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
-        await stack.enter_async_context(self._context.conversations.connect_platform(name, connection.platform))
-        self._health.set_listening(name, connection.unready, connection.remark)  # it knows already what it waits for
-        await self._open_with_retry(name, partial(connection.hear, self._context), stack)
-        self._health.set_listening(name, connection.unready, connection.remark)
-        self._tried.add(name)
-        self._say(f"In {connection.where}.{self._greeting}")
-        self._greeting = ""
 
     async def _open_with_retry(
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack

@@ -1,1 +1,1 @@
-"""Push webhooks: whether a host really sent one, what was pushed, and whom that concerns."""
+"""Push webhooks: whether a host really sent one, what was pushed, and to which repository."""

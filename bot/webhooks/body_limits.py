@@ -13,7 +13,7 @@ class BodyReader:
     """The bodies that are being read: each at most `largest` bytes within `seconds`, and `total` bytes together.
 
     Where they are more than that together, those that began first are given up: what a host sends is there within
-    milliseconds, so that whoever has been sending for longest is the least likely to mean well.
+    milliseconds, so that the longest upload is the most likely to be an attack.
     """
 
     def __init__(self, *, largest: int, seconds: float, total: int) -> None:

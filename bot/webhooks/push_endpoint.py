@@ -52,7 +52,7 @@ def make_push_handler(
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
     It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
-    to whoever does not know the secret, 4xx to what cannot be read, and 503 where it gave way to others. A body
+    without proof of the secret, 4xx to what cannot be read, and 503 where it gave way to others. A body
     whose headers prove nothing is not read at all. `SettingsError` if there is no secret.
     """
     texts = [secret.get_secret_value() for secret in secrets]
@@ -107,17 +107,17 @@ def _handle_delivery(
 class SeenDeliveries:
     """The last deliveries, by their ids and bodies together.
 
-    A body alone says too little: a branch that is pushed back and forth has hosts send the same one again, of a push
-    that is new. Most ids are not signed, so that whoever has got hold of a delivery can send it under another one. That
-    does no harm: what is indexed is what the host shows, never what a delivery says, and however many come while a
-    repository is looked at, they have it looked at once more.
+    A body alone is not enough: for a branch that is pushed back and forth, hosts send the same body again for a new
+    push. Most ids are not signed, so that anybody who got hold of a delivery can send it under another one. That does
+    no harm: what is indexed is what the host shows, never what a delivery claims, and however many come while a
+    repository is being checked, it is checked only once more.
     """
 
     def __init__(self, most: int = _MOST) -> None:
         self._known: LRUCache[bytes, None] = LRUCache(most)
 
     def is_new(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Tell whether a delivery came for the first time, and remember it; without an id it always did."""
+        """Return whether a delivery came for the first time, and remember it; without an id it always did."""
         identity = next((f"{name} {headers[name]}" for name in _IDENTITIES if name in headers), None)
         if identity is None:
             return True

@@ -31,7 +31,7 @@ Payload = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Push:
-    """A branch that was pushed to; `commit` is None where it was deleted.
+    """A branch that was pushed to; `commit` is None if it was deleted.
 
     `keys` are what `Address.key` is of the repository, `project` its name on the host, in small letters.
     """
@@ -73,14 +73,16 @@ def is_ping(event: str) -> bool:
 
 
 def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
-    """All branches and tags that a delivery says were pushed; none if it is about something else."""
+    """Read the branches and tags that were pushed; none if a delivery is about something else."""
     is_push = event in _PUSHES or (event == _SYSTEM and payload.get("object_kind") == "push")
     if not is_push:
         return ()
-    keys = frozenset(
-        _parse_keys(filter(None, (_text(payload, *path) for path in _ADDRESSES + _list_clone_links(payload))))
-    )
-    project = next(filter(None, (_text(payload, *path) for path in _NAMES)), "") or _read_server_name(payload)
+    # Bitbucket's own servers list addresses, and name the project and the repository apart.
+    links = _list(payload, "repository", "links", "clone")[:10]
+    addresses = [*(_text(payload, *path) for path in _ADDRESSES), *(_text(link, "href") for link in links)]
+    key, slug = _text(payload, "repository", "project", "key"), _text(payload, "repository", "slug")
+    names = [*(_text(payload, *path) for path in _NAMES), f"{key}/{slug}" if key and slug else ""]
+    keys, project = frozenset(_parse_keys(filter(None, addresses))), next(filter(None, names), "")
     default = _text(payload, "repository", "default_branch") or _text(payload, "project", "default_branch")
     return tuple(
         Push(keys=keys, project=project.casefold(), ref=ref, commit=commit, default_branch=default or None)
@@ -89,7 +91,7 @@ def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
 
 
 def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
-    """The configured repositories whose branch was pushed to.
+    """Find the configured repositories whose branch was pushed to.
 
     A host may know itself by another name than we do, so where no address fits, the project's name does.
     """
@@ -122,29 +124,13 @@ def _read_changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
         yield _text(change, "ref", "id"), _commit(_text(change, "toHash"))
 
 
-def _list_clone_links(payload: Payload) -> tuple[tuple[str, ...], ...]:
-    """Return the paths to the addresses that Bitbucket's own servers list."""
-    links = _list(payload, "repository", "links", "clone")[:10]
-    return tuple(("repository", "links", "clone", str(place), "href") for place in range(len(links)))
-
-
-def _read_server_name(payload: Payload) -> str:
-    key, slug = _text(payload, "repository", "project", "key"), _text(payload, "repository", "slug")
-    return f"{key}/{slug}" if key and slug else ""
-
-
 def _commit(sha: str) -> str | None:
     return sha if sha.strip("0") else None
 
 
 def _at(payload: object, path: Sequence[str]) -> object:
     for step in path:
-        if isinstance(payload, list) and step.isdecimal():
-            payload = payload[int(step)]
-        elif isinstance(payload, dict):
-            payload = payload.get(step)
-        else:
-            return None
+        payload = payload.get(step) if isinstance(payload, dict) else None
     return payload
 
 

@@ -39,7 +39,7 @@ def has_signature(headers: Mapping[str, str], secrets: Sequence[str], *, now: fl
 
 
 def verify_signature(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], *, now: float) -> bool:
-    """Tell whether one of the secrets vouches for a body; the strongest proof that is given has to hold.
+    """Return whether one of the secrets vouches for a body; the strongest proof that is given has to hold.
 
     `headers` ignore case. Without a secret nothing is authentic.
     """
