@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Literal
-
-from aiohttp import web
 
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.adapters.slack.platform import RATES, Streaming
 from bot.adapters.slack.rendering import PREFIX, RATE
-from bot.clock import Clock
-from bot.conversations.composition import ChatPolicy, open_conversations
-from bot.conversations.dispatcher import Conversations
+from bot.conversations.composition import ChatPolicy
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
 from bot.monitoring.observer import Loss
+from bot.ports import ChatPlatform
 from bot.serving.http_server import make_application, run_http_server
-from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+from tests.bot.worlds import Life, RemoteWorld
+from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.slack import Delivery, FakeSlack, Seen
 
 Mode = Literal["socket", "http"]
-HOSTS = ("git.example.com",)
 
 
-@dataclass
-class Life:
-    """One process of citebot, from its beginning to its end."""
+class SlackWorld(RemoteWorld):
+    """People in a channel of the fake Slack."""
 
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-    ending: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
-    conversations: Conversations | None = None
-
-
-class SlackWorld:
-    """People in a channel of the fake Slack. `paced` keeps to Slack's limits, which takes time."""
+    name = "slack"
 
     def __init__(
         self,
@@ -52,12 +38,8 @@ class SlackWorld:
         policy: ChatPolicy | None = None,
         agent: FakeAnswerer | None = None,
     ) -> None:
+        super().__init__(fake, path, paced=paced, policy=policy, agent=agent)
         self.fake = fake
-        self.agent = agent or FakeAnswerer()
-        self.repositories = FakeRepositories()
-        self.policy = policy or ChatPolicy(hosts=HOSTS)
-        self.fake.limits.enabled = paced
-        self.people = {name: fake.add_user(name) for name in ("ann", "bob")}
         self.channel = fake.add_channel("general", members=tuple(self.people.values()))
         self.slack: SlackAdapter | None = None
         self.address = ""  # where requests come in, in HTTP mode
@@ -65,19 +47,7 @@ class SlackWorld:
         self._rates: dict[SendMethod, SendRate] = dict(RATES) if paced else {}
         self._streaming = streaming
         self._mode: Mode = mode
-        self._path = path
-        self._lives = count(1)
-        self._life = Life()
         self._channels: dict[str, str] = {}  # of messages that are in no thread of the channel
-
-    @property
-    def clock(self) -> Clock:
-        return self.fake.clock
-
-    @property
-    def conversations(self) -> Conversations:
-        assert self._life.conversations is not None, "begin first"
-        return self._life.conversations
 
     @property
     def options(self) -> SlackOptions:
@@ -94,63 +64,25 @@ class SlackWorld:
         )
 
     async def begin(self) -> None:
-        self._life = life = Life()
-        life.task = asyncio.create_task(self._live(life, f"life {next(self._lives)}"))
-        waiting = asyncio.create_task(life.ready.wait())
-        await asyncio.wait({waiting, life.task}, return_when=asyncio.FIRST_COMPLETED, timeout=5)
-        waiting.cancel()
-        if life.task.done():
-            life.task.result()
+        await super().begin()
         if self._mode == "socket":
             await self.fake.connected()
 
-    async def _live(self, life: Life, owner: str) -> None:
-        async with AsyncExitStack() as stack:
-            slack = self.slack = await stack.enter_async_context(SlackAdapter.open(self.options, self.clock))
-            life.conversations = await stack.enter_async_context(
-                open_conversations(
-                    self.agent, self.repositories,
-                    path=self._path, policy=self.policy, clock=self.clock, owner=owner,
-                )
-            )  # fmt: skip
-            await stack.enter_async_context(life.conversations.open())
-            await stack.enter_async_context(life.conversations.connect_platform("slack", slack.platform))
-            server = make_application()
-            listening = slack.listen(
-                life.conversations, self.repositories, self.policy.access, server.router, self.lost.append
-            )
-            await stack.enter_async_context(listening)
-            if self._mode == "http":
-                await self._serve(server, stack)
-            life.ready.set()
-            await life.ending.wait()
+    async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
+        self.slack = await stack.enter_async_context(SlackAdapter.open(self.options, self.clock))
+        return self.slack.platform
 
-    async def _serve(self, server: web.Application, stack: AsyncExitStack) -> None:
-        self.address = await stack.enter_async_context(run_http_server(server, host="127.0.0.1", port=0))
-        self.fake.serve_http(f"{self.address}/slack/events")
-
-    async def end(self) -> None:
-        """End in an orderly way, letting the time pass that running answers are given."""
-        self._life.ending.set()
-        task = self._life.task
-        assert task is not None
-        async with asyncio.timeout(5):
-            while not task.done():
-                self.fake.clock.advance(1)
-                await asyncio.wait({task}, timeout=0.01)
-        task.result()
-
-    async def crash(self) -> None:
-        """End between two steps: nothing is released, nothing is said any more."""
-        turns = self.conversations._turns
-        tasks = [turn.task for turn in turns.values() if turn.task is not None]
-        for turn in turns.values():
-            turn.reason = "superseded"
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=5)
-        await self.end()
-        self.fake.clock.advance(60)
+    async def _listen(self, life: Life, stack: AsyncExitStack) -> None:
+        assert self.slack is not None
+        server = make_application()
+        listening = self.slack.listen(
+            self.conversations, self.repositories, self.policy.access, server.router, self.lost.append
+        )
+        await stack.enter_async_context(listening)
+        if self._mode == "http":
+            self.address = await stack.enter_async_context(run_http_server(server, host="127.0.0.1", port=0))
+            self.fake.serve_http(f"{self.address}/slack/events")
+        await super()._listen(life, stack)
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
         ts = await self.fake.mention(self.channel, self.people[author], text, thread or None)
@@ -160,8 +92,8 @@ class SlackWorld:
         return ts
 
     async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
-        said = f"<@{self.people['bob']}> {text}" if to_others else text
-        return await self.fake.message(self.channel, self.people[author], said, thread)
+        text = self._to_bob(text) if to_others else text
+        return await self.fake.message(self.channel, self.people[author], text, thread)
 
     async def direct(self, text: str, *, author: str = "ann") -> str:
         ts = await self.fake.dm(self.people[author], text)
@@ -176,21 +108,20 @@ class SlackWorld:
         await self.fake.delete(self._channels.get(message, self.channel), message)
 
     async def press(self, action: ButtonAction, *, author: str = "ann") -> str:
-        user, told = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
+        user, before = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
         await self._press(action, user)
         await self.fake.delivered()
-        if action == "stop" and author == "ann":
-            return ""
-        await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > told)
-        return self.fake.ephemeral(self.channel, user)[-1].text
+        return "" if action == "stop" and author == "ann" else await self._next_notice(user, before)
 
     async def choose(self, label: str, *, author: str = "ann") -> str:
-        user, told = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
+        user, before = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
         newest = await self.fake.until(lambda: [each for each in self.replies() if _named(each, label)])
         await self.fake.press(self.channel, newest[-1].ts, _named(newest[-1], label), user=user)
-        if author == "ann":
-            return ""
-        await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > told)
+        return "" if author == "ann" else await self._next_notice(user, before)
+
+    async def _next_notice(self, user: str, before: int) -> str:
+        """What only one person is told, once there is more than before."""
+        await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > before)
         return self.fake.ephemeral(self.channel, user)[-1].text
 
     async def _press(self, action: ButtonAction, user: str) -> None:

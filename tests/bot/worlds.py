@@ -3,95 +3,176 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
+from bot.clock import Clock
 from bot.conversations.composition import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
+from bot.ports import ChatPlatform
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
+from tests.fakes.discord import FakeDiscord
 from tests.fakes.observer import FakeObserver
 from tests.fakes.platform import ABLE, FakePlatform
+from tests.fakes.slack import FakeSlack
 
 HOSTS = ("git.example.com",)
 
 
-class FakeWorld:
-    """People on the fake platform. The clock stands still but for what a test lets pass."""
+@dataclass
+class Life:
+    """One process of citebot, from its beginning to its end."""
 
-    def __init__(self, path: Path, *, able: Capabilities = ABLE, policy: ChatPolicy | None = None) -> None:
-        self.clock = FakeClock()
-        self.platform = FakePlatform(self.clock, able)
-        self.agent = FakeAnswerer()
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    conversations: Conversations | None = None
+
+
+class BaseWorld(ABC):
+    """Begins, ends and kills citebot on one platform; a subclass knows the platform and its people."""
+
+    name: str  # of the platform
+
+    def __init__(
+        self, path: Path, clock: Clock, *, policy: ChatPolicy | None = None, agent: FakeAnswerer | None = None
+    ) -> None:
+        self.clock = clock
+        self.agent = agent or FakeAnswerer()
         self.repositories = FakeRepositories()
         self.observer = FakeObserver()
         self.policy = policy or ChatPolicy(hosts=HOSTS)
-        self.written: dict[str, IncomingMessage] = {}
         self._path = path
-        self._ids = count(1)
         self._lives = count(1)
-        self._open: asyncio.Event | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._conversations: Conversations | None = None
+        self._life = Life()
 
     @property
     def conversations(self) -> Conversations:
-        assert self._conversations is not None, "begin first"
-        return self._conversations
+        assert self._life.conversations is not None, "begin first"
+        return self._life.conversations
+
+    @property
+    def task(self) -> asyncio.Task[None]:
+        """The process, as long as it lives."""
+        assert self._life.task is not None, "begin first"
+        return self._life.task
 
     async def begin(self) -> None:
-        ready, self._open = asyncio.Event(), asyncio.Event()
-        self._task = asyncio.create_task(self._live(f"life {next(self._lives)}", ready, self._open))
-        waiting = asyncio.create_task(ready.wait())
-        await asyncio.wait({waiting, self._task}, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        self._life = life = Life()
+        life.task = asyncio.create_task(self._live(life, f"life {next(self._lives)}"))
+        waiting = asyncio.create_task(life.ready.wait())
+        await asyncio.wait({waiting, life.task}, return_when=asyncio.FIRST_COMPLETED, timeout=5)
         waiting.cancel()
-        if self._task.done():
-            self._task.result()
+        if life.task.done():
+            life.task.result()
 
-    async def _live(self, owner: str, ready: asyncio.Event, ending: asyncio.Event) -> None:
+    async def _live(self, life: Life, owner: str) -> None:
         async with AsyncExitStack() as stack:
-            self._conversations = await stack.enter_async_context(
+            platform = await self._open_platform(stack)
+            life.conversations = await stack.enter_async_context(
                 open_conversations(
-                    self.agent, self.repositories,
-                    path=self._path, policy=self.policy, clock=self.clock, owner=owner,
+                    self.agent,
+                    self.repositories,
+                    path=self._path,
+                    policy=self.policy,
+                    clock=self.clock,
+                    owner=owner,
                     observer=self.observer,
                 )
-            )  # fmt: skip
-            await stack.enter_async_context(self._conversations.open())
-            await stack.enter_async_context(self._conversations.connect_platform("fake", self.platform))
-            ready.set()
-            await ending.wait()
+            )
+            await stack.enter_async_context(life.conversations.open())
+            await stack.enter_async_context(life.conversations.connect_platform(self.name, platform))
+            await self._listen(life, stack)
+
+    @abstractmethod
+    async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
+        """Open the platform for as long as the stack is."""
+
+    async def _listen(self, life: Life, stack: AsyncExitStack) -> None:
+        """Take in what people do, until the life is to end."""
+        life.ready.set()
+        await life.ending.wait()
+
+    @abstractmethod
+    async def _pass_time(self, seconds: float) -> None:
+        """Turn the clock on, and let citebot do what it waited for."""
 
     def leave(self) -> None:
         """Let citebot begin to end."""
-        assert self._open is not None
-        self._open.set()
+        self._life.ending.set()
+
+    async def closed(self) -> None:
+        """Wait until citebot has ended, letting the time pass that running answers are given."""
+        async with asyncio.timeout(5):
+            while not self.task.done():
+                await self._pass_time(1)
+        self.task.result()
 
     async def end(self) -> None:
+        """End citebot in an orderly way."""
         self.leave()
         await self.closed()
 
-    async def closed(self) -> None:
-        """Wait until citebot has ended, letting time pass."""
-        assert self._task is not None
-        async with asyncio.timeout(5):
-            while not self._task.done():
-                await self.clock.advance(1)
-
     async def crash(self) -> None:
         """End citebot between two steps: nothing is released, nothing is said any more."""
-        core = self.conversations
-        tasks = [turn.task for turn in core._turns.values() if turn.task is not None]
-        for turn in core._turns.values():
+        turns = self.conversations._turns
+        tasks = [turn.task for turn in turns.values() if turn.task is not None]
+        for turn in turns.values():
             turn.reason = "superseded"  # what a dead process does not do: release, settle, reply
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=5)
         await self.end()
-        await self.clock.advance(60)  # the lease of the dead runs out
+        await self._pass_time(60)  # the lease of the dead runs out
+
+
+class RemoteWorld(BaseWorld):
+    """Ann and Bob on the fake of a real platform. `paced` keeps to the platform's limits, which takes time."""
+
+    def __init__(
+        self,
+        fake: FakeSlack | FakeDiscord,
+        path: Path,
+        *,
+        paced: bool,
+        policy: ChatPolicy | None,
+        agent: FakeAnswerer | None,
+    ) -> None:
+        super().__init__(path, fake.clock, policy=policy, agent=agent)
+        self.people = {name: fake.add_user(name) for name in ("ann", "bob")}
+        fake.limits.enabled = paced
+        self._fake_clock = fake.clock
+
+    async def _pass_time(self, seconds: float) -> None:
+        self._fake_clock.advance(seconds)
+        await asyncio.wait({self.task}, timeout=0.01)
+
+    def _to_bob(self, text: str) -> str:
+        return f"<@{self.people['bob']}> {text}"
+
+
+class FakeWorld(BaseWorld):
+    """People on the fake platform. The clock stands still but for what a test lets pass."""
+
+    name = "fake"
+
+    def __init__(self, path: Path, *, able: Capabilities = ABLE, policy: ChatPolicy | None = None) -> None:
+        self.clock: FakeClock
+        super().__init__(path, FakeClock(), policy=policy)
+        self.platform = FakePlatform(self.clock, able)
+        self.written: dict[str, IncomingMessage] = {}
+        self._ids = count(1)
+
+    async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
+        return self.platform
+
+    async def _pass_time(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
         return await self._write(text, author, thread, deliveries, kind="mention")

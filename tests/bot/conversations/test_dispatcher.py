@@ -613,7 +613,7 @@ async def test_the_real_agent_answers_through_the_core(tmp_path: Path) -> None:
             conversations.open(),
             conversations.connect_platform("fake", world.platform),
         ):  # fmt: skip
-            world._conversations = conversations
+            world._life.conversations = conversations
             thread = await world.mention("where is parse_date defined?")
             (said,) = await settled(world, "`parse_date` is defined in `shop/dates.py` [1]")
             assert "[1] [`shop/dates.py:6-8`](https://git.example.com/" in said

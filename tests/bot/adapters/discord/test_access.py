@@ -12,7 +12,8 @@ import pytest_asyncio
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.composition import ChatPolicy
 from tests.bot.contract import settled, until
-from tests.bot.discord_worlds import HOSTS, DiscordWorld
+from tests.bot.discord_worlds import DiscordWorld
+from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.discord import FakeDiscord
 

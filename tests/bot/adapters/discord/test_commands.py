@@ -15,7 +15,8 @@ from bot.access import AccessPolicy
 from bot.conversations.composition import ChatPolicy
 from bot.repositories.names import RepositoryProfile
 from tests.bot.contract import settled, until
-from tests.bot.discord_worlds import HOSTS, DiscordWorld
+from tests.bot.discord_worlds import DiscordWorld
+from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.discord import FakeDiscord, Interaction, Permission
 

@@ -17,7 +17,8 @@ from bot.conversations.composition import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
 from indexer.types import IndexStatus
 from tests.bot.contract import have, settled, until
-from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
+from tests.bot.slack_worlds import Mode, SlackWorld
+from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import ANSWER, CITATION, HEAD, event
 from tests.fakes.slack import FakeSlack, Seen

@@ -14,7 +14,8 @@ from agent.events import AgentEvent
 from bot.adapters.slack.platform import Streaming
 from bot.conversations.composition import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
-from tests.bot.slack_worlds import HOSTS, Mode, SlackWorld
+from tests.bot.slack_worlds import Mode, SlackWorld
+from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.parts import ANSWER, event
 from tests.fakes.slack import Clock, FakeSlack
