@@ -14,70 +14,70 @@ QueueMoved = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Waiting:
-    """Somebody in line, and whom to tell that the line has moved."""
+    """One who waits in line; `on_move` is called when the line has moved."""
 
-    turn: asyncio.Future[None]
-    moved: QueueMoved
+    called: asyncio.Future[None]
+    on_move: QueueMoved
 
 
 class AnswerQueue:
     """Places for so many answers at a time, given in the order of asking."""
 
-    def __init__(self, most: int) -> None:
-        self._free = most
-        self._most = most
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._places = places
         self._line: deque[_Waiting] = deque()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def before(self) -> int:
         """How many answers come before the next one that asks; 0 where it can begin at once."""
-        return 0 if self._free > 0 else self._most + len(self._line)
+        return 0 if self._free > 0 else self._places + len(self._line)
 
     @property
     def places_in_use(self) -> int:
         """How many places are taken."""
-        return self._most - self._free
+        return self._places - self._free
 
     def lock_conversation(self, conversation: str) -> asyncio.Lock:
         """Return the lock of a conversation, which is kept for as long as anybody holds it or waits for it."""
         return self._locks.setdefault(conversation, asyncio.Lock())
 
     @asynccontextmanager
-    async def hold_place(self, moved: QueueMoved = lambda _: None) -> AsyncIterator[None]:
-        """Hold a place, waiting for it in line; `moved` is told how many answers come before, each time it changes."""
-        await self._take(moved)
+    async def hold_place(self, on_move: QueueMoved = lambda _: None) -> AsyncIterator[None]:
+        """Hold a place, waiting for it in line; `on_move` gets how many answers come before, whenever that changes."""
+        await self._take(on_move)
         try:
             yield
         finally:
-            self._give()
+            self._release()
 
-    async def _take(self, moved: QueueMoved) -> None:
+    async def _take(self, on_move: QueueMoved) -> None:
         if self._free > 0:
             self._free -= 1
             return
-        waiting = _Waiting(turn=asyncio.get_running_loop().create_future(), moved=moved)
+        waiting = _Waiting(called=asyncio.get_running_loop().create_future(), on_move=on_move)
         self._line.append(waiting)
-        moved(self._most + len(self._line) - 1)  # it may have moved since whoever waits asked for its place
+        on_move(self._places + len(self._line) - 1)  # the line may have moved since the caller asked for its length
         try:
-            await waiting.turn
+            await waiting.called
         except asyncio.CancelledError:
-            if waiting.turn.done() and not waiting.turn.cancelled():  # the place was given in the same moment
-                self._give()
+            if waiting.called.done() and not waiting.called.cancelled():  # the place was given in the same moment
+                self._release()
             elif waiting in self._line:
                 self._line.remove(waiting)
-                self._tell()
+                self._notify()
             raise
 
-    def _give(self) -> None:
+    def _release(self) -> None:
         while self._line:
             waiting = self._line.popleft()
-            if not waiting.turn.done():
-                waiting.turn.set_result(None)
-                self._tell()
+            if not waiting.called.done():
+                waiting.called.set_result(None)
+                self._notify()
                 return
         self._free += 1
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for number, waiting in enumerate(self._line):
-            waiting.moved(self._most + number)
+            waiting.on_move(self._places + number)

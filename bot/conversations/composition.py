@@ -1,4 +1,4 @@
-"""Opens the conversation core: its database, its policies and whoever answers."""
+"""Opens the conversation core: its database, its policies and the agent that answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bot.storage.turn_records import TurnRecordStore
 class ChatPolicy:
     """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
 
-    `signs` are what stands for the repositories beside their names; `mask` takes secrets out of text.
+    `signs` are the profiles of the repositories by name; `mask` takes secrets out of text.
     """
 
     hosts: Collection[str] = ()
@@ -51,7 +51,7 @@ async def open_conversations(
     owner: str = "",
     observer: ConversationObserver | None = None,
 ) -> AsyncIterator[Conversations]:
-    """Open the database at a path and the conversations over it; they answer once opened, on what is added to them."""
+    """Open the database at a path, and the conversations over it; they answer once they are opened themselves."""
     clock = clock or SystemClock()
     async with open_database(path) as database:
         inbox = Inbox(database, clock, owner or make_process_name())

@@ -51,7 +51,7 @@ async def find_freshness(answer: Answer, repositories: Repositories, now: float)
 
 
 def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
-    """Say at which commit an answer was read, and what has happened since, as far as that is known here."""
+    """Say at which commit an answer was read, and what has changed since, as far as that is known here."""
     parts = [f"Read {repository} at {commit[:7]}"]
     if commit == status.commit and status.indexed_at is not None:
         parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {format_age(now - status.indexed_at)}"
@@ -98,9 +98,10 @@ def explain_answer(record: TurnRecord) -> str:
         f"- Route: {record.route}",
         f"- Repository: {to_one_line(record.repository) or 'none'}"
         + (f" at {record.commit[:7]}" * bool(record.commit)),
-        f"- Because: {_plain(record.why, ticks=True)}" * bool(record.why),
-        f"- Files read: {_files(record.files)}",
-        f"- Searched for: {', '.join(f'`{_plain(query)}`' for query in record.searched[:5])}" * bool(record.searched),
+        f"- Because: {_to_plain(record.why, ticks=True)}" * bool(record.why),
+        f"- Files read: {_list_files(record.files)}",
+        f"- Searched for: {', '.join(f'`{_to_plain(query)}`' for query in record.searched[:5])}"
+        * bool(record.searched),
         f"- Model: {to_one_line(record.model or 'none')}",
         f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
         f"- Seconds: {record.seconds:.1f}",
@@ -110,12 +111,12 @@ def explain_answer(record: TurnRecord) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _files(files: Sequence[str]) -> str:
-    named = ", ".join(f"`{_plain(path)}`" for path in files[:_MOST_FILES])
+def _list_files(files: Sequence[str]) -> str:
+    paths = ", ".join(f"`{_to_plain(path)}`" for path in files[:_MOST_FILES])
     more = len(files) - _MOST_FILES
-    return (f"{named} and {more} more" if more > 0 else named) or "none"
+    return (f"{paths} and {more} more" if more > 0 else paths) or "none"
 
 
-def _plain(text: str, *, ticks: bool = False) -> str:
+def _to_plain(text: str, *, ticks: bool = False) -> str:
     line = to_one_line(text)
     return (line if ticks else line.replace("`", "'"))[:200]

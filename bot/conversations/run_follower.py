@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRun:
-    """One run of a turn: what it is called, and what is asked in which conversation about which repository."""
+    """One run of a turn: its id, and the question with its conversation and its repository."""
 
     id: str
     conversation: str
@@ -32,8 +32,8 @@ class TurnRun:
 def plan_runs(entry: InboxEntry, route: RepositoryChoice, question: str) -> Sequence[TurnRun]:
     """Plan the runs of a turn, the same ones after a restart.
 
-    What is asked about several repositories is remembered apart for each of them: one answer must not be taken for
-    something that was said about the other.
+    What is asked about several repositories has a conversation for each of them: an answer about one must not be taken
+    for one about another.
     """
     names = route.repositories
     if len(names) == 1:
@@ -53,12 +53,12 @@ def make_sections(
     runs: Sequence[TurnRun], entry: InboxEntry, route: RepositoryChoice, hosts: Collection[str]
 ) -> AnswerSections:
     """Begin a section for each run."""
-    begun = [AnswerSection(repository=run.repository, draft=StreamingAnswer(run.id, hosts)) for run in runs]
-    return AnswerSections(begun, run_id=entry.run_id, remark=route.remark, hosts=hosts)
+    sections = [AnswerSection(repository=run.repository, draft=StreamingAnswer(run.id, hosts)) for run in runs]
+    return AnswerSections(sections, run_id=entry.run_id, remark=route.remark, hosts=hosts)
 
 
 class RunFollower:
-    """Lets sections follow their runs; `show` is told what makes the content whenever that would be another one."""
+    """Lets sections follow their runs; `show` is called with what makes the content whenever that changes."""
 
     def __init__(
         self, agent: Answerer, sections: AnswerSections, show: Callable[[Callable[[], MessageContent]], None]
@@ -68,16 +68,16 @@ class RunFollower:
         self._show = show
 
     async def follow(self, runs: Sequence[TurnRun], *, recovered: bool) -> None:
-        """Follow all runs to their ends; what fails one of several is told in its section."""
+        """Follow all runs to their ends; where one of several fails, its section says why."""
         sections = list(self._sections)
         if len(runs) == 1:
             await self._follow(runs[0], sections[0], recovered=recovered)
             return
         async with asyncio.TaskGroup() as group:
             for run, section in zip(runs, sections, strict=True):
-                group.create_task(self._beside(run, section, recovered=recovered))
+                group.create_task(self._follow_beside(run, section, recovered=recovered))
 
-    async def _beside(self, run: TurnRun, section: AnswerSection, *, recovered: bool) -> None:
+    async def _follow_beside(self, run: TurnRun, section: AnswerSection, *, recovered: bool) -> None:
         try:
             await self._follow(run, section, recovered=recovered)
         except (AgentError, IndexerError) as error:
@@ -101,6 +101,6 @@ class RunFollower:
                 log.info("the run of a message had not begun")
             else:
                 return
-        asked = self._agent.ask(run.question, thread=run.conversation, repository=run.repository, run_id=run.id)
-        async for event in asked:
+        events = self._agent.ask(run.question, thread=run.conversation, repository=run.repository, run_id=run.id)
+        async for event in events:
             yield event

@@ -13,7 +13,7 @@ from bot.messages import ButtonPress, MessageContent
 from bot.ports import ChatPlatform
 from bot.storage.inbox import InboxEntry
 
-MOST = 200
+MAX_SHAREABLE = 200
 GONE = "I do not have this answer any more. Ask again to share it."
 
 
@@ -30,26 +30,26 @@ class ShareableAnswers:
 
     def __init__(self, access: AccessPolicy) -> None:
         self._access = access
-        self._kept: LRUCache[str, _Shareable] = LRUCache(MOST)
+        self._answers: LRUCache[str, _Shareable] = LRUCache(MAX_SHAREABLE)
 
     def keep(self, turn: ActiveTurn) -> None:
         """Keep the answer of a turn that has ended, where it shows a button for sharing it."""
         if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
-            self._kept[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
+            self._answers[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
 
     async def share(self, entry: InboxEntry, press: ButtonPress, platform: ChatPlatform) -> str:
-        """Show an answer to everybody in its place, once, if it may be asked about there aloud; say why not."""
-        answer = self._kept.pop(entry.run_id, None)
+        """Show an answer to everybody in its place, once, if it may be asked about there public; say why not."""
+        answer = self._answers.pop(entry.run_id, None)
         if answer is None:
             return GONE
-        aloud = replace(entry.message, private=False, roles=press.roles, external=press.external)
+        public = replace(entry.message, private=False, roles=press.roles, external=press.external)
         place = entry.message.place
         try:
             for repository in answer.repositories:
-                self._access.check_repository(aloud, repository)
+                self._access.check_repository(public, repository)
             shared = replace(place, thread=place.thread if place.line else "", line="")
             await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
         except (ChatError, NotAllowed) as error:
-            self._kept[entry.run_id] = answer
+            self._answers[entry.run_id] = answer
             return str(error)
         return ""

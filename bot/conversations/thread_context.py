@@ -32,8 +32,8 @@ async def read_question(message: IncomingMessage, platform: ChatPlatform, mask: 
         return message.text
 
     def add_people() -> str:
-        people = [said for said in thread if not said.own]
-        masked = [replace(said, text=mask(said.text), author=mask(said.author)) for said in people]
+        people = [earlier for earlier in thread if not earlier.own]
+        masked = [replace(earlier, text=mask(earlier.text), author=mask(earlier.author)) for earlier in people]
         return add_thread_context(message.text, masked, room=LONGEST_QUESTION)
 
     return await asyncio.to_thread(add_people)
@@ -58,7 +58,7 @@ def add_thread_context(question: str, thread: Sequence[ThreadMessage], *, room: 
 
 
 def _quote_message(message: ThreadMessage) -> str:
-    """Quote what can be shown of a message; empty where it says nothing."""
+    """Quote what can be shown of a message; empty where it has no text."""
     text = to_one_line(message.text[:LONGEST_QUOTED])
     if not text:
         return ""

@@ -1,9 +1,9 @@
 """One turn from top to bottom: how a stored message becomes a settled reply, and what is known of it on the way.
 
-    received    the dispatcher has stored the message, and it is this message's time
+    received    the dispatcher has stored the message, and lets it begin
     claimed     this process answers it, and renews the lease on it until the end       claim
     admitted    not set aside, not too old, not too long; counted; allowed              _refuse, _admit
-    queued      a sign of life is shown; earlier questions of the conversation go first _begin_reply
+    queued      a placeholder is shown; earlier questions of the conversation go first  _begin_reply
     chosen      it is known which repositories it is about, and they are indexed        _choose, _ensure_indexed
     answered    there was a free place, and the runs have come to their answers         _follow
     paused      or a person is asked first: which repository, or for an approval        _pause
@@ -250,7 +250,7 @@ class ActiveTurn:
         self._deps.chooser.check(message)
 
     async def _begin_reply(self, *, is_busy: bool) -> None:
-        """Give a sign of life, which tells how many questions are answered first."""
+        """Post the placeholder, which tells how many questions are answered first."""
         self._draft.wait(self._queue.before or int(is_busy))
         await self._reply.begin(self._draft.partial_content())
 
@@ -410,5 +410,5 @@ def open_reply(
         recovered=entry.claims > (entry.state == "running"),  # an earlier claim was not brought to its end
         on_stop=on_stop,
         on_shown=on_shown,
-        taken=is_taken,
+        is_taken=is_taken,
     )

@@ -32,23 +32,26 @@ def split_into_pages(
 ) -> Sequence[Page]:
     """Lay content out as messages, of which the last one has status, footer and buttons.
 
-    `fixed` is text that stands in messages already and is not said again. Where there would be more than `most`, a
+    `fixed` is text that messages show already and that is not repeated. Where there would be more than `most`, a
     growing reply ends early and a final one is its beginning and a file.
     """
-    start, opened = _rest(content.text, fixed)
-    text = opened + content.text[start:]
+    start, opener = _find_rest(content.text, fixed)
+    text = opener + content.text[start:]
     below = sum(count_units(line, utf16=utf16) + FRAME for line in (content.status, content.footer) if line)
     pieces = split_markdown(text, max(LEAST, limit - below), utf16=utf16)
     if len(pieces) > most:
-        return (
-            _as_file(content, pieces[0].text, pieces[0].end)
-            if final
-            else [Page(content=MessageContent(text=piece.text), end=piece.end) for piece in pieces[:most]]
-        )
-    ends = [max(0, piece.end - len(opened)) + start for piece in pieces]
-    laid = [Page(content=MessageContent(text=piece.text), end=end) for piece, end in zip(pieces, ends, strict=True)]
-    last = laid.pop() if laid else Page(content=MessageContent(), end=start)
-    return [*laid, Page(content=dataclasses.replace(content, text=last.content.text), end=last.end)]
+        if not final:
+            return [Page(content=MessageContent(text=piece.text), end=piece.end) for piece in pieces[:most]]
+        file = Attachment(name="answer.md", text=content.text)
+        beginning = Page(content=MessageContent(text=pieces[0].text), end=pieces[0].end)
+        return [
+            beginning,
+            Page(content=dataclasses.replace(content, text=_FULL, file=file), end=len(content.text)),
+        ]
+    ends = [max(0, piece.end - len(opener)) + start for piece in pieces]
+    pages = [Page(content=MessageContent(text=piece.text), end=end) for piece, end in zip(pieces, ends, strict=True)]
+    last = pages.pop() if pages else Page(content=MessageContent(), end=start)
+    return [*pages, Page(content=dataclasses.replace(content, text=last.content.text), end=last.end)]
 
 
 def cut_to_stable(text: str) -> str:
@@ -57,22 +60,17 @@ def cut_to_stable(text: str) -> str:
     if find_fence(text, line_start) is not None:
         return text[:line_start]
     end = line_start
-    seen = Counter[str]()
+    counts = Counter[str]()
     for found in _SIGN.finditer(text, line_start):
-        seen[found[0]] += 1
-        if found[0] == " " and seen["`"] % 2 == 0 and seen["["] == seen["]"] and seen["<"] == seen[">"]:
+        counts[found[0]] += 1
+        if found[0] == " " and counts["`"] % 2 == 0 and counts["["] == counts["]"] and counts["<"] == counts[">"]:
             end = found.end()
     return text[:end]
 
 
-def _rest(text: str, fixed: str) -> tuple[int, str]:
-    """Where the text goes on after what is fixed, and the opener of the code block that it is in there."""
+def _find_rest(text: str, fixed: str) -> tuple[int, str]:
+    """Find where the text goes on after what is fixed, and the opener of the code block that is open there."""
     if not fixed or not text.startswith(fixed):
         return 0, ""
     fence = find_fence(text, len(fixed))
     return len(fixed), f"{fence.opener}\n" if fence else ""
-
-
-def _as_file(content: MessageContent, beginning: str, end: int) -> Sequence[Page]:
-    said = dataclasses.replace(content, text=_FULL, file=Attachment(name="answer.md", text=content.text))
-    return [Page(content=MessageContent(text=beginning), end=end), Page(content=said, end=len(content.text))]

@@ -30,10 +30,10 @@ from bot.replies.send_budget import ReplyTransport
 
 T = TypeVar("T")
 HandleListener = Callable[[Sequence[MessageHandle]], Awaitable[None]]
-PostedMessages = Callable[[MessageHandle], Awaitable[bool]]
-TRIES = 4  # of a finished reply, where calls get no answer
+HandleCheck = Callable[[MessageHandle], Awaitable[bool]]
+TRIES = 4  # of the final content, where calls get no answer
 _TINY = 1e-3
-LONG = 4_000  # characters, from which on a text is cut beside what else there is to do
+LONG = 4_000  # characters, from which on a text is laid out in a thread
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
 
 log = logging.getLogger(__name__)
@@ -49,17 +49,16 @@ class _Part:
 
 
 class Reply:
-    """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` names it for ever.
+    """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` is its lasting name.
 
-    Given the messages of an earlier try, it goes on in them; `recovered` says that there may be more that nobody noted.
-    `on_stop` is called when a person stops it in a way that only the platform knows, `on_shown` whenever it shows
-    something. `taken` tells which messages are
-    replies to something else.
+    Given the messages of an earlier try, it goes on in them; `recovered` means that there may be more, which were sent
+    and not noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply
+    shows something. `is_taken` tells whether a message is part of another reply.
     """
 
     def __init__(
         self,
-        ways: ReplyTransport,
+        transport: ReplyTransport,
         place: Place,
         *,
         nonce: str,
@@ -68,16 +67,16 @@ class Reply:
         recovered: bool = False,
         on_stop: Callable[[], object] = lambda: None,
         on_shown: Callable[[MessageContent], None] = lambda _: None,
-        taken: PostedMessages | None = None,
+        is_taken: HandleCheck | None = None,
     ) -> None:
-        self._ways = ways
-        self._platform = ways.platform
+        self._transport = transport
+        self._platform = transport.platform
         self._place = place
         self._nonce = nonce
         self._note = note
         self._on_stop = on_stop
         self._on_shown = on_shown
-        self._taken = taken
+        self._is_taken = is_taken
         self._unsure = recovered
         self._parts = [_Part(handle, None) for handle in handles]
         self._sent = len(handles)
@@ -86,7 +85,7 @@ class Reply:
         self._source = ""  # the text that the parts were cut from
         self._stream: LiveStream | None = None
         self._streamed = ""
-        self._limit = ways.platform.capabilities.max_units
+        self._limit = transport.platform.capabilities.max_units
         self._newest: MessageContent | Callable[[], MessageContent] = MessageContent()
         self._changed = asyncio.Event()
         self._sending = asyncio.Lock()
@@ -99,7 +98,7 @@ class Reply:
         return (*self._fixed, *(part.handle for part in self._parts))
 
     async def begin(self, content: MessageContent) -> None:
-        """Give a sign of life; a platform that cannot change messages shows that work is under way in its own way."""
+        """Post the placeholder; a platform that cannot change messages shows in its own way that work is under way."""
         async with self._sending:
             if not self._platform.capabilities.edits:
                 await self._platform.hint(self._place, content.status)
@@ -110,7 +109,7 @@ class Reply:
     def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
         """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
 
-        What makes a content is called when it is sent: an answer grows far more often than people are shown it.
+        A function is called when its content is sent: an answer changes far more often than people are shown it.
         """
         self._newest = content
         self._changed.set()
@@ -135,7 +134,7 @@ class Reply:
         """Show the final content; raises `ChatError` only after all ways and tries."""
         async with self._sending:
             retrying = AsyncRetrying(
-                sleep=self._ways.clock.sleep,
+                sleep=self._transport.clock.sleep,
                 retry=retry_if_exception_type(PlatformUnreachable),
                 wait=wait_exponential(BACKOFF),
                 stop=stop_after_attempt(TRIES),
@@ -145,7 +144,7 @@ class Reply:
             self._on_shown(content)
 
     async def withdraw(self) -> None:
-        """Take the whole reply back."""
+        """Delete the whole reply."""
         async with self._sending:
             await self._leave_stream()
             while await self._recover_message():
@@ -153,25 +152,21 @@ class Reply:
             await self._drop_parts(0)
 
     async def _grow(self) -> None:
-        """Send the newest content, again and again, no faster than the share of one answer."""
+        """Send the newest content whenever it changes, no faster than the share of one answer."""
         if not self._platform.capabilities.edits:
             return
-        method, budget, clock = self._method(), self._ways.budget, self._ways.clock
-        last = clock.now()
+        method, budget, clock = self._method(), self._transport.budget, self._transport.clock
+        last, least = clock.now(), self._platform.capabilities.edit_every
         with budget.growing(method, self._place):
             while not self._closing:
                 await self._changed.wait()
-                await self._rest(method, last)
+                # The time to leave between two calls becomes shorter when other answers end meanwhile.
+                while (left := last + max(least, budget.pace(method, self._place)) - clock.now()) > _TINY:
+                    await clock.sleep(max(left / 2, min(left, 1.0)))
                 method = self._method()
                 await budget.take(method, self._place)
                 await self._send_newest(method)
                 last = clock.now()
-
-    async def _rest(self, method: SendMethod, last: float) -> None:
-        """Leave the time between two calls that is to be left; it becomes shorter when other answers end meanwhile."""
-        budget, clock, least = self._ways.budget, self._ways.clock, self._platform.capabilities.edit_every
-        while (left := last + max(least, budget.pace(method, self._place)) - clock.now()) > _TINY:
-            await clock.sleep(max(left / 2, min(left, 1.0)))
 
     async def _send_newest(self, paid: SendMethod) -> None:
         async with self._sending:
@@ -185,7 +180,7 @@ class Reply:
             except RateLimited:
                 self._changed.set()
             except ChatError as error:
-                # The finished answer is sent with patience; a step on the way to it may be missed.
+                # The final content is sent with patience; a step on the way to it may be missed.
                 log.info("a growing reply was not changed: %s", error)
             else:
                 self._on_shown(content)
@@ -196,13 +191,13 @@ class Reply:
         return "stream_append" if self._stream is not None else "edit"
 
     async def _deliver(self, content: MessageContent, *, final: bool, patient: bool) -> None:
-        """Show the content by the way that is open, going on by the next one where it turns out to be closed."""
+        """Show the content by the stream, or by messages; where one way turns out to be closed, by the next."""
         while True:
             try:
-                if self._stream is not None and await self._by_stream(self._stream, content, final=final):
+                if self._stream is not None and await self._send_by_stream(self._stream, content, final=final):
                     return
                 await self._leave_stream()
-                await self._by_messages(content, final=final)
+                await self._send_by_messages(content, final=final)
             except RateLimited:
                 if not patient:
                     raise
@@ -218,16 +213,16 @@ class Reply:
                 return
 
     async def _begin_stream(self, content: MessageContent) -> bool:
-        """Begin with a stream; False where there is none to be had."""
-        if not self._ways.may_stream(self._place):
+        """Begin with a stream; False where the platform offers none here."""
+        if not self._transport.may_stream(self._place):
             return False
         try:
             self._stream = await self._platform.open_stream(self._place, content, nonce=self._nonce_of(0))
         except StreamRefused:
-            self._ways.without_streams.add(self._place.workspace)
+            self._transport.without_streams.add(self._place.workspace)
             return False
         except RateLimited as limit:
-            self._ways.budget.hold("stream_start", self._place, limit.retry_after)
+            self._transport.budget.hold("stream_start", self._place, limit.retry_after)
             return False
         except PlatformUnreachable:
             self._unsure = True
@@ -235,11 +230,11 @@ class Reply:
         await self._add(_Part(self._stream.handle, None))
         return True
 
-    async def _by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
+    async def _send_by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
         """Add what is new to the stream; False where that does not make it show the content."""
         text = content.text if final else cut_to_stable(content.text)
-        laid = await self._lay_out(content)
-        if len(laid) > 1 or not text.startswith(self._streamed):
+        pages = await self._lay_out(content)
+        if len(pages) > 1 or not text.startswith(self._streamed):
             return False
         new = text[len(self._streamed) :]
         try:
@@ -265,23 +260,23 @@ class Reply:
         except ChatError as error:
             log.info("a stream was left without its end: %s", error)
 
-    async def _by_messages(self, content: MessageContent, *, final: bool) -> None:
+    async def _send_by_messages(self, content: MessageContent, *, final: bool) -> None:
         """Make the messages show the content: change those that differ, send those that are missing."""
         able = self._platform.capabilities
         if not able.edits and not final:
             return
-        wanted = await self._lay_out(content, fixed=self._fixed_text, most=able.max_parts, final=final)
-        for number, page in enumerate(wanted):
+        pages = await self._lay_out(content, fixed=self._fixed_text, most=able.max_parts, final=final)
+        for number, page in enumerate(pages):
             if number >= len(self._parts) and not await self._recover_message():
                 await self._post(page)
             elif self._parts[number].shown != page.content and not await self._change(number, page):
-                await self._by_messages(content, final=final)
+                await self._send_by_messages(content, final=final)
                 return
         self._source = content.text
-        await self._drop_parts(len(wanted))
+        await self._drop_parts(len(pages))
 
     async def _lay_out(self, content: MessageContent, **how: Any) -> Sequence[Page]:
-        """Lay a content out as messages; while that takes a while, others are heard."""
+        """Lay a content out as messages; a long one in a thread, so that other replies need not wait."""
         lay_out = partial(split_into_pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
@@ -297,12 +292,12 @@ class Reply:
         return True
 
     async def _give_up(self, number: int) -> None:
-        """Get a message that cannot be changed out of the way; where it must stay, its text is not said again."""
+        """Get a message that cannot be changed out of the way; where it must stay, its text is not repeated."""
         part = self._parts[number]
         try:
             await self._call("withdraw", lambda: self._platform.withdraw(part.handle))
         except EditRefused:
-            self._fixed += [each.handle for each in self._parts[: number + 1]]
+            self._fixed += [earlier.handle for earlier in self._parts[: number + 1]]
             self._fixed_text = self._source[: part.end] or self._streamed
             del self._parts[:number]
         self._parts.remove(part)
@@ -331,7 +326,7 @@ class Reply:
         while handle in self.handles and handle != known:  # numbers move on when a message is replaced
             self._sent += 1
             handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), handle
-        if handle in self.handles or (handle and self._taken and await self._taken(handle)):
+        if handle in self.handles or (handle and self._is_taken and await self._is_taken(handle)):
             handle = None  # a platform may take any message that was begun for the one that is looked for
         self._unsure = handle is not None
         if handle is not None:
@@ -345,26 +340,23 @@ class Reply:
 
     async def _drop_parts(self, first: int) -> None:
         for part in self._parts[first:]:
-            await self._withdraw_part(part)
-
-    async def _withdraw_part(self, part: _Part) -> None:
-        try:
-            await self._call("withdraw", lambda: self._platform.withdraw(part.handle))
-        except EditRefused as error:
-            log.warning("a message of a reply could not be deleted: %s", error)
-        self._parts.remove(part)
-        await self._note(self.handles)
+            try:
+                await self._call("withdraw", partial(self._platform.withdraw, part.handle))
+            except EditRefused as error:
+                log.warning("a message of a reply could not be deleted: %s", error)
+            self._parts.remove(part)
+            await self._note(self.handles)
 
     async def _call(self, method: SendMethod, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call within the budget; what was waited for on its behalf already is not waited for again."""
+        """Make a call within the budget, which `_grow` has waited for already where the call is prepaid."""
         if self._prepaid == method:
             self._prepaid = None
         else:
-            await self._ways.budget.take(method, self._place, urgent=True)
+            await self._transport.budget.take(method, self._place, urgent=True)
         try:
             return await call()
         except RateLimited as limit:
-            self._ways.budget.hold(method, self._place, limit.retry_after)
+            self._transport.budget.hold(method, self._place, limit.retry_after)
             raise
 
     def _nonce_of(self, number: int) -> str:

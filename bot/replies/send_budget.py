@@ -24,7 +24,7 @@ _MOST_IDLE = 1_000  # buckets that are kept though nothing has been sent lately:
 class SendBudget:
     """Tokens for the calls of one platform. A token comes back when the time of its rate is over, so the platform's own
     count never exceeds what it allows; urgent calls (a new message, a finished answer) go before all others, and among
-    their like all wait their turn. `on_hold` hears of every time that the platform asked to wait.
+    their like they go in the order of asking. `on_hold` is called whenever the platform has asked to wait.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class SendBudget:
         return self._bucket(method, place).try_take()
 
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
-        """Let nobody call for so long: the platform has said so."""
+        """Let nobody call for so long: the platform has asked for that."""
         self._on_hold(method)
         self._bucket(method, place).hold(seconds)
 
     @contextmanager
     def growing(self, method: SendMethod, place: Place) -> Iterator[None]:
-        """Count an answer that is growing by a method, which shortens the share of each."""
+        """Count an answer that grows by a method while the context is open; all of them share the rate."""
         key = self._key(method, place)
         self._growing[key] = self._growing.get(key, 0) + 1
         try:
@@ -74,7 +74,7 @@ class SendBudget:
         key = self._key(method, place)
         if key not in self._buckets:
             if len(self._buckets) >= _MOST_IDLE:
-                self._buckets = {known: bucket for known, bucket in self._buckets.items() if not bucket.is_idle}
+                self._buckets = {key: bucket for key, bucket in self._buckets.items() if not bucket.is_idle}
             self._buckets[key] = _Bucket(self._rates.get(method), self._clock)
         return self._buckets[key]
 
@@ -123,7 +123,10 @@ class _Bucket:
             self._spend()
         finally:
             ticket.left = True
-            self._call_next()
+            while self._line and self._line[0].left:
+                heappop(self._line)
+            if self._line:
+                self._line[0].turn.set()
 
     def try_take(self) -> bool:
         free = not self._line and self._delay() <= 0
@@ -148,16 +151,10 @@ class _Bucket:
         if self._rate is not None:
             self._spent.append(self._clock.now())
 
-    def _call_next(self) -> None:
-        while self._line and self._line[0].left:
-            heappop(self._line)
-        if self._line:
-            self._line[0].turn.set()
-
 
 @dataclass
 class ReplyTransport:
-    """What the replies of one platform share: the budget, and the workspaces that turned out to have no streams."""
+    """What the replies on one platform share: the budget, and the workspaces that turned out to have no streams."""
 
     platform: ChatPlatform
     budget: SendBudget
@@ -166,10 +163,10 @@ class ReplyTransport:
 
     @classmethod
     def of(cls, platform: ChatPlatform, clock: Clock, on_hold: Callable[[SendMethod], None] = lambda _: None) -> Self:
-        """Begin with a budget of the platform's own rates."""
+        """Make one with a budget of the platform's own rates."""
         return cls(platform=platform, budget=SendBudget(platform.capabilities.rates, clock, on_hold), clock=clock)
 
     def may_stream(self, place: Place) -> bool:
         """Whether a stream can begin here now; counts it."""
-        offered = self.platform.capabilities.streams and place.workspace not in self.without_streams
-        return offered and self.budget.try_take("stream_start", place)
+        is_offered = self.platform.capabilities.streams and place.workspace not in self.without_streams
+        return is_offered and self.budget.try_take("stream_start", place)

@@ -1,8 +1,8 @@
-"""An answer on its way, for one repository or a section for each, as the content of one message."""
+"""An answer while it is written, as the content of a reply: for one repository, or a section for each of several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ WAITS = "This would need a person's approval. Ask about this repository alone."
 
 
 class StreamingAnswer:
-    """Takes the events of one run in, and shows what there is to be seen of them at any time."""
+    """What people see of one run, kept up to date by its events."""
 
     def __init__(self, run_id: str, hosts: Collection[str]) -> None:
         self.answer: Answer | None = None
@@ -30,31 +30,36 @@ class StreamingAnswer:
         self._text = ""
 
     def wait(self, before: int) -> None:
-        """Say how many questions are answered first."""
+        """Show how many questions are answered first."""
         questions = "question is" if before == 1 else "questions are"
         self._status = f"Waiting: {before} {questions} ahead of yours" if before else "Reading the question"
 
     def take(self, event: AgentEvent) -> bool:
-        """Bring in what an event tells; False if nothing of it is to be seen."""
-        taking: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
-            "step_start": self._set_stage,
-            "tool_start": self._set_tool,
-            "token": self._append_text,
-            "reset": self._reset,
-            "answer": self._set_answer,
-        }
-        if event.kind not in taking:
-            return False
-        taking[event.kind](event.payload)
+        """Take an event in; False if it changes nothing that people see."""
+        payload = event.payload
+        match event.kind:
+            case "step_start":
+                self._status = _fit_status(str(payload["stage"]))
+            case "tool_start":
+                argument = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
+                self._status = _fit_status(f"{payload['label']} `{argument[: LONGEST_STATUS - 40]}`")
+            case "token":
+                self._text += str(payload["text"])
+            case "reset":
+                self._text = str(payload["text"])
+            case "answer":
+                self.answer = payload["answer"]
+            case _:
+                return False
         return True
 
     def partial_content(self) -> MessageContent:
-        """Show what there is by now."""
+        """Return the content as far as it has come."""
         text = neutralize(self._text, self._hosts, growing=True)
         return MessageContent(text=text, status=f"{self._status} …", buttons=(self._button("stop", "Stop"),))
 
     def final_content(self, freshness: str = "", *, sharing: bool = False) -> MessageContent:
-        """Show the answer with its sources; before there is one, `ValueError`."""
+        """Return the answer with its sources; before there is one, `ValueError`."""
         if self.answer is None:
             raise ValueError("The run has not come to its answer.")
         text = neutralize(self.answer.text, self._hosts)
@@ -75,22 +80,6 @@ class StreamingAnswer:
     def _button(self, action: Any, label: str) -> Button:
         return Button(action=action, label=label, value=self._run_id)
 
-    def _set_stage(self, payload: Mapping[str, Any]) -> None:
-        self._status = _status(str(payload["stage"]))
-
-    def _set_tool(self, payload: Mapping[str, Any]) -> None:
-        what = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
-        self._status = _status(f"{payload['label']} `{what[: LONGEST_STATUS - 40]}`")
-
-    def _append_text(self, payload: Mapping[str, Any]) -> None:
-        self._text += str(payload["text"])
-
-    def _reset(self, payload: Mapping[str, Any]) -> None:
-        self._text = str(payload["text"])
-
-    def _set_answer(self, payload: Mapping[str, Any]) -> None:
-        self.answer = payload["answer"]
-
 
 def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button, ...]:
     """The buttons below an answer; one that only its asker sees can be shared."""
@@ -107,23 +96,23 @@ def format_source(citation: Citation, hosts: Collection[str]) -> str:
     return f"{format_marker(citation.mark)} {linked}"
 
 
-def _status(text: str) -> str:
+def _fit_status(text: str) -> str:
     line = neutralize(to_one_line(text), ())
     return line if len(line) <= LONGEST_STATUS else f"{line[: LONGEST_STATUS - 1].replace('`', '')}…"
 
 
 @dataclass
 class AnswerSection:
-    """What is told about one repository; `failure` says why there will be no answer."""
+    """The part of a reply about one repository; `failure` is why there will be no answer."""
 
     repository: str
     draft: StreamingAnswer
-    tally: RunStats = field(default_factory=RunStats)
+    stats: RunStats = field(default_factory=RunStats)
     failure: str = ""
 
     def take(self, event: AgentEvent) -> bool:
-        """Bring in what an event tells; False if nothing of it is to be seen."""
-        self.tally.take(event)
+        """Take an event in; False if it changes nothing that people see."""
+        self.stats.take(event)
         return self.draft.take(event)
 
     @property
@@ -134,7 +123,7 @@ class AnswerSection:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether nothing more will be added."""
         return bool(self.failure) or self.draft.answer is not None
 
 
@@ -161,8 +150,8 @@ class AnswerSections:
 
     @property
     def records(self) -> Sequence[TurnRecord]:
-        """How the answers came about."""
-        return [section.tally.record(section.answer) for section in self._sections if section.answer is not None]
+        """The records of how the answers came about."""
+        return [section.stats.record(section.answer) for section in self._sections if section.answer is not None]
 
     @property
     def is_begun(self) -> bool:
@@ -170,7 +159,7 @@ class AnswerSections:
         return any(section.is_over for section in self._sections)
 
     def partial_content(self) -> MessageContent:
-        """Show what there is by now."""
+        """Return the content as far as it has come."""
         shown: list[str] = []
         for section in self._sections:
             if not section.is_over:
@@ -182,14 +171,14 @@ class AnswerSections:
         return MessageContent(text=self._join_texts(shown), status="Finishing …", buttons=self._stop)
 
     def final_content(self, freshness: Sequence[str], *, sharing: bool = False) -> MessageContent:
-        """Show everything; what is missing says so."""
-        below = "; ".join(filter(None, freshness))
+        """Return all sections; one without an answer says why."""
+        footer = "; ".join(filter(None, freshness))
         if len(self._sections) == 1:
-            content = self._sections[0].draft.final_content(below, sharing=sharing)
+            content = self._sections[0].draft.final_content(footer, sharing=sharing)
             return replace(content, text=self._join_texts([content.text]))
         buttons = make_feedback_buttons(self._run_id, sharing=sharing) if self.answers else ()
         return MessageContent(
-            text=self._join_texts(map(self._format_final, self._sections)), footer=below, buttons=buttons
+            text=self._join_texts(map(self._format_final, self._sections)), footer=footer, buttons=buttons
         )
 
     def _format_final(self, section: AnswerSection) -> str:
