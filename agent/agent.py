@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from langgraph.types import Interrupt
-
 from agent.errors import INTERRUPTED, STOPPED, AgentError, CheckpointError, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.graph_runner import (

@@ -49,7 +49,7 @@ class HitDefinition:
 
 
 async def find_hit_definition(
-    code: SymbolIndex, hit: Hit, said_in: SaidIn, literals: Sequence[Literal]
+    code: SymbolIndex, hit: Hit, find_terms: TermFinder, literals: Sequence[Literal]
 ) -> HitDefinition:
     """Choose among the definitions in and around the hit the one that matches the question best.
 
@@ -105,7 +105,7 @@ def _score_definition(
     return value + _TERM_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
 
 
-async def _find_in_file(code: SymbolIndex, hit: Hit, said_in: SaidIn) -> HitDefinition:
+async def _find_in_file(code: SymbolIndex, hit: Hit, find_terms: TermFinder) -> HitDefinition:
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return HitDefinition()

@@ -61,7 +61,7 @@ class Retention:
         conversations, messages, threads, ratings = 0, 0, 0, 0
         try:
             # Importing langgraph takes a second; only a sweep needs it here.
-            from agent.persistence.pruning import prune_idle_conversations
+            from agent import prune_idle_conversations
 
             conversations = await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
         except AgentError as error:
@@ -74,13 +74,7 @@ class Retention:
             conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
         )
 
-    async def _conversations(self, before: float) -> int:
-        # Importing langgraph takes a second; only a sweep needs it here.
-        from agent import prune_idle_conversations
-
-        return await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
-
-    async def _chat(self, before: float) -> tuple[int, int, int]:
+    async def _sweep_messages(self, before: float) -> tuple[int, int, int]:
         path = self.home / INBOX_FILE
         if not await asyncio.to_thread(path.is_file):
             return 0, 0, 0

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent import SourceFiles, SymbolIndex, find_mentions, normalize_name, parse_error_name, parse_frames
+from agent import SourceFiles, find_mentions, normalize_name, parse_error_name, parse_frames
 from bot.ports import Repositories
 from indexer import Definition, IndexerError
 
