@@ -1,4 +1,4 @@
-"""Keeps sessions from following redirects: what a platform is told, and the token with it, goes nowhere else."""
+"""Keeps sessions from following redirects: messages and tokens go to the platform and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Redirected(aiohttp.ClientError):
 
 
 def refuse_redirects() -> aiohttp.TraceConfig:
-    """Return what a session is made with so that a redirect ends a call with `Redirected`."""
+    """Return a trace configuration with which a redirect ends a call with `Redirected`."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_refuse)
     return trace
 
 
-async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, found: aiohttp.TraceRequestRedirectParams) -> None:
-    raise Redirected(f"The answer {found.response.status} leads elsewhere.")
+async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, redirect: aiohttp.TraceRequestRedirectParams) -> None:
+    raise Redirected(f"The answer {redirect.response.status} leads elsewhere.")

@@ -73,12 +73,12 @@ class SlackAdapter:
     @classmethod
     @asynccontextmanager
     async def open(cls, options: SlackOptions, clock: Clock) -> AsyncIterator[Self]:
-        """Find out who the bot token belongs to; raises a `ChatError` where it is good for nothing."""
+        """Find out who the bot token belongs to; raises a `ChatError` where Slack refuses it."""
         async with open_client(options.bot_token, clock, base_url=options.api_url) as client:
             yield cls(options, client, await client.identity(), clock)
 
     async def unready(self) -> str:
-        """Say why nothing can be heard from Slack at the moment; nothing where all is well."""
+        """Say why no events arrive from Slack at the moment; empty where all is well."""
         if self._token_monitor.refusal or await self._is_connected():
             return self._token_monitor.refusal
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."
@@ -88,7 +88,7 @@ class SlackAdapter:
         return self._event_limit.remark()
 
     async def _is_connected(self) -> bool:
-        """Whether events can come in."""
+        """Whether events can arrive."""
         return self._options.mode == "http" or any([await socket.is_connected() for socket in self._sockets])
 
     @asynccontextmanager
@@ -100,7 +100,7 @@ class SlackAdapter:
         server: Server | None = None,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
-        """Hear what people do, for as long as the context is open; in HTTP mode at a path of the server."""
+        """Take in what people do, for as long as the context is open; in HTTP mode at a path of the server."""
         self._count_loss = count_loss
         listener = SlackListener(
             client=self._client,
@@ -113,11 +113,11 @@ class SlackAdapter:
             event_limit=self._event_limit,
         )
         app = listener.app()
-        async with listener.open(), self._delivering(app, server), run_in_background(self._token_monitor.watch()):
+        async with listener.open(), self._open_transport(app, server), run_in_background(self._token_monitor.watch()):
             yield
 
     @asynccontextmanager
-    async def _delivering(self, app: AsyncApp, server: Server | None) -> AsyncIterator[None]:
+    async def _open_transport(self, app: AsyncApp, server: Server | None) -> AsyncIterator[None]:
         options = self._options
         if options.mode == "socket":
             async with open_sockets(

@@ -18,7 +18,7 @@ from bot.errors import (
 UNSURE = frozenset({
     "fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org",
 })  # fmt: skip
-# The token counts for nothing until somebody installs the app anew: that is no fault of the place.
+# The token is useless until somebody installs the app again: that is not the fault of the place.
 TOKEN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
 TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long", "msg_blocks_too_many"})
 CLOSED = frozenset({
@@ -50,16 +50,16 @@ _APP_ADVICE = (
 
 def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
     """What a refusal means for calls that send or read messages."""
-    said = describe_error(name, method, needed=needed)
+    message = describe_error(name, method, needed=needed)
     if name in UNSURE | TOKEN:
-        return PlatformUnreachable(said)
+        return PlatformUnreachable(message)
     if name in TOO_LONG:
-        return MessageTooLong(said)
-    return PostRefused(said)
+        return MessageTooLong(message)
+    return PostRefused(message)
 
 
 def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for asking whose the token is, which tells whether Slack takes it."""
+    """What a refusal means for asking whose the token is, which shows whether Slack accepts it."""
     return (
         PostRefused(describe_error(name, method, needed=needed))
         if name in TOKEN
@@ -68,9 +68,9 @@ def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatErro
 
 
 def map_app_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for opening a connection, which the other token is for."""
-    said = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
-    return PlatformUnreachable(said) if name in UNSURE else PostRefused(f"{said} {_APP_ADVICE}")
+    """What a refusal means for opening a connection, which takes the app token."""
+    message = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
+    return PlatformUnreachable(message) if name in UNSURE else PostRefused(f"{message} {_APP_ADVICE}")
 
 
 def map_edit_error(name: str, method: str, *, needed: str = "") -> ChatError:
@@ -100,7 +100,7 @@ def describe_error(name: str, method: str, *, needed: str = "") -> str:
 
 
 def parse_retry_after(retry_after: str | None) -> RateLimited:
-    """Read a Retry-After; without one a second is what Slack means at least."""
+    """Read a Retry-After header; without one, wait for a second."""
     try:
         return RateLimited(max(0.1, float(retry_after or 1)))
     except ValueError:

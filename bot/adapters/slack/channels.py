@@ -7,6 +7,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 from bot.adapters.slack.client import BotIdentity, Fields, SlackClient
@@ -16,11 +17,11 @@ from bot.errors import PlatformUnreachable, PostRefused
 from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
 PLATFORM = "slack"
-PAGE = 50  # to read as many messages of 40,000 characters keeps everybody waiting for some hundredths of a second
+PAGE = 50  # parsing as many messages of 40,000 characters blocks the event loop for some hundredths of a second
 MOST_PAGES = 100
 
 REMEMBERED = 600.0  # seconds
-PATIENCE = 2.0  # Slack wants its acknowledgement within three seconds
+PATIENCE = 2.0  # seconds; Slack expects its acknowledgement within three
 
 log = logging.getLogger(__name__)
 
@@ -33,16 +34,24 @@ async def read_thread(
     async for message in read_messages(client, place, latest=before):
         if message.get("subtype") != "tombstone":
             newest.append(message)
-    return tuple(_read(message, own) for message in newest)
+    return tuple(
+        ThreadMessage(
+            id=str(message["ts"]),
+            author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
+            text=to_plain_markdown(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
+            own=is_own(message, own),
+        )
+        for message in newest
+    )
 
 
 async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
     """Return the timestamp of the reply that bears a nonce; empty without one.
 
-    Slack takes no metadata for a stream before its end: until then the nonce is the name of its step. A message of
-    one's own that has neither a mark nor any text is a stream that was begun and that nobody noted.
+    Slack accepts no metadata for a stream before its end: until then the nonce is the id of its step. A message of
+    the app that has neither metadata nor text is a stream that was begun just before a crash.
     """
-    begun = ""
+    unfinished = ""
     async for message in read_messages(client, place):
         if not is_own(message, own):
             continue
@@ -51,8 +60,8 @@ async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, eve
         if metadata.get("event_payload", {}).get("nonce") == nonce or nonce in json.dumps(message.get("blocks", [])):
             return str(message["ts"])
         if place.thread and not marked and not message.get("text") and not message.get("subtype"):
-            begun = str(message["ts"])
-    return begun
+            unfinished = str(message["ts"])
+    return unfinished
 
 
 async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
@@ -66,13 +75,23 @@ async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentit
 
 async def read_messages(client: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
     """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
-    seen: set[str] = set()
+    known: set[str] = set()
     cursor: str | None = None
     for _ in range(MOST_PAGES):
-        page = await _page(client, place, latest, cursor)
+        wanted: dict[str, Any] = {
+            "channel": place.channel,
+            "limit": PAGE,
+            "latest": latest or None,
+            "cursor": cursor,
+            "include_all_metadata": True,
+        }
+        if place.thread:
+            page = await client.read(partial(client.web.conversations_replies, ts=place.thread, **wanted))
+        else:
+            page = await client.read(partial(client.web.conversations_history, **wanted))
         for message in page.get("messages", ()):
-            if message["ts"] not in seen:
-                seen.add(message["ts"])
+            if message["ts"] not in known:
+                known.add(message["ts"])
                 yield message
         cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
         if cursor is None or not place.thread:
@@ -84,30 +103,8 @@ def is_own(message: Fields, own: BotIdentity) -> bool:
     return message.get("user") == own.user or (bool(own.bot) and message.get("bot_id") == own.bot)
 
 
-async def _page(client: SlackClient, place: Place, latest: str, cursor: str | None) -> Fields:
-    wanted: dict[str, Any] = {
-        "channel": place.channel,
-        "limit": PAGE,
-        "latest": latest or None,
-        "cursor": cursor,
-        "include_all_metadata": True,
-    }
-    if place.thread:
-        return await client.read(lambda: client.web.conversations_replies(ts=place.thread, **wanted))
-    return await client.read(lambda: client.web.conversations_history(**wanted))
-
-
-def _read(message: Fields, own: BotIdentity) -> ThreadMessage:
-    return ThreadMessage(
-        id=str(message["ts"]),
-        author=str(message.get("user") or message.get("username") or message.get("bot_id") or ""),
-        text=to_plain_markdown(str(message.get("text", ""))[:LONGEST_QUOTED], own=own.user),
-        own=is_own(message, own),
-    )
-
-
 class SharedChannels:
-    """Knows which channels are shared with other organisations. What cannot be found out counts as shared."""
+    """Knows which channels are shared with other organisations; one that cannot be looked up counts as shared."""
 
     def __init__(self, client: SlackClient, clock: Clock) -> None:
         self._client = client
@@ -115,22 +112,22 @@ class SharedChannels:
         self._known: dict[str, tuple[bool, float]] = {}
 
     async def is_shared(self, channel: str) -> bool:
-        """Whether people from outside read a channel, or will soon; raises `PlatformUnreachable` if Slack is mute."""
+        """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer."""
         known = self._known.get(channel)
         if known is not None and self._clock.now() - known[1] < REMEMBERED:
             return known[0]
-        shared = await self._ask(channel)
+        shared = await self._fetch_is_shared(channel)
         self._known[channel] = shared, self._clock.now()
         return shared
 
-    async def _ask(self, channel: str) -> bool:
+    async def _fetch_is_shared(self, channel: str) -> bool:
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._client.send(lambda: self._client.web.conversations_info(channel=channel))
         except TimeoutError as error:
-            raise PlatformUnreachable("Slack does not say in time who reads the channel.") from error
+            raise PlatformUnreachable("Slack did not say in time who can read the channel.") from error
         except PostRefused as error:
-            log.warning("a channel counts as shared with others: %s", error)
+            log.warning("a channel is treated as shared with outsiders: %s", error)
             return True
         described = answer.get("channel") or {}
         outside = described.get("is_ext_shared", not described.get("is_im"))

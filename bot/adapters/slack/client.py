@@ -1,4 +1,4 @@
-"""The Web API as the adapter calls it: one session, no repeats behind one's back, refusals as chat errors."""
+"""The Web API as the adapter calls it: one session, no hidden retries, refusals as chat errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bot.errors import ChatError, PlatformUnreachable, RateLimited
 API_URL = "https://slack.com/api/"
 SECONDS = 20.0  # a call that takes longer has no answer
 READ_TRIES = 3
-LONGEST_WAIT = 30.0  # seconds that reading waits when told to
+LONGEST_WAIT = 30.0  # seconds that a read waits where Slack asks it to
 
 Fields = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class BotIdentity:
 
 
 class SlackClient:
-    """Calls methods of the Web API; raises `ChatError`s only."""
+    """Calls methods of the Web API; raises nothing but `ChatError`s."""
 
     def __init__(self, web: AsyncWebClient, clock: Clock) -> None:
         self.web = web
@@ -55,7 +55,7 @@ class SlackClient:
     async def send(
         self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = api_errors.map_post_error
     ) -> Fields:
-        """Make one call, once: whoever sends decides what is tried again."""
+        """Make a call once: the caller decides what is tried again."""
         return (await _call_slack(call, meaning)).data  # type: ignore[no-any-return]
 
     async def read(
@@ -120,13 +120,10 @@ def _map_error(error: SlackApiError, meaning: RefusalMeaning) -> ChatError:
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     data = getattr(response, "data", None)
     fields: Fields = data if isinstance(data, dict) else {}
-    name, method = str(fields.get("error", "")), _method(str(getattr(response, "api_url", "")))
+    name = str(fields.get("error", ""))
+    method = str(getattr(response, "api_url", "")).rsplit("/", 1)[-1] or "a call"
     if status == 429 or name in {"ratelimited", "rate_limited"}:
         return api_errors.parse_retry_after(response.headers.get("Retry-After"))
     if not name or status >= 500:
         return PlatformUnreachable(f"Slack answered {method} with the status {status}.")
     return meaning(name, method, needed=str(fields.get("needed", "")))
-
-
-def _method(address: str) -> str:
-    return address.rsplit("/", 1)[-1] or "a call"

@@ -40,8 +40,8 @@ async def open_sockets(
     ping_interval: float = 10,
     count_malformed: Callable[[], None],
 ) -> AsyncIterator[Sequence[Socket]]:
-    """Listen over connections of one's own, which are yielded; raises a `ChatError` where the token opens none."""
-    # The SDK tries for ever, whatever the reason; a wrong token is to be told at once.
+    """Open connections and yield them; raises a `ChatError` where the token opens none."""
+    # The SDK tries for ever, whatever the reason; a wrong token should be reported at once.
     await check_app_token(client, app_token)
     sockets: list[Socket] = []
     async with AsyncExitStack() as stack:
@@ -59,7 +59,7 @@ async def check_app_token(client: SlackClient, app_token: str) -> None:
 
 
 class Socket(SocketModeClient):
-    """One connection. What comes in and is nothing that Slack would send is skipped."""
+    """One connection. Frames that Slack would not send are skipped."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class Socket(SocketModeClient):
         ping_interval: float,
         count_malformed: Callable[[], None],
     ) -> None:
-        told = cast("logging.Logger", _SocketLog(app.logger, self._forget_address))
-        super().__init__(app_token, logger=told, web_client=client.web, ping_interval=ping_interval)
+        logger = cast("logging.Logger", _SocketLog(app.logger, self._forget_address))
+        super().__init__(app_token, logger=logger, web_client=client.web, ping_interval=ping_interval)
         if is_local(client.web.base_url):
             self.proxy = None
         self._app = app
@@ -87,19 +87,19 @@ class Socket(SocketModeClient):
         return str(answer["url"])
 
     async def enqueue_message(self, message: str) -> None:
-        """Let a frame be handled that is what it should be; acknowledge an envelope that is not, and forget it."""
+        """Pass well-formed frames on; acknowledge and drop malformed ones."""
         frame = parse_body(message, "application/json") if len(message) <= LARGEST else None
         envelope = frame.get("envelope_id") if frame is not None else None
         if frame is not None and (envelope is None or _is_envelope(frame)):
             await super().enqueue_message(message)
             return
-        log.warning("a frame of Slack with %d characters could not be read, and was skipped", len(message))
+        log.warning("a frame from Slack with %d characters could not be read, and was skipped", len(message))
         self._count_malformed()
         if isinstance(envelope, str):
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))
 
     def _forget_address(self) -> None:
-        """Have a new one asked for: each is good for one connection, and the SDK would try it for ever."""
+        """Make the SDK ask for a new one: each is good for one connection, and it would retry the old one for ever."""
         self.wss_uri = None
 
     async def _deliver(self, _: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -108,7 +108,7 @@ class Socket(SocketModeClient):
 
 
 class _SocketLog(logging.LoggerAdapter[logging.Logger]):
-    """Hears that a try to connect has failed, which the SDK tells nobody but its log, with a traceback for each."""
+    """Notices failed attempts to connect, which the SDK reports only in its log, each with a traceback."""
 
     def __init__(self, logger: logging.Logger, forget_address: Callable[[], None]) -> None:
         super().__init__(logger)
@@ -133,10 +133,10 @@ def _is_envelope(frame: Mapping[str, Any]) -> bool:
 
 
 class TokenMonitor:
-    """What Slack thought of the tokens when it was last asked; `refusal` is empty where it takes them.
+    """Whether Slack accepted the tokens when they were last checked; `refusal` is empty where it did.
 
-    A refusal is told and asked about again: whoever installs the app anew has citebot back without doing more.
-    `is_connected` says whether Slack's events can come in; only where they cannot, `app_token` is in question.
+    A refusal is logged and checked again: once the app is installed again, citebot works without a restart.
+    `is_connected` tells whether events can come in; `app_token` is checked only where they cannot.
     """
 
     def __init__(
@@ -149,26 +149,23 @@ class TokenMonitor:
         self._clock = clock
 
     async def watch(self) -> None:
-        """Ask again and again until this is cancelled."""
+        """Check once a minute until this is cancelled."""
         while True:
             await self._clock.sleep(EVERY_SECONDS)
             try:
-                await self._ask()
+                await self._client.identity()
+                if not await self._is_connected():
+                    await check_app_token(self._client, self._app_token)
             except (RateLimited, PlatformUnreachable) as error:
-                log.info("whether Slack takes the tokens was not found out: %s", error)
+                log.info("the tokens could not be checked: %s", error)
             except ChatError as error:
                 self._note_refusal(str(error))
             else:
                 self._note_refusal("")
 
-    async def _ask(self) -> None:
-        await self._client.identity()
-        if not await self._is_connected():
-            await check_app_token(self._client, self._app_token)
-
     def _note_refusal(self, refusal: str) -> None:
         if refusal and refusal != self.refusal:
-            log.error("%s It is asked again every minute.", refusal)
+            log.error("%s citebot checks again every minute.", refusal)
         elif self.refusal and not refusal:
             log.warning("Slack accepts the tokens again.")
         self.refusal = refusal

@@ -102,12 +102,12 @@ WHERE: Mapping[Variable, str] = {
 def list_bot_scopes() -> frozenset[str]:
     """All scopes that the bot token needs for everything that citebot does."""
     called = frozenset().union(*METHODS.values())
-    heard = frozenset(filter(None, EVENTS.values()))
-    return (called | heard | {SLASH_COMMANDS}) - {APP_SCOPE}
+    subscribed = frozenset(filter(None, EVENTS.values()))
+    return (called | subscribed | {SLASH_COMMANDS}) - {APP_SCOPE}
 
 
 def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:
-    """Say what is wrong with the look of a value; nothing where it may be what belongs there."""
+    """Say what is wrong with the shape of a value; nothing where it may be right."""
     wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [

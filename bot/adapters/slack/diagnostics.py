@@ -60,7 +60,7 @@ class SlackCredentials:
     api_url: str = API_URL
 
     def __repr__(self) -> str:
-        return f"Credentials(mode={self.mode!r}, api_url={self.api_url!r})"
+        return f"SlackCredentials(mode={self.mode!r}, api_url={self.api_url!r})"
 
 
 class _Refused(ChatError):
@@ -77,20 +77,20 @@ def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
 
 
 async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
-    """Look at everything that can be seen with the tokens at hand. Nothing is sent that anybody would notice."""
+    """Check everything that the tokens at hand show. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
     async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as client:
-        about_bot = await _bot(client, credentials.bot_token)
-        way = (
+        bot_findings = await _check_bot_token(client, credentials.bot_token)
+        mode_findings = (
             _check_http_mode(credentials)
             if credentials.mode == "http"
-            else await _socket(client, credentials.app_token)
+            else await _check_app_token(client, credentials.app_token)
         )
-    return [*about_bot, *way, _note_unchecked(credentials.mode)]
+    return [*bot_findings, *mode_findings, _note_unchecked(credentials.mode)]
 
 
-async def _bot(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
+async def _check_bot_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whose token it is, what it allows, and where it is a member."""
     if wrong := _missing_or_misplaced("SLACK_BOT_TOKEN", token):
         return wrong
@@ -103,22 +103,22 @@ async def _bot(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     if not identity.bot:
         return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
     who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
-    return [who, *_scopes(identity.scopes), *await _channels(client, identity)]
+    return [who, *_check_scopes(identity.scopes), *await _check_channels(client, identity)]
 
 
-def _scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
-    """What the token allows, beside what is needed."""
+def _check_scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
+    """Compare the scopes that were granted with those that are needed."""
     if not granted:
         return [
             note("Slack does not report the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")
         ]
-    missing = [_missing(scope) for scope in WITHOUT if scope not in granted]
+    missing = [_report_missing_scope(scope) for scope in WITHOUT if scope not in granted]
     spare = sorted(granted - list_bot_scopes())
     unused = [note(f"Scopes that citebot does not use: {', '.join(spare)}.")] if spare else []
     return [*(missing or [ok("The bot token has all scopes.")]), *unused]
 
 
-def _missing(scope: str) -> DoctorFinding:
+def _report_missing_scope(scope: str) -> DoctorFinding:
     what = f"The scope {scope} is missing: {WITHOUT[scope]}."
     events = [event for event, needed in EVENTS.items() if needed == scope]
     also = f"; then Event Subscriptions > Subscribe to bot events: {', '.join(events)}" if events else ""
@@ -129,17 +129,17 @@ def _missing(scope: str) -> DoctorFinding:
     return problem(what, advice) if scope in ESSENTIAL else warning(what, advice)
 
 
-async def _channels(client: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
-    """Whether anybody could mention the bot anywhere."""
+async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
+    """Whether there is a channel in which people can mention the bot."""
     kinds = {"public_channel": "channels:read", "private_channel": "groups:read"}
     types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
     unseen = " and ".join(scope for scope in kinds.values() if scope not in identity.scopes)
     if not types:
-        return [note(f"In which channels the app is cannot be seen without {unseen}.")]
+        return [note(f"The channels that the app is in cannot be listed without {unseen}.")]
     try:
-        count, more = await _count(client, ",".join(types))
+        count, more = await _count_channels(client, ",".join(types))
     except ChatError as error:
-        return [warning(f"In which channels the app is cannot be told: {error}", "Try again in a minute.")]
+        return [warning(f"The channels that the app is in could not be listed: {error}", "Try again in a minute.")]
     if count:
         return [ok(f"The app is in {count}{' or more' * more} channel{'s' * (count != 1)}.")]
     if unseen:
@@ -149,7 +149,7 @@ async def _channels(client: SlackClient, identity: BotIdentity) -> Sequence[Doct
     ]
 
 
-async def _count(client: SlackClient, types: str) -> tuple[int, bool]:
+async def _count_channels(client: SlackClient, types: str) -> tuple[int, bool]:
     """Count the channels that the app is in; a page may be empty though others follow."""
     count, cursor = 0, ""
     for _ in range(_PAGES):
@@ -168,7 +168,7 @@ async def _count(client: SlackClient, types: str) -> tuple[int, bool]:
     return count, bool(cursor)
 
 
-async def _socket(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
+async def _check_app_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whether a connection could be opened; Slack gives out an address, which is not used."""
     if wrong := _missing_or_misplaced("SLACK_APP_TOKEN", token):
         return wrong
@@ -196,10 +196,10 @@ def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
 
 def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
     """Slack shows an app's manifest to its configuration tokens only, which citebot has no use for."""
-    both = ", and that both tokens are of the same app" if mode == "socket" else ""
+    tokens = ", and that both tokens are of the same app" if mode == "socket" else ""
     return note(
         f"Not checked, since Slack does not tell it to these tokens: which events ({', '.join(EVENTS)}) and commands "
-        f"({', '.join(COMMANDS)}) the app has, interactivity, App Home and the agent view{both}.",
+        f"({', '.join(COMMANDS)}) the app has, interactivity, App Home and the agent view{tokens}.",
         f"Compare {SETTINGS} > App Manifest with {MANIFEST}.",
     )
 

@@ -1,4 +1,4 @@
-"""The address that Slack posts to: a request proves its origin before anything of it is parsed."""
+"""The endpoint that Slack posts to: a request proves its origin before any of it is parsed."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Server(Protocol):
 def slack_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Handler:
     """Make the handler of `POST` requests from Slack.
 
-    It answers 401 to whoever does not know the secret, and reads no body whose headers prove nothing; 400 or 415 to
-    what is signed and cannot be read, and what Bolt says to everything else.
+    It answers 401 to whoever does not know the secret, and reads no body whose headers cannot be right; 400 or 415 to
+    signed requests that cannot be parsed; and with what Bolt returns to all others.
     """
     verifier, bodies = SignatureVerifier(signing_secret), BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
     warnings = RareWarnings(log)
@@ -70,7 +70,7 @@ def slack_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Calla
             log.warning("a request that Slack has signed could not be read, and was refused")
             count_malformed()
             return web.Response(status=400)
-        # The mode in which Bolt leaves signatures alone.
+        # In this mode Bolt checks no signatures.
         known = AsyncBoltRequest(mode="socket_mode", body=dict(delivery), headers=dict(request.headers))
         return await to_aiohttp_response(await app.async_dispatch(known))
 
@@ -83,7 +83,7 @@ def _refuse(warnings: RareWarnings) -> web.Response:
 
 
 def _may_be_signed(request: web.Request, *, now: float) -> bool:
-    """Tell by the headers alone whether there is a body that `_is_signed` with them."""
+    """Whether the headers alone could belong to a signed body."""
     times, signatures = request.headers.getall(_SIGNED_AT, []), request.headers.getall(_SIGNATURE, [])
     if len(times) != 1 or len(signatures) != 1:
         return False
@@ -101,7 +101,7 @@ def _is_signed(request: web.Request, body: bytes, verifier: SignatureVerifier) -
 
 
 class EventLimit:
-    """What there is to say of the events that did not come; Slack tells of each minute in which it drops some."""
+    """Counts the minutes in which Slack held events back; it reports each of them."""
 
     def __init__(self, clock: Clock, count: Callable[[], None]) -> None:
         self._clock = clock
@@ -109,7 +109,7 @@ class EventLimit:
         self._minutes: list[float] = []
 
     def note(self) -> None:
-        """Take note of a minute whose events did not all come."""
+        """Count a minute in which events were held back."""
         self._count()
         now = self._clock.now()
         if not self._minutes:
@@ -118,7 +118,7 @@ class EventLimit:
         self._minutes = [*recent[-59:], now]
 
     def remark(self) -> str:
-        """Say it, for an hour after the last time; nothing where all events came."""
+        """Describe what was held back in the last hour; empty where nothing was."""
         now = self._clock.now()
         self._minutes = [at for at in self._minutes if now - at < REMEMBERED]
         return _SENTENCE.format(len(self._minutes)) if self._minutes else ""

@@ -17,7 +17,7 @@ from bot.errors import EditRefused, PlatformUnreachable
 from bot.messages import MessageContent, MessageHandle, Place
 
 MARK = "@"  # before the person in `Place.thread`, and before the number of the answer in `MessageHandle.id`
-_LIFETIME = 1_700.0  # seconds; Slack takes answers for half an hour
+_LIFETIME = 1_700.0  # seconds; Slack accepts answers for half an hour
 _USES = 5
 _KEPT = 200
 _SLACK = "slack.com"
@@ -26,36 +26,36 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Line:
+class _ResponseUrl:
     url: str
     opened: float
     uses: int = 0
 
 
 def make_ephemeral_place(place: Place, user: str) -> Place:
-    """The place in which only one person of a channel reads."""
+    """The place that only one person in a channel can read."""
     return Place(platform=place.platform, workspace=place.workspace, channel=place.channel, thread=f"{MARK}{user}")
 
 
 def is_ephemeral(place: Place | MessageHandle) -> bool:
-    """Whether it is for one person alone."""
+    """Whether only one person sees what is there."""
     return place.thread.startswith(MARK)
 
 
 class SlackEphemeralMessages:
-    """Sends them by the response URL of the command while that is good, else as ephemeral messages."""
+    """Sends them by the response URL of the command while that is valid, then as ephemeral messages."""
 
     def __init__(self, client: SlackClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._lines: LRUCache[tuple[str, str], _Line] = LRUCache(_KEPT)
+        self._response_urls: LRUCache[tuple[str, str], _ResponseUrl] = LRUCache(_KEPT)
 
     def remember_response_url(self, channel: str, user: str, url: str) -> None:
-        """Remember where answers to a person in a channel go; nowhere but to Slack."""
+        """Remember the URL that takes answers to a person in a channel, if it is one of Slack's."""
         if not self._is_of_slack(url):
             log.warning("a response URL does not lead to Slack, and is not used")
             return
-        self._lines[channel, user] = _Line(url, self._clock.now())
+        self._response_urls[channel, user] = _ResponseUrl(url, self._clock.now())
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Show a content to one person; return a handle by which it can be followed, but not changed."""
@@ -79,12 +79,20 @@ class SlackEphemeralMessages:
 
     async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
         """Show a content to the person of the place."""
-        line = self._lines.get((place.channel, place.thread.removeprefix(MARK)))
-        if line is None or not await self._by_line(line, content):
-            await self._ephemerally(place, content)
+        user = place.thread.removeprefix(MARK)
+        response_url = self._response_urls.get((place.channel, user))
+        if response_url is None or not await self._send_by_url(response_url, content):
+            await self._client.send(
+                lambda: self._client.web.chat_postEphemeral(
+                    channel=place.channel,
+                    user=user,
+                    text=make_fallback_text(content.text or content.status),
+                    blocks=render_blocks(content),
+                )
+            )
 
     def _is_of_slack(self, url: str) -> bool:
-        """Whether an address is one of Slack's own, or of what stands for it."""
+        """Whether an address is one of Slack's, or on the host that the API is on."""
         try:
             asked, api = urlsplit(url), urlsplit(self._client.web.base_url)
         except ValueError:
@@ -94,14 +102,14 @@ class SlackEphemeralMessages:
             return asked.scheme == api.scheme
         return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
 
-    async def _by_line(self, line: _Line, content: MessageContent) -> bool:
-        """Answer by the response URL; False where it takes no more."""
-        if line.uses >= _USES or self._clock.now() - line.opened > _LIFETIME:
+    async def _send_by_url(self, target: _ResponseUrl, content: MessageContent) -> bool:
+        """Answer by the response URL; False where it accepts no more."""
+        if target.uses >= _USES or self._clock.now() - target.opened > _LIFETIME:
             return False
-        line.uses += 1
+        target.uses += 1
         session = self._client.web.session
-        hook = AsyncWebhookClient(line.url, timeout=int(SECONDS), session=session, retry_handlers=[])
-        if is_local(line.url):
+        hook = AsyncWebhookClient(target.url, timeout=int(SECONDS), session=session, retry_handlers=[])
+        if is_local(target.url):
             hook.proxy = None
         try:
             answer = await hook.send(
@@ -117,19 +125,9 @@ class SlackEphemeralMessages:
             log.info("a response URL was refused with %s", answer.status_code)
         return answer.status_code == 200
 
-    async def _ephemerally(self, place: Place | MessageHandle, content: MessageContent) -> None:
-        await self._client.send(
-            lambda: self._client.web.chat_postEphemeral(
-                channel=place.channel,
-                user=place.thread.removeprefix(MARK),
-                text=make_fallback_text(content.text or content.status),
-                blocks=render_blocks(content),
-            )
-        )
-
 
 class EphemeralStream:
-    """What stands for a stream where only one person reads: the answer is shown when it is finished."""
+    """Stands in for a stream where only one person reads: the answer is shown when it is finished."""
 
     def __init__(self, ephemeral: SlackEphemeralMessages, handle: MessageHandle) -> None:
         self._ephemeral = ephemeral
@@ -144,6 +142,6 @@ class EphemeralStream:
         """Show nothing of it: what was shown could not be taken back."""
 
     async def finish(self, text: str, content: MessageContent) -> None:  # noqa: ARG002 - the content holds all of the text
-        """Show the answer, unless the stream is only left for another way."""
+        """Show the answer, unless the stream is given up for edits."""
         if content != MessageContent():
             await self._ephemeral.send(self._handle, content)

@@ -25,7 +25,7 @@ _ASK = "Mention me in a channel, or write to me here. Every answer links to the 
 
 
 class HomeTab:
-    """Writes the Home tab for one person, who reads there of the repositories that they may ask about in a DM."""
+    """Writes the Home tab for one person: it lists the repositories that they may ask about in a DM."""
 
     def __init__(self, repositories: Repositories, access: AccessPolicy, clock: Clock) -> None:
         self._repositories = repositories
@@ -34,30 +34,28 @@ class HomeTab:
 
     async def view(self, place: Place, person: str, *, external: bool) -> Mapping[str, Any]:
         """Return the view."""
-        names = [] if external else self._list_visible(place, person)
+        asking = IncomingMessage(
+            place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
+        )
+        names = [] if external else self._access.visible(asking, self._repositories.list_names())
         lines = [await self._line(name) for name in names]
         shown = [_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
             shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
         none = _section("There is no repository that you may ask about.")
-        blocks = [_header("Repositories"), *(shown or [none]), {"type": "divider"}, _section(_ASK)]
+        blocks = [
+            {"type": "header", "text": {"type": "plain_text", "text": "Repositories"}},
+            *(shown or [none]),
+            {"type": "divider"},
+            _section(_ASK),
+        ]
         return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": format_help(several=len(names) > 1)}]}
-
-    def _list_visible(self, place: Place, person: str) -> Sequence[str]:
-        asking = IncomingMessage(
-            place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
-        )
-        return self._access.visible(asking, self._repositories.list_names())
 
     async def _line(self, name: str) -> str:
         try:
             return describe_freshness(await self._repositories.status(name), self._clock.now())
         except IndexerError as error:
             return f"{name}: {error}"
-
-
-def _header(words: str) -> Block:
-    return {"type": "header", "text": {"type": "plain_text", "text": words}}
 
 
 def _section(words: str) -> Block:

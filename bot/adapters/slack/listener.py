@@ -48,14 +48,14 @@ bolt_log = logging.getLogger(f"{__name__}.bolt")
 
 @dataclass(frozen=True, kw_only=True)
 class EphemeralNotice:
-    """Something to say to one person alone."""
+    """Something that only one person should read."""
 
     place: Place
     text: str
 
 
 class SlackListener:
-    """Takes in what people do in Slack, and brings it to the conversations."""
+    """Brings what people do in Slack to the conversations; the events of a channel keep their order."""
 
     def __init__(
         self,
@@ -92,11 +92,18 @@ class SlackListener:
 
     def app(self) -> AsyncApp:
         """Build the Bolt app, with a middleware that stores and catch-alls that acknowledge; it checks no signature."""
-        bolt_log.setLevel(logging.ERROR)  # Bolt warns of a token in the environment that it does not need
+        own, token = self._identity, self._client.web.token
+
+        async def authorize() -> AuthorizeResult:  # tells Bolt whose event it is, without a call for each
+            return AuthorizeResult(
+                enterprise_id=None, team_id=own.team, bot_token=token, bot_id=own.bot, bot_user_id=own.user
+            )
+
+        bolt_log.setLevel(logging.ERROR)  # Bolt warns about a token in the environment that it does not need
         app = AsyncApp(
             name="citebot",
             logger=bolt_log,
-            authorize=_authorizing(self._identity, self._client.web.token),
+            authorize=authorize,
             attaching_conversation_kwargs_enabled=False,
         )
         bolt_log.setLevel(logging.WARNING)
@@ -109,7 +116,7 @@ class SlackListener:
         return app
 
     async def handle_delivery(self, body: Mapping[str, Any]) -> list[EphemeralNotice]:
-        """Bring one delivery to the conversations; return what to say to people alone. What raises was not stored."""
+        """Bring one delivery to the conversations; return the notices to show. What raises was not stored."""
         notices: list[EphemeralNotice] = []
         for event in parse_delivery(body, self._identity):
             if isinstance(event, ButtonPressed):
@@ -119,14 +126,17 @@ class SlackListener:
         return notices
 
     async def _handle_event(self, event: MessageReceived | MessageEdited | MessageDeleted, event_id: str) -> None:
-        # A channel is event in the order in which things happen: what was deleted at once must not be answered, and who
+        # The events of a channel are handled in their order: what was deleted at once must not be answered, and who
         # has joined a thread decides what comes after.
-        async with self._locks.setdefault(_channel_of(event), asyncio.Lock()):
+        channel = event.key.channel if isinstance(event, MessageDeleted) else event.message.place.channel
+        async with self._locks.setdefault(channel, asyncio.Lock()):
             match event:
                 case MessageReceived():
                     await self._receive(event)
-                case MessageEdited():
-                    await self._edit(event, event_id)
+                # Messages are known by the inbox; edits look alike, so their deliveries are told apart here.
+                case MessageEdited() if event_id not in self._edits:
+                    await self._conversations.handle_edit(await self._mark_external(event.message))
+                    self._edits[event_id] = None
                 case MessageDeleted():
                     await self._conversations.handle_deletion(event.key)
 
@@ -137,31 +147,24 @@ class SlackListener:
             self._ephemeral.remember_response_url(message.place.channel, message.author, event.answer_to)
         await self._conversations.receive(message)
 
-    async def _edit(self, event: MessageEdited, event_id: str) -> None:
-        """Messages are known by the inbox; edits look alike, so that their deliveries are told apart here."""
-        if event_id in self._edits:
-            return
-        await self._conversations.handle_edit(await self._mark_external(event.message))
-        self._edits[event_id] = None
-
     async def _press(self, event: ButtonPressed) -> list[EphemeralNotice]:
         press = event.press
         if not press.external:
             press = replace(press, external=await self._channels.is_shared(event.place.channel))
-        said = await self._conversations.handle_press(press)
-        alone = event.place if is_ephemeral(event.place) else make_ephemeral_place(event.place, press.author)
+        text = await self._conversations.handle_press(press)
+        private = event.place if is_ephemeral(event.place) else make_ephemeral_place(event.place, press.author)
         if event.answer_to:
-            self._ephemeral.remember_response_url(alone.channel, press.author, event.answer_to)
-        return [EphemeralNotice(place=alone, text=said)] if said else []
+            self._ephemeral.remember_response_url(private.channel, press.author, event.answer_to)
+        return [EphemeralNotice(place=private, text=text)] if text else []
 
     async def _mark_external(self, message: IncomingMessage) -> IncomingMessage:
-        """Find out whether people from outside read along; a DM is read by its author only."""
+        """Find out whether outsiders can read a message; a DM is read by its author only."""
         if message.external or message.kind == "direct":
             return message
         return replace(message, external=await self._channels.is_shared(message.place.channel))
 
     async def _store(self, body: dict[str, Any], context: Any, next_: Callable[[], Awaitable[Any]]) -> Any:
-        if body.get("type") == APP_RATE_LIMITED:  # an event around no event, which Bolt does not know
+        if body.get("type") == APP_RATE_LIMITED:  # Bolt does not know this kind of delivery
             self._event_limit.note()
             return BoltResponse(status=200)
         with self._in_flight.track():
@@ -176,27 +179,25 @@ class SlackListener:
         """Write the Home tab, or suggest questions in the messages tab."""
         with self._in_flight.track():
             if event.get("tab") == "messages":
-                await self._suggest(str(event.get("channel", "")))
+                await self._suggest_questions(str(event.get("channel", "")))
             else:
-                await self._show_home(event)
+                await self._publish_home(str(event.get("channel", "")), str(event.get("user", "")))
 
-    async def _show_home(self, event: dict[str, Any]) -> None:
-        place = Place(platform=PLATFORM, workspace=self._identity.team, channel=str(event.get("channel", "")))
+    async def _publish_home(self, channel: str, user: str) -> None:
+        place = Place(platform=PLATFORM, workspace=self._identity.team, channel=channel)
         try:
-            external = await self._channels.is_shared(place.channel)
-            person = str(event.get("user", ""))
-            view = await self._home.view(place, person, external=external)
-            await self._client.read(lambda: self._client.web.views_publish(user_id=person, view=dict(view)))
+            view = await self._home.view(place, user, external=await self._channels.is_shared(channel))
+            await self._client.read(lambda: self._client.web.views_publish(user_id=user, view=dict(view)))
         except ChatError as error:
             log.warning("a Home tab was not written: %s", error)
 
     async def _handle_thread_started(self, event: dict[str, Any]) -> None:
         thread = event.get("assistant_thread") or {}
         with self._in_flight.track():
-            await self._suggest(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
+            await self._suggest_questions(str(thread.get("channel_id", "")), str(thread.get("thread_ts", "")))
 
-    async def _suggest(self, channel: str, thread: str = "") -> None:
-        wanted: dict[str, Any] = {"channel_id": channel, "prompts": [dict(each) for each in PROMPTS]}
+    async def _suggest_questions(self, channel: str, thread: str = "") -> None:
+        wanted: dict[str, Any] = {"channel_id": channel, "prompts": [dict(prompt) for prompt in PROMPTS]}
         wanted |= {"thread_ts": thread} if thread else {}
         try:
             await self._client.read(
@@ -212,18 +213,3 @@ class SlackListener:
                     await self._ephemeral.send(notice.place, MessageContent(text=notice.text))
                 except ChatError as error:
                     log.info("a notice was not shown: %s", error)
-
-
-def _channel_of(event: MessageReceived | MessageEdited | MessageDeleted) -> str:
-    return event.key.channel if isinstance(event, MessageDeleted) else event.message.place.channel
-
-
-def _authorizing(own: BotIdentity, token: str | None) -> Callable[[], Awaitable[AuthorizeResult]]:
-    """Answer Bolt's question whose event it is, without asking Slack for each."""
-
-    async def authorize() -> AuthorizeResult:
-        return AuthorizeResult(
-            enterprise_id=None, team_id=own.team, bot_token=token, bot_id=own.bot, bot_user_id=own.user
-        )
-
-    return authorize

@@ -49,7 +49,7 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
-    """Read a message of a person; None where it is said to nobody, or by a bot."""
+    """Read a message of a person; None where it does not address citebot, or a bot wrote it."""
     if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])
@@ -58,13 +58,13 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
     if kind is None:
         return None
     team = str(event.get("user_team") or event.get("team") or own.team)
-    words, oversize = read_text(text, own=own.user)
+    plain, oversize = read_text(text, own=own.user)
     return MessageReceived(
         message=IncomingMessage(
             place=make_place(event.get("channel"), own, thread=root),
             id=ts,
             author=str(event["user"]),
-            text=words,
+            text=plain,
             kind=kind,
             sent_at=parse_timestamp(ts),
             private=kind == "direct",
@@ -78,7 +78,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
 
 
 def _message_kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
-    """How a message addresses citebot; None for what is said in a channel to nobody."""
+    """How a message addresses citebot; None for one in a channel that does not."""
     if event.get("channel_type") == "im":
         return "direct"
     if event.get("type") == "app_mention" or has_mention(text, own.user):
@@ -169,7 +169,7 @@ def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed
         place = make_place(container.get("channel_id"), own, thread=str(container.get("thread_ts") or ""))
         ts = str(container.get("message_ts", ""))
         if container.get("is_ephemeral"):
-            # What one person alone was told is known by the run that told it, as `SlackPlatform` names it.
+            # A message that one person saw is known by the run that sent it, as `SlackEphemeralMessages` names it.
             place, ts = make_ephemeral_place(place, author), f"{MARK}{value[:20]}.0"
         press = ButtonPress(
             handle=make_message_handle(place, ts), action=kind, author=author, value=value, external=external
@@ -182,17 +182,17 @@ def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[Button
     item = event.get("item") or {}
     mine = event.get("item_user") == own.user and item.get("type") == "message"
     if mine and event.get("reaction") in STOP_REACTIONS and event.get("user") != own.user:
-        yield _stop(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body)
+        yield _make_stop_press(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body)
 
 
 def parse_stop_press(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
     """Read a press of Slack's own stop button, which ends the streams of a thread."""
     place = make_place(event.get("channel"), own, thread=str(event.get("thread_ts", "")))
     for ts in event.get("streaming_message_ts") or ():
-        yield _stop(place, str(ts), event, body)
+        yield _make_stop_press(place, str(ts), event, body)
 
 
-def _stop(place: Place, ts: str, event: Body, body: Body) -> ButtonPressed:
+def _make_stop_press(place: Place, ts: str, event: Body, body: Body) -> ButtonPressed:
     external = bool(body.get("is_ext_shared_channel"))
     press = ButtonPress(
         handle=make_message_handle(place, ts), action="stop", author=str(event.get("user", "")), external=external
@@ -224,8 +224,8 @@ def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
     )
 
 
-_Reader = Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformEvent] | None]
-_READERS: Mapping[str, _Reader] = {
+_Parser = Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformEvent] | None]
+_PARSERS: Mapping[str, _Parser] = {
     "app_mention": parse_question,
     "message": parse_message_event,
     "reaction_added": parse_reaction,
@@ -234,22 +234,18 @@ _READERS: Mapping[str, _Reader] = {
 
 
 def parse_delivery(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
-    """Read one delivery; what is nothing to answer gives nothing, and so does what Slack would not send."""
+    """Read one delivery; nothing comes of one that needs no answer, or that Slack would not send."""
     try:
-        return _read(body, own)
+        if "command" in body:
+            return (parse_slash_command(body, own),)
+        if body.get("type") == "block_actions":
+            return tuple(parse_button_presses(body, own))
+        event = body.get("event") or {}
+        parse = _PARSERS.get(str(event.get("type", "")))
+        found = parse(event, body, own) if parse is not None else None
+        if found is None:
+            return ()
+        return tuple(found) if isinstance(found, Iterable) else (found,)
     except (AttributeError, KeyError, TypeError) as error:
-        log.warning("a delivery of Slack has another form than its kind: %s", type(error).__name__)
+        log.warning("a delivery from Slack does not have the shape of its type: %s", type(error).__name__)
         return ()
-
-
-def _read(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
-    if "command" in body:
-        return (parse_slash_command(body, own),)
-    if body.get("type") == "block_actions":
-        return tuple(parse_button_presses(body, own))
-    event = body.get("event") or {}
-    reader = _READERS.get(str(event.get("type", "")))
-    found = reader(event, body, own) if reader is not None else None
-    if found is None:
-        return ()
-    return tuple(found) if isinstance(found, Iterable) else (found,)

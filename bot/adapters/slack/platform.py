@@ -14,6 +14,7 @@ from bot.adapters.slack import api_errors
 from bot.adapters.slack.channels import find_last_author, find_reply, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.ephemeral import EphemeralStream, SlackEphemeralMessages, is_ephemeral
+from bot.adapters.slack.parsing import make_message_handle
 from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks
 from bot.adapters.slack.streams import SlackStream, make_step
 from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
@@ -68,7 +69,7 @@ class SlackPlatform:
         self._attached: set[tuple[str, str]] = set()
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:
-        """Note who asked last in a thread: Slack wants to know for whom a stream is."""
+        """Remember who asked last in a thread: Slack wants to know whom a stream is for."""
         self._askers[place] = user, team
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
@@ -87,7 +88,7 @@ class SlackPlatform:
                 unfurl_media=False,
             )
         )
-        handle = _handle(place, str(answer["ts"]))
+        handle = make_message_handle(place, str(answer["ts"]))
         await self._attach(handle, content)
         return handle
 
@@ -119,18 +120,18 @@ class SlackPlatform:
                 raise
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
-        """Find the message that was sent with a nonce, or the stream that was begun and never noted."""
+        """Find the message that was sent with a nonce, or the stream that was begun just before a crash."""
         if is_ephemeral(place):
             return None
         ts = await find_reply(self._client, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
-        return _handle(place, ts) if ts else None
+        return make_message_handle(place, ts) if ts else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a stream; `StreamRefused` where the workspace has none."""
         if is_ephemeral(place):
             return EphemeralStream(self._ephemeral, await self._ephemeral.post(place, content, nonce=nonce))
         await self._hint_directly(place, content.status)
-        user, team = await self._asker(place)
+        user, team = await self._find_asker(place)
         answer = await self._client.send(
             lambda: self._client.web.chat_startStream(
                 channel=place.channel,
@@ -141,7 +142,7 @@ class SlackPlatform:
             ),
             api_errors.map_stream_start_error,
         )
-        handle = _handle(place, str(answer["ts"]))
+        handle = make_message_handle(place, str(answer["ts"]))
         return SlackStream(self._client, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
@@ -169,7 +170,7 @@ class SlackPlatform:
             await self.hint(place, status.replace("`", ""))
 
     async def _update(self, handle: MessageHandle, content: MessageContent) -> None:
-        # Blocks are always sent: whether Slack keeps the old ones without is told in two ways.
+        # Blocks are always sent: the documentation contradicts itself on whether Slack keeps the old ones without.
         await self._client.send(
             lambda: self._client.web.chat_update(
                 channel=handle.channel,
@@ -190,12 +191,12 @@ class SlackPlatform:
         except ChatError as error:
             log.info("a stream was not ended: %s", error)
 
-    async def _asker(self, place: Place) -> tuple[str, str]:
-        """Who asked last in a thread; after a restart the thread knows."""
+    async def _find_asker(self, place: Place) -> tuple[str, str]:
+        """Who asked last in a thread; after a restart, the thread is read for it."""
         if place not in self._askers:
             found = await find_last_author(self._client, place, own=self._identity)
             if found is None:
-                raise StreamRefused("It is not known for whom the stream would be.")
+                raise StreamRefused("Nobody is known for whom the stream could be.")
             self.remember_asker(place, *found)
         return self._askers[place]
 
@@ -208,8 +209,8 @@ class SlackPlatform:
             await upload_file(self._client, handle, content.file)
         except ChatError as error:
             log.warning("a file was not attached: %s", error)
-            said = f"{content.text}\n\nThe file could not be attached: {error}"
-            await self._update(handle, dataclasses.replace(content, text=said, file=None))
+            text = f"{content.text}\n\nThe file could not be attached: {error}"
+            await self._update(handle, dataclasses.replace(content, text=text, file=None))
 
 
 def make_metadata(nonce: str) -> Block:
@@ -217,17 +218,19 @@ def make_metadata(nonce: str) -> Block:
     return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
 
 
-def _handle(place: Place, ts: str) -> MessageHandle:
-    return MessageHandle(
-        platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
-    )
-
-
 async def upload_file(client: SlackClient, handle: MessageHandle, file: Attachment) -> None:
     """Upload a file and show it in the thread of a message."""
     data = file.text.encode("utf-8", "replace")
     where = await client.send(lambda: client.web.files_getUploadURLExternal(filename=file.name, length=len(data)))
-    await _upload(client, str(where["upload_url"]), data)
+    session = client.web.session
+    if session is None:
+        raise PlatformUnreachable("There is no session to upload with.")
+    try:
+        async with session.post(str(where["upload_url"]), data=data, proxy=client.web.proxy) as answer:
+            if answer.status != 200:
+                raise PlatformUnreachable(f"Slack answered an upload with the status {answer.status}.")
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error
     await client.send(
         lambda: client.web.files_completeUploadExternal(
             files=[{"id": where["file_id"], "title": file.name}],
@@ -235,15 +238,3 @@ async def upload_file(client: SlackClient, handle: MessageHandle, file: Attachme
             thread_ts=handle.thread or handle.id,
         )
     )
-
-
-async def _upload(client: SlackClient, url: str, data: bytes) -> None:
-    session = client.web.session
-    if session is None:
-        raise PlatformUnreachable("There is no session to upload with.")
-    try:
-        async with session.post(url, data=data, proxy=client.web.proxy) as answer:
-            if answer.status != 200:
-                raise PlatformUnreachable(f"Slack answered an upload with the status {answer.status}.")
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise PlatformUnreachable(f"Slack does not answer ({type(error).__name__}).") from error

@@ -20,7 +20,7 @@ _FALLBACK = 2_900  # `chat.update` refuses a text of more than 4,000 characters
 
 
 def render_blocks(content: MessageContent) -> list[Block]:
-    """Lay a content out: its text, its lines, its buttons."""
+    """Lay a content out as blocks: its text, its lines, its buttons."""
     text = [{"type": "markdown", "text": content.text}] if content.text.strip() else []
     return [*text, *render_context(content)]
 
@@ -42,51 +42,48 @@ def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
     return (cast("ButtonAction", action), value) if known else None
 
 
-def _line(words: str) -> Block:
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": words}]}
+def _line(text: str) -> Block:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}
 
 
 def _buttons(buttons: tuple[Button, ...]) -> list[Block]:
     rating = {button.action: button for button in buttons if button.action in {"good", "bad"}}
     others = [_button(button, number) for number, button in enumerate(buttons) if button.action not in rating]
-    found: list[Block] = [{"type": "actions", "elements": others}] if others else []
+    blocks: list[Block] = [{"type": "actions", "elements": others}] if others else []
     if len(rating) == 2:
-        found.append({"type": "context_actions", "elements": [_rating(rating["good"], rating["bad"])]})
-    return found
+        feedback = {
+            "type": "feedback_buttons",
+            "action_id": RATE,
+            "positive_button": _opinion(rating["good"]),
+            "negative_button": _opinion(rating["bad"]),
+        }
+        blocks.append({"type": "context_actions", "elements": [feedback]})
+    return blocks
 
 
 def _button(button: Button, number: int) -> Block:
     # Slack wants the ids of a block to differ, and there may be several buttons that choose.
     name = f"{PREFIX}{button.action}.{number}" if button.action == "choose" else f"{PREFIX}{button.action}"
-    element = {"type": "button", "action_id": name, "text": _words(button.label)}
+    element = {"type": "button", "action_id": name, "text": _plain_text(button.label)}
     element |= {"value": button.value} if button.value else {}
     style = _STYLES.get(button.action)
     return element | ({"style": style} if style else {})
 
 
-def _rating(good: Button, bad: Button) -> Block:
-    return {
-        "type": "feedback_buttons",
-        "action_id": RATE,
-        "positive_button": _opinion(good),
-        "negative_button": _opinion(bad),
-    }
-
-
 def _opinion(button: Button) -> Block:
     return {
-        "text": _words(button.label),
+        "text": _plain_text(button.label),
         "value": f"{button.action}:{button.value}",
         "accessibility_label": button.label[:75],
     }
 
 
-def _words(label: str) -> Block:
+def _plain_text(label: str) -> Block:
     return {"type": "plain_text", "text": label[:75]}
 
 
 def read_text(text: str, *, own: str) -> tuple[str, int]:
-    """Return the words of a message, and 0; of one that is too long to be read no word, and its length."""
+    """Return the plain text of a message, and 0; for one that is too long, no text and its length."""
     fitting = fit_text(text, LONGEST)
     return ("", len(text)) if fitting is None else (to_plain_markdown(fitting, own=own), 0)
 
@@ -96,7 +93,9 @@ def to_plain_markdown(text: str, *, own: str) -> str:
 
     Slack escapes `& < >`, and writes links, people and channels as `<...>`, `setup.py` as `<http://setup.py|setup.py>`.
     """
-    read = _TOKEN.sub(lambda found: "" if (found["sign"], found["target"]) == ("@", own) else _read(found), text)
+    read = _TOKEN.sub(
+        lambda found: "" if (found["sign"], found["target"]) == ("@", own) else _replace_token(found), text
+    )
     return unescape_slack(read).strip()
 
 
@@ -107,7 +106,11 @@ def has_mention(text: str, user: str) -> bool:
 
 def has_other_mentions(text: str, own: str) -> bool:
     """Whether a text is addressed to somebody else: a person, a group, everybody."""
-    return any(_is_other_mention(found, own) for found in _TOKEN.finditer(text))
+    return any(
+        (found["sign"] == "@" and found["target"] != own)
+        or (found["sign"] == "!" and found["target"].startswith(("here", "channel", "everyone", "subteam^")))
+        for found in _TOKEN.finditer(text)
+    )
 
 
 def unescape_slack(text: str) -> str:
@@ -116,7 +119,7 @@ def unescape_slack(text: str) -> str:
 
 
 def escape_mrkdwn(text: str) -> str:
-    """Escape text for Slack, so that nothing in it is a link or rings at anybody."""
+    """Escape text for Slack, so that nothing in it is a link or notifies anybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -131,7 +134,7 @@ def make_fallback_text(markdown: str) -> str:
     return escape_mrkdwn(text if len(text) <= _FALLBACK else f"{text[:_FALLBACK]}…") or "…"
 
 
-def _read(found: re.Match[str]) -> str:
+def _replace_token(found: re.Match[str]) -> str:
     sign, target, label = found["sign"], found["target"], found["label"]
     if sign == "@":
         return f"@{label or target}"
@@ -139,19 +142,12 @@ def _read(found: re.Match[str]) -> str:
         return f"#{label or target}"
     if sign == "!":
         return label or f"@{target.partition('^')[0]}"
-    return _address(unescape_slack(target), unescape_slack(label or ""))
+    return _format_link(unescape_slack(target), unescape_slack(label or ""))
 
 
-def _address(target: str, label: str) -> str:
-    """An address that Slack made of a file name is the name again; a link that a person made keeps both."""
+def _format_link(target: str, label: str) -> str:
+    """Undo the links that Slack makes of file names; keep both parts of a link that a person made."""
     bare = re.sub(r"^(?:https?://|mailto:|tel:)", "", target)
     if not label:
         return escape_mrkdwn(target)
     return escape_mrkdwn(label) if label in {target, bare} else escape_mrkdwn(f"[{label}]({target})")
-
-
-def _is_other_mention(found: re.Match[str], own: str) -> bool:
-    sign, target = found["sign"], found["target"]
-    return (sign == "@" and target != own) or (
-        sign == "!" and target.startswith(("here", "channel", "everyone", "subteam^"))
-    )

@@ -14,7 +14,7 @@ _LONGEST_TITLE = 200
 
 
 class SlackStream:
-    """A stream that is open. Its step bears the nonce from the beginning, its metadata once the stream ends."""
+    """An open stream. Its step carries the nonce from the beginning, its metadata only once the stream ends."""
 
     def __init__(self, client: SlackClient, handle: MessageHandle, *, nonce: str, metadata: Block, status: str) -> None:
         self._client = client
@@ -29,7 +29,7 @@ class SlackStream:
         return self._handle
 
     async def append(self, text: str, *, status: str) -> None:
-        """Add text and show the step; where both are as before, nothing is sent. The step named last stays."""
+        """Add text and show the step; without a status, the last step stays. Nothing is sent where nothing changes."""
         status = status or self._status
         chunks = [*make_text_chunk(text), *(make_step(self._nonce, status) if status != self._status else ())]
         if chunks:

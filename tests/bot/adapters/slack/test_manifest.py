@@ -19,7 +19,7 @@ from bot.adapters.slack.credentials import ESSENTIAL, EVENTS, METHODS, WITHOUT, 
 from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.home import PROMPTS
 from bot.adapters.slack.listener import EVENTS as HANDLED
-from bot.adapters.slack.parsing import _READERS, COMMANDS
+from bot.adapters.slack.parsing import _PARSERS, COMMANDS
 from bot.messages import Attachment, MessageContent, Place
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.slack import FakeSlack
@@ -74,7 +74,7 @@ def test_the_manifest_subscribes_to_the_events_that_are_handled(manifest: dict[s
     subscribed = manifest["settings"]["event_subscriptions"]["bot_events"]
 
     assert sorted(subscribed) == sorted(HANDLED) == sorted(EVENTS)
-    assert {event.split(".")[0] for event in HANDLED} == set(_READERS) | registered_events() - OF_OLD_APPS
+    assert {event.split(".")[0] for event in HANDLED} == set(_PARSERS) | registered_events() - OF_OLD_APPS
 
 
 def test_the_manifest_asks_for_what_is_needed_and_nothing_more(manifest: dict[str, Any]) -> None:
