@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 class DiscordOptions:
     """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
 
-    Without `message_content` the bot hears mentions, direct messages and commands only. `servers` are the ids of those
+    Without `message_content` the bot receives only mentions, direct messages, commands. `servers` are the ids of those
     that count as inside; without any, every server does that the bot was invited to. Discord asks for `identify_pause`
     seconds between two sessions; after `settle_seconds` without another server, all are taken to be there, and direct
     conversations are looked through. Neither delays a start. `mask` takes secrets out of text.
@@ -89,9 +89,9 @@ class DiscordAdapter:
     @classmethod
     @asynccontextmanager
     async def open(cls, options: DiscordOptions, clock: Clock) -> AsyncIterator[Self]:
-        """Find out who the token belongs to; raises a `BotError` where it is good for nothing.
+        """Find out who the token belongs to; raises a `BotError` where Discord refuses it.
 
-        Where Discord is holds for all clients of a process while this is open.
+        The addresses hold for all clients of a process while this is open.
         """
         client = GatewayClient(
             message_content=options.message_content,
@@ -109,11 +109,11 @@ class DiscordAdapter:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the gateway has let the bot in, and has told which servers there are."""
+        """Whether the gateway has let the bot in, and has listed its servers."""
         return self._client.is_ready()
 
     async def unready(self) -> str:
-        """Say why nothing can be heard from Discord at the moment; nothing where all is well."""
+        """Say why no events arrive from Discord at the moment; empty where all is well."""
         if self._client.in_session.is_set() and not self._client.is_closed():
             return ""
         return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
@@ -131,14 +131,14 @@ class DiscordAdapter:
         access: AccessPolicy,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
-        """Hear what people do, from when the gateway has let the bot in until the context ends."""
+        """Take in what people do, for as long as the context is open; the gateway has let the bot in by then."""
         self._client.count_loss = count_loss
         async with run_in_background(self.run(conversations, repositories, access)):
             await self._client.in_session.wait()
             yield
 
     async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
-        """Hear what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
+        """Take in what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
 
         def visible(message: IncomingMessage) -> Sequence[str]:
             return access.visible(message, repositories.list_names())
@@ -183,7 +183,7 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
 
 
 async def register_commands(client: discord.Client) -> bool:
-    """Bring the commands up to date; True where that took a change. Without it the ones from before go on working."""
+    """Bring the commands up to date; True where that took a change. Until then the old ones go on working."""
     application, wanted = client.application_id or 0, describe_commands()
     with map_post_errors():
         present = await client.http.get_global_commands(application)

@@ -13,11 +13,11 @@ from bot.errors import ChatError, EditRefused, MessageTooLong, PlatformUnreachab
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10003, 10008, 10015
 UNKNOWN_INTERACTION, INVALID_TOKEN = 10062, 50027
 OLD_EDITS = 30046
-UNAUTHORIZED = 401  # as a status: the token was reset, and whoever comes with the new one is let in
+UNAUTHORIZED = 401  # a status: the token was reset, and only the new one is accepted
 NO_ACCESS, NO_DMS, NO_PERMISSION, NO_THREAD_HERE, INVALID_BODY, ARCHIVED = 50001, 50007, 50013, 50024, 50035, 50083
 THREAD_EXISTS, LOCKED, TOO_MANY_THREADS = 160004, 160005, 160006
 TOO_LARGE = 40005
-# No thread can be begun there; what is to be said can still be said in the channel.
+# No thread can be started there; a reply can still be sent in the channel.
 THREADLESS = frozenset({NO_ACCESS, NO_PERMISSION, NO_THREAD_HERE, TOO_MANY_THREADS})
 FORBIDDEN = frozenset({NO_ACCESS, NO_PERMISSION})
 GONE = frozenset({UNKNOWN_CHANNEL, UNKNOWN_MESSAGE})
@@ -29,7 +29,7 @@ _ADVICE: Mapping[int, str] = {
     NO_DMS: "The person takes no direct messages from members of the server.",
     LOCKED: "A moderator has locked the thread.",
 }
-_CLOUDFLARE_WAIT = 60.0  # seconds; a refusal without Discord's own words says nothing of when it ends
+_CLOUDFLARE_WAIT = 60.0  # seconds; a refusal that is not Discord's own does not say when it ends
 
 
 class InteractionExpired(ChatError):
@@ -66,18 +66,18 @@ def map_edit_errors() -> Iterator[None]:
 
 def map_error(error: discord.HTTPException) -> ChatError:
     """Say what a refusal means."""
-    said = describe_error(error)
+    message = describe_error(error)
     if error.code in {UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, INVALID_TOKEN}:
-        return InteractionExpired(said)
+        return InteractionExpired(message)
     if error.code == OLD_EDITS:
-        return EditRefused(said)
+        return EditRefused(message)
     if error.status == 429:
-        return RateLimited(_wait(error))
+        return parse_retry_after(error.response.headers.get("Retry-After"))
     if error.status == UNAUTHORIZED or error.status >= 500:
-        return PlatformUnreachable(said)
+        return PlatformUnreachable(message)
     if error.code == TOO_LARGE or (error.code == INVALID_BODY and "in length" in error.text):
-        return MessageTooLong(said)
-    return PostRefused(said)
+        return MessageTooLong(message)
+    return PostRefused(message)
 
 
 def read_error_code(error: BaseException | None) -> int:
@@ -93,8 +93,9 @@ def describe_error(error: discord.HTTPException) -> str:
     return " ".join(filter(None, (f"Discord refused: {what} (code {error.code}).", _ADVICE.get(error.code, ""))))
 
 
-def _wait(error: discord.HTTPException) -> float:
+def parse_retry_after(retry_after: str | None) -> RateLimited:
+    """Read a Retry-After header; without one, wait for a minute."""
     try:
-        return max(0.1, float(error.response.headers.get("Retry-After", "")))
+        return RateLimited(max(0.1, float(retry_after or "")))
     except ValueError:
-        return _CLOUDFLARE_WAIT
+        return RateLimited(_CLOUDFLARE_WAIT)

@@ -1,4 +1,4 @@
-"""Discord's channels, threads, forum posts and direct messages: what each is, and what was said in it."""
+"""Discord's channels, threads, forum posts and direct messages: what each is, and the messages in it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ChannelInfo:
         return self.workspace == DIRECT
 
     def place(self, root: int | str = "", *, line: str = "") -> Place:
-        """The place of what is said here: in this thread, or else in the one that a message begins."""
+        """The place of a message here: in this thread, or else in the one that a message begins."""
         thread = str(self.id) if self.is_thread else str(root)
         return Place(platform=PLATFORM, workspace=self.workspace, channel=self.channel, thread=thread, line=line)
 
@@ -56,28 +56,26 @@ class ChannelInfo:
 
 
 class ChannelDirectory:
-    """Knows channels, asking Discord about those that it has not told of: archived threads are among them."""
+    """Knows channels; those that the gateway did not announce, such as archived threads, are fetched."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
-        self._asked: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
+        self._fetched: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
 
-    async def find(self, number: int, channel: Any = None) -> ChannelInfo:
-        """Return the room with an id; `channel` is what came with an event. Raises `ChatError`s."""
-        known = (
-            read_channel_info(channel) or read_channel_info(self._client.get_channel(number)) or self._asked.get(number)
-        )
+    async def find(self, id_: int, channel: Any = None) -> ChannelInfo:
+        """Return the channel with an id; `channel` is what came with an event. Raises `ChatError`s."""
+        known = read_channel_info(channel) or read_channel_info(self._client.get_channel(id_)) or self._fetched.get(id_)
         if known is not None:
             return known
         with map_post_errors():
-            fetched = await self._client.fetch_channel(number)
-        found = read_channel_info(fetched) or ChannelInfo(id=number, workspace=DIRECT, channel=str(number))
-        self._asked[number] = found
+            fetched = await self._client.fetch_channel(id_)
+        found = read_channel_info(fetched) or ChannelInfo(id=id_, workspace=DIRECT, channel=str(id_))
+        self._fetched[id_] = found
         return found
 
 
 def read_channel_info(channel: Any) -> ChannelInfo | None:
-    """Read what discord.py tells of a channel; None where that is too little."""
+    """Read a channel of discord.py's; None where it knows too little of it."""
     if isinstance(channel, discord.Thread):
         title = channel.name if isinstance(channel.parent, discord.ForumChannel) else ""
         return ChannelInfo(
@@ -107,8 +105,8 @@ async def read_thread(
 async def find_reply(client: discord.Client, channel: int, *, nonce: str, after: int) -> int:
     """Return the message of citebot's own that was sent with a nonce; 0 without one.
 
-    Discord keeps no nonce: the buttons of a message bear it. What has no buttons is found by sending it again within
-    a few minutes, with the same nonce.
+    Discord keeps no nonce, so the buttons of a message carry it. A message without buttons is found by sending it
+    again with the same nonce, within a few minutes.
     """
     own = client.user.id if client.user else 0
     place = client.get_partial_messageable(channel)

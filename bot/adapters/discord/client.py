@@ -1,4 +1,4 @@
-"""The connection to Discord: what is asked for at the gateway, where it is, and what is told to whom."""
+"""The client of Discord: its intents, its addresses, its connection to the gateway, and who gets which event."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from bot.monitoring.observer import CountLoss, ignore_loss
 
 P = ParamSpec("P")
 
-LONGEST_WAIT = 30.0  # seconds that discord.py waits for a limit by itself; more is for the send budget to decide
-HANDSHAKE = 60.0  # seconds in which a connection to the gateway has to be made
+LONGEST_WAIT = 30.0  # seconds that discord.py itself waits for a limit; the send budget decides about longer ones
+HANDSHAKE = 60.0  # seconds within which a connection to the gateway has to be made
 ESSENTIAL = frozenset({"READY", "RESUMED"})  # a session that begins with less is none
 LAST_MOMENT = 2.0  # seconds in which events can still be stored; the next process looks for what was missed
 
@@ -49,7 +49,7 @@ class GatewayClient(discord.Client):
     """Passes events on to the listener and the interaction handler; it caches no messages and no members."""
 
     def __init__(self, *, message_content: bool, settle_seconds: float, identify_pause: float) -> None:
-        # What would say so in every log: there is no voice here.
+        # Otherwise every log would begin with warnings about voice, which is not used.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=make_intents(message_content=message_content),
@@ -65,11 +65,11 @@ class GatewayClient(discord.Client):
         self.listener: DiscordListener | None = None
         self.interactions: InteractionHandler | None = None
         self.in_flight = EventsInFlight()
-        self.in_session = asyncio.Event()  # the gateway tells what people do
+        self.in_session = asyncio.Event()  # events arrive
         self._identify_pause = identify_pause
 
     def _get_state(self, **options: Any) -> ConnectionState[Any]:
-        """Let an event that discord.py cannot read be skipped: it would end the connection, and the process with it."""
+        """Skip an event that discord.py cannot parse: it would end the connection, and the process with it."""
         state = super()._get_state(**options)
         state.parsers.update(
             {
@@ -83,48 +83,48 @@ class GatewayClient(discord.Client):
     def _parse_or_skip(self, event: str, parse: Callable[[Any], None], data: Any) -> None:
         try:
             parse(data)
-        except Exception as error:  # nothing says what a parser raises over what it does not expect
-            kind, in_full = type(error).__name__, log.isEnabledFor(logging.DEBUG)
-            log.warning("an event could not be read, and was skipped: %s (%s)", event, kind, exc_info=in_full)
+        except Exception as error:  # it is not documented what a parser raises for what it does not expect
+            kind, details = type(error).__name__, log.isEnabledFor(logging.DEBUG)
+            log.warning("an event could not be read, and was skipped: %s (%s)", event, kind, exc_info=details)
             self.count_loss("malformed")
 
-    async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002 - there is no other way here
-        """Hear what happens, and come back to where that stopped: as discord.py does, with other pauses and words.
+    async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002 - it always reconnects
+        """Take in events, and resume where a connection broke: as discord.py does, with other pauses and log lines.
 
-        Raises what keeps it from the first connection, and why the gateway has closed one for good.
+        Raises what prevents the first connection, and why the gateway has closed one for good.
         """
         pauses = ReconnectBackoff()
-        way: dict[str, Any] = {"initial": True, "shard_id": self.shard_id}
+        options: dict[str, Any] = {"initial": True, "shard_id": self.shard_id}
         while not self.is_closed():
             try:
-                self.ws = await asyncio.wait_for(DiscordWebSocket.from_client(self, **way), HANDSHAKE)
-                way["initial"] = False
+                self.ws = await asyncio.wait_for(DiscordWebSocket.from_client(self, **options), HANDSHAKE)
+                options["initial"] = False
                 while True:
                     await self.ws.poll_event()
             except ReconnectWebSocket as error:
                 self.dispatch("disconnect")
-                way |= self._way_back(error, resume=error.resume)
+                options |= self._make_resume_options(error, resume=error.resume)
                 if error.resume:
-                    way["gateway"] = self.ws.gateway
+                    options["gateway"] = self.ws.gateway
             except (*AWAY_ERRORS, discord.ConnectionClosed) as error:
                 self.dispatch("disconnect")
                 if self.is_closed():
                     return
-                await self._accept_end(error)
-                way |= self._way_back(error, resume=True)
+                await self._raise_if_final(error)
+                options |= self._make_resume_options(error, resume=True)
                 pause = pauses.delay()
                 away = "the gateway of Discord is away (%s); next try in %.1f seconds"
                 log.warning(away, type(error).__name__, pause)
                 await asyncio.sleep(pause)
 
-    def _way_back(self, error: Exception, *, resume: bool) -> dict[str, Any]:
-        """Say where it stopped; one that has not begun yet cannot be gone on with."""
+    def _make_resume_options(self, error: Exception, *, resume: bool) -> dict[str, Any]:
+        """Return where to resume; a session that never began cannot be resumed."""
         if self.ws is None:
             raise error
         return {"sequence": self.ws.sequence, "session": self.ws.session_id, "resume": resume}
 
-    async def _accept_end(self, error: Exception) -> None:
-        """Raise what no other try would change."""
+    async def _raise_if_final(self, error: Exception) -> None:
+        """Raise an error that another try would not change."""
         if not isinstance(error, discord.ConnectionClosed) or error.code == 1000:
             return
         if error.code == 4014:
@@ -142,7 +142,7 @@ class GatewayClient(discord.Client):
             await asyncio.wait(late)
 
     async def close(self) -> None:
-        """Leave for good; discord.py itself would still wait for servers to be told of, and fail over that."""
+        """Close for good; discord.py itself would still wait for the list of servers, and fail over that."""
         waiting = self._connection._ready_task  # noqa: SLF001 - it has no other name
         if waiting is not None:
             waiting.cancel()
@@ -162,7 +162,7 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_ready(self) -> None:
-        """What can be told of by now is told of."""
+        """The servers are known."""
         if self.listener is not None:
             await self.listener.read_missed_direct()
 
@@ -194,7 +194,7 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """A message is not what it was."""
+        """A message was changed."""
         if self.listener is not None:
             await self.listener.on_edit(payload.message)
 
@@ -235,7 +235,7 @@ class GatewayClient(discord.Client):
 
 
 def make_intents(*, message_content: bool) -> discord.Intents:
-    """What citebot wants to hear of; only the text of messages that do not mention it needs a switch in the portal."""
+    """The events that citebot needs; only the text of messages that do not mention it needs a switch in the portal."""
     wanted = discord.Intents.none()
     wanted.guilds = wanted.guild_messages = wanted.dm_messages = True
     wanted.guild_reactions = wanted.dm_reactions = True
@@ -245,7 +245,7 @@ def make_intents(*, message_content: bool) -> discord.Intents:
 
 @contextmanager
 def override_api_url(api_url: str, gateway_url: str) -> Iterator[None]:
-    """Let discord.py find Discord elsewhere; it knows one place for all clients. Empty means Discord's own."""
+    """Make discord.py use other addresses, which hold for all clients. Empty means Discord's own."""
     before = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
     if api_url:
         Route.BASE = api_url.rstrip("/")

@@ -1,4 +1,4 @@
-"""Brings the client to Discord and keeps it there: patient with what is away, plain about what is refused."""
+"""Logs the client in and keeps it connected: it retries what is away, and reports what is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
-    """Those of discord.py, which grow to a quarter of an hour: a Discord that is back is not left waiting for that."""
+    """The pauses of discord.py, which grow to a quarter of an hour, cut to a minute."""
 
     def delay(self) -> float:
         """Return the seconds until the next try."""
@@ -59,29 +59,25 @@ async def log_in(client: C, token: str) -> AsyncIterator[C]:
     Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
     """
     try:
-        await _log_in(client, token)
+        try:
+            await client.login(token)
+        except discord.LoginFailure as error:
+            raise SettingsError(BAD_TOKEN) from error
+        except AWAY_ERRORS as error:
+            raise PlatformUnreachable(AWAY.format(type(error).__name__)) from error
+        except discord.RateLimited as error:
+            raise RateLimited(error.retry_after) from error
+        except discord.HTTPException as error:
+            if error.status == 429:
+                raise map_error(error) from error
+            raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
         yield client
     finally:
         await client.close()
 
 
-async def _log_in(client: discord.Client, token: str) -> None:
-    try:
-        await client.login(token)
-    except discord.LoginFailure as error:
-        raise SettingsError(BAD_TOKEN) from error
-    except AWAY_ERRORS as error:
-        raise PlatformUnreachable(AWAY.format(type(error).__name__)) from error
-    except discord.RateLimited as error:
-        raise RateLimited(error.retry_after) from error
-    except discord.HTTPException as error:
-        if error.status == 429:
-            raise map_error(error) from error
-        raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
-
-
 async def stay_connected(client: discord.Client, clock: Clock) -> None:
-    """Hear what happens, until this is cancelled; `SettingsError` where Discord does not allow it."""
+    """Take in events until this is cancelled; raises a `SettingsError` where Discord does not allow it."""
     pause = FIRST_PAUSE
     try:
         while True:
@@ -97,19 +93,19 @@ async def stay_connected(client: discord.Client, clock: Clock) -> None:
 
 
 async def _connect_client(client: discord.Client) -> str:
-    """Stay as long as the client can; return what keeps it from connecting."""
+    """Stay connected for as long as possible; return what ended it."""
     try:
         await client.connect()
     except discord.PrivilegedIntentsRequired as error:
         raise SettingsError(NO_CONTENT) from error
     except discord.ConnectionClosed as error:
-        said = f"Discord has closed the connection for good (code {error.code})."
-        raise SettingsError(_CLOSED.get(error.code, said)) from error
+        reason = f"Discord has closed the connection for good (code {error.code})."
+        raise SettingsError(_CLOSED.get(error.code, reason)) from error
     except (*AWAY_ERRORS, ReconnectWebSocket) as error:
         return type(error).__name__
     except Exception as error:
-        # Nothing says what it raises over a frame that is none, be it no JSON or not packed as it should be.
-        log.exception("a frame of Discord could not be read; the connection is made anew")
+        # It is not documented what it raises for a malformed frame, be it no JSON or compressed in another way.
+        log.exception("a frame from Discord could not be read; connecting again")
         client.dispatch("disconnect")
         await _leave(client, code=4000)
         return type(error).__name__
@@ -117,7 +113,7 @@ async def _connect_client(client: discord.Client) -> str:
 
 
 async def _leave(client: discord.Client, *, code: int = 1000) -> None:
-    """Hear nothing more; messages can still be sent."""
+    """Take in no more events; messages can still be sent."""
     if client.ws is None or not client.ws.open:
         return
     try:

@@ -1,4 +1,4 @@
-"""What an operator should know before people find out: switches in the portal, servers, invitations."""
+"""Finds out whether Discord can be used as it is set up: switches in the portal, servers, invitations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ async def list_problems(client: discord.Client, *, message_content: bool, server
     granted = flags.gateway_message_content or flags.gateway_message_content_limited
     content = WITHOUT_CONTENT if not message_content else "" if granted else NO_CONTENT
     nowhere = "" if found else f"The bot is not in any server. Invite it: {make_invite_url(client)}"
-    strangers = [f"The bot is not in the server {each}. Invite it: {make_invite_url(client)}" for each in servers
-                 if found and each not in found]  # fmt: skip
+    missing = [
+        f"The bot is not in the server {server}. Invite it: {make_invite_url(client)}"
+        for server in servers
+        if found and server not in found
+    ]
     public = ANYBODY if client.application is not None and client.application.bot_public and not servers else ""
-    return [each for each in (content, public, nowhere, *strangers) if each]
+    return [sentence for sentence in (content, public, nowhere, *missing) if sentence]
 
 
 def make_invite_url(client: discord.Client) -> str:

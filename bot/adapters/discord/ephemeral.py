@@ -1,4 +1,4 @@
-"""Answers that only the person who used a command sees: they go by the token of the interaction while that is good."""
+"""Answers that only the person who used a command sees, sent with the token of the interaction while it is valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, wha
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InteractionToken:
-    """By what one person is answered: the interaction, who it was, and the token."""
+    """What it takes to answer one person: the interaction, the person, and the token."""
 
     interaction: int
     user: int
@@ -45,14 +45,14 @@ def is_ephemeral(handle: MessageHandle) -> bool:
 
 
 class DiscordEphemeralMessages:
-    """Sends and changes them. When the token is no longer good, what is left to say goes into a direct message."""
+    """Sends and changes them. Once the token is no longer valid, the rest goes into a direct message."""
 
     def __init__(self, client: discord.Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Tell one person something; the first message takes the place of the deferred answer."""
+        """Send a message to one person; the first one replaces the deferred answer."""
         token = InteractionToken.parse(place.line)
         try:
             message = await self._send_ephemeral(token, content, nonce)
@@ -61,14 +61,14 @@ class DiscordEphemeralMessages:
         return _handle(place, message.id, f"{MARK}{token}")
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Change such a message; `EditRefused` once the token is no longer good."""
-        with _changing():
+        """Change such a message; `EditRefused` once the token is no longer valid."""
+        with _map_token_errors():
             webhook = self._webhook(InteractionToken.parse(handle.thread))
-            await self._revise(webhook, int(handle.id), content)
+            await self._edit(webhook, int(handle.id), content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete such a message."""
-        with _changing():
+        with _map_token_errors():
             await self._webhook(InteractionToken.parse(handle.thread)).delete_message(int(handle.id))
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
@@ -91,14 +91,14 @@ class DiscordEphemeralMessages:
         with map_post_errors():
             webhook = self._webhook(token)
             if nonce.endswith(".0"):
-                return await self._revise(webhook, _ORIGINAL, content, nonce)
+                return await self._edit(webhook, _ORIGINAL, content, nonce)
             view = render_buttons(content, nonce) or discord.utils.MISSING
             files = [render_file(content.file)] if content.file else discord.utils.MISSING
             return await webhook.send(
                 render_text(content), ephemeral=True, suppress_embeds=True, wait=True, view=view, files=files
             )
 
-    async def _revise(
+    async def _edit(
         self, webhook: discord.Webhook, message: int, content: MessageContent, nonce: str = ""
     ) -> discord.WebhookMessage:
         files = [render_file(content.file)] if content.file else []
@@ -123,13 +123,13 @@ class DiscordEphemeralMessages:
         if self._clock.now() - begun > LIFETIME:
             raise InteractionExpired("Discord accepts answers to a command for 15 minutes only.")
         data = {"id": str(self._client.application_id), "type": discord.WebhookType.application.value}
-        # The state makes discord.py answer with buttons and as nobody's ping; it comes no other way after a restart.
+        # discord.py needs the state for buttons and to mention nobody; after a restart it has no other source.
         state = self._client._connection  # noqa: SLF001
         return discord.Webhook.from_state(cast("Any", data | {"token": token.token}), state)
 
 
 @contextmanager
-def _changing() -> Iterator[None]:
+def _map_token_errors() -> Iterator[None]:
     try:
         with map_edit_errors():
             yield

@@ -1,4 +1,4 @@
-"""Takes in what people do beside writing in Discord: commands, their completion, buttons; acknowledged at once."""
+"""Handles commands, their completion and buttons in Discord: each is acknowledged at once."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from bot.messages import ButtonPress, IncomingMessage
 Interaction = discord.Interaction[Any]
 FOLLOWS = "I will post the result here."
 LOST = "I could not store that, so I cannot answer it. Try again in a minute."
-LONGEST_SHOWN = 1_950  # what makes a text harmless can make it longer
+LONGEST_SHOWN = 1_950  # neutralizing a text can make it longer
 
 log = logging.getLogger(__name__)
 
 
 class InteractionHandler:
-    """Answers interactions within the three seconds that Discord gives, and lets the conversations do the rest.
+    """Acknowledges interactions within the three seconds that Discord gives; the conversations do the rest.
 
     `visible` names the repositories that the author of a message may ask about there.
     """
@@ -60,13 +60,13 @@ class InteractionHandler:
         self._clock = clock
 
     async def handle(self, interaction: Interaction) -> None:
-        """Take an interaction in; what Discord no longer takes an answer to is left."""
+        """Handle an interaction; one that Discord no longer accepts an answer to is dropped."""
         data = cast("dict[str, Any]", interaction.data or {})
         try:
             channel = await self._channels.find(interaction.channel_id or 0, interaction.channel)
             match interaction.type:
                 case discord.InteractionType.application_command:
-                    await self._use(interaction, channel, parse_used_command(data))
+                    await self._run_command(interaction, channel, parse_used_command(data))
                 case discord.InteractionType.autocomplete:
                     await self._complete(interaction, channel, read_typed_text(data))
                 case discord.InteractionType.component:
@@ -74,10 +74,12 @@ class InteractionHandler:
         except ChatError as error:
             log.warning("an interaction was not answered: %s", error)
 
-    async def _use(self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand | None) -> None:
+    async def _run_command(self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand | None) -> None:
         if command is None:
             return
-        aloud = command.aloud and not channel.is_direct and _may_write(interaction, channel)
+        may = interaction.app_permissions
+        may_write = may.view_channel and (may.send_messages_in_threads if channel.is_thread else may.send_messages)
+        aloud = command.aloud and not channel.is_direct and may_write
         if command.is_question and aloud:
             message = await self._post_question(interaction, channel, command)
         else:
@@ -87,12 +89,12 @@ class InteractionHandler:
             ))  # fmt: skip
             message = await self._make_message(interaction, channel, command, line=line)
         if not await deliver_with_retry(lambda: self._conversations.receive(message), self._clock):
-            await self._tell(interaction, LOST)
+            await self._send_followup(interaction, LOST)
 
     async def _post_question(
         self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand
     ) -> IncomingMessage:
-        """Let everybody read the question; the answer goes into a thread on it, as if it had been written."""
+        """Show the question to everybody; the answer goes into a thread on it, as if it had been written."""
         question = neutralize(command.words[:LONGEST_SHOWN], ()).strip()
         with map_post_errors():
             shown = await interaction.response.send_message(
@@ -103,21 +105,21 @@ class InteractionHandler:
             self._reply_targets.expect(message.place, message.text)
         return message
 
-    async def _acknowledge(self, interaction: Interaction, said: str) -> None:
+    async def _acknowledge(self, interaction: Interaction, text: str) -> None:
         try:
             with map_post_errors():
-                if said:
-                    await interaction.response.send_message(said, ephemeral=True)
+                if text:
+                    await interaction.response.send_message(text, ephemeral=True)
                 else:
                     await interaction.response.defer(ephemeral=True, thinking=True)
         except PlatformUnreachable as error:
             # It may have arrived; if it has not, the answer comes in a direct message.
-            log.info("an acknowledgement got no answer: %s", error)
+            log.info("an acknowledgement was not answered: %s", error)
 
     async def _make_message(
         self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand, *, line: str = "", root: str = ""
     ) -> IncomingMessage:
-        """Write what was used as a message. What only its author reads is private when it is a question."""
+        """Turn a command into a message; a question whose answer only its author reads is private."""
         external, roles = await self._read_standing(interaction, channel)
         alone = command.is_question and not root
         return IncomingMessage(
@@ -135,7 +137,7 @@ class InteractionHandler:
         )
 
     async def _read_standing(self, interaction: Interaction, channel: ChannelInfo) -> tuple[bool, tuple[str, ...]]:
-        """Tell whether somebody is from outside, and which roles they have."""
+        """Return whether somebody is from outside, and which roles they have."""
         if not channel.is_direct:
             return not self._members.is_inside(channel.workspace), read_roles(interaction.user)
         inside, roles = await self._members.roles(interaction.user.id)
@@ -162,18 +164,12 @@ class InteractionHandler:
             value=value, external=external,
         )  # fmt: skip
         try:
-            said = await self._conversations.handle_press(press)
+            text = await self._conversations.handle_press(press)
         except BotError as error:
-            said = str(error)
-        if said:
-            await self._tell(interaction, said)
+            text = str(error)
+        if text:
+            await self._send_followup(interaction, text)
 
-    async def _tell(self, interaction: Interaction, said: str) -> None:
+    async def _send_followup(self, interaction: Interaction, text: str) -> None:
         with map_post_errors():
-            await interaction.followup.send(said, ephemeral=True)
-
-
-def _may_write(interaction: Interaction, channel: ChannelInfo) -> bool:
-    """Whether citebot may write where a command was used."""
-    may = interaction.app_permissions
-    return may.view_channel and (may.send_messages_in_threads if channel.is_thread else may.send_messages)
+            await interaction.followup.send(text, ephemeral=True)

@@ -1,4 +1,4 @@
-"""Takes in what people write, edit, delete and react to in Discord, and what they wrote while citebot was down."""
+"""Takes in what people write, edit, delete and react to in Discord, and what they wrote while citebot was away."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from bot.clock import Clock
 from bot.errors import ChatError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey
 
-LATE_EDIT = 900.0  # seconds; what is told of an older edit is a preview, a pin, or anything but the edit
-LOOKS_BACK = 900.0  # seconds; what was said longer ago is not answered any more
+LATE_EDIT = 900.0  # seconds; an event about an older edit is a preview, a pin, or anything but the edit
+LOOKS_BACK = 900.0  # seconds; older messages are not answered any more
 MOST_DIRECT = 20  # direct conversations that are looked through
 
-MOST_PLACES, MOST_MESSAGES = 50, 100
+MOST_CHANNELS, MOST_MESSAGES = 50, 100
 
-Written = discord.TextChannel | discord.VoiceChannel | discord.Thread
+ReadableChannel = discord.TextChannel | discord.VoiceChannel | discord.Thread
 
 log = logging.getLogger(__name__)
 
 
 class DiscordListener:
-    """Hears what is written. What happens in one channel is heard in its order."""
+    """Brings what people do in Discord to the conversations; the events of a channel keep their order."""
 
     def __init__(
         self,
@@ -54,34 +54,34 @@ class DiscordListener:
         self._clock = clock
         self._edits: LRUCache[int, float] = LRUCache(MOST_KNOWN)
         self._direct: LRUCache[int, None] = LRUCache(MOST_DIRECT)
-        self._newest = 0  # of the messages heard, as are the two below
+        self._newest = 0  # the newest message id so far; the two below are message ids as well
         self._lost_after = 0
         self._since = 0
         self._caught_up: set[int] = set()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def on_message(self, message: discord.Message) -> None:
-        """Hear a message."""
+        """Take in a message."""
         self._newest = max(self._newest, message.id)
         if not message.author.bot:
             await self._receive(message)
 
     def on_connection_lost(self) -> None:
-        """Hear that the gateway is lost; what is said from now on may have to be looked for."""
+        """Remember where the connection was lost: messages from now on may have to be looked for."""
         self._lost_after = self._lost_after or self._newest
 
     def on_resumed(self) -> None:
-        """Hear that the gateway has told of everything in between."""
+        """Forget the loss: the gateway has delivered everything in between."""
         self._lost_after = 0
 
     def on_ready(self) -> None:
-        """Hear that another session has begun."""
+        """Begin another session, which may have missed messages."""
         self._since, self._lost_after = self._lost_after, 0
         self._caught_up.clear()
         self._newest = max(self._newest, self._make_id(0.0))
 
     async def read_missed_direct(self) -> None:
-        """Look for what was said in direct conversations before the session began: after a restart, in known ones."""
+        """Read what was written in direct conversations before the session began: after a restart, in recent ones."""
         if self._since:
             await self._read_missed(list(self._direct), self._since)
             return
@@ -93,17 +93,17 @@ class DiscordListener:
         await deliver_with_retry(look, self._clock)
 
     async def read_missed_in(self, guild: discord.Guild) -> None:
-        """Look for what was said in a server before it was there for the session: after a restart, for mentions alone.
+        """Read what was written in a server before the session began: after a restart, only mentions count.
 
-        What was said in a thread without one may have been left to others then; that is not judged again.
+        Other messages in a thread may have been meant for others then; that is not judged again.
         """
         since = 0 if guild.id in self._caught_up else self._since
         self._caught_up.add(guild.id)
         after = max(since, self._make_id(LOOKS_BACK))
         await self._read_missed(find_channels_with_news(guild, after), since)
 
-    async def _read_missed(self, places: Sequence[int], since: int) -> None:
-        async for message in read_missed_messages(self._client, places, max(since, self._make_id(LOOKS_BACK))):
+    async def _read_missed(self, channels: Sequence[int], since: int) -> None:
+        async for message in read_missed_messages(self._client, channels, max(since, self._make_id(LOOKS_BACK))):
             if not message.author.bot and (since or self._client.user in message.mentions):
                 await self._receive(message)
 
@@ -126,7 +126,7 @@ class DiscordListener:
             await deliver_with_retry(deliver, self._clock)
 
     async def on_edit(self, message: discord.Message) -> None:
-        """Hear that a person has changed a message; previews and pins change messages as well."""
+        """Take in an edit by a person; previews and pins change messages as well."""
         if message.author.bot or not self._is_news(message):
             return
 
@@ -141,7 +141,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_deletion(self, channel_id: int, messages: Iterable[int]) -> None:
-        """Hear that messages are gone."""
+        """Take in that messages were deleted."""
 
         async def deliver() -> None:
             channel = await self._channels.find(channel_id)
@@ -155,7 +155,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
-        """Hear a reaction that means something."""
+        """Take in a reaction that stops an answer."""
         own = self._client.user
         if reaction.emoji.name not in STOP_REACTIONS or own is None or reaction.message_author_id not in {None, own.id}:
             return
@@ -174,7 +174,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     def on_thread_deletion(self, thread: int) -> None:
-        """Hear that a thread is gone."""
+        """Take in that a thread was deleted."""
         self._reply_targets.close(str(thread))
 
     def _expect(self, channel: ChannelInfo, question: IncomingMessage) -> None:
@@ -184,7 +184,7 @@ class DiscordListener:
     async def _resolve_author(
         self, question: IncomingMessage, channel: ChannelInfo, author: discord.abc.User
     ) -> IncomingMessage:
-        """Find out whether it comes from outside, and which roles the author has where that was not told."""
+        """Find out whether a question comes from outside, and the author's roles where the event lacks them."""
         if not channel.is_direct:
             question = replace(question, external=not self._members.is_inside(channel.workspace))
             if isinstance(author, discord.Member):
@@ -194,7 +194,7 @@ class DiscordListener:
         return replace(question, external=not inside, roles=roles)
 
     def _is_news(self, message: discord.Message) -> bool:
-        """Whether this tells of an edit for the first time."""
+        """Whether this is the first event about an edit."""
         if message.edited_at is None:
             return False
         at = message.edited_at.timestamp()
@@ -207,42 +207,38 @@ class DiscordListener:
         return self._locks.setdefault(channel, asyncio.Lock())
 
     async def _wait_for_earlier(self, channel: int) -> None:
-        """Wait until everything that was said before in a channel has been heard."""
+        """Wait until all earlier messages in a channel have been taken in."""
         async with self._lock(channel):
             pass
 
 
 async def read_missed_messages(
-    client: discord.Client, places: Sequence[int], after: int
+    client: discord.Client, channels: Sequence[int], after: int
 ) -> AsyncIterator[discord.Message]:
-    """Give the messages of places after an id, place by place, oldest first; what cannot be read is left out."""
-    if len(places) > MOST_PLACES:
-        log.warning("%d places have new messages; %d of them are read", len(places), MOST_PLACES)
+    """Yield the messages of channels after an id, channel by channel, oldest first; skip what cannot be read."""
+    if len(channels) > MOST_CHANNELS:
+        log.warning("%d channels have new messages; %d of them are read", len(channels), MOST_CHANNELS)
     since = discord.Object(after)
-    for number in places[:MOST_PLACES]:
+    for number in channels[:MOST_CHANNELS]:
+        known = client.get_channel(number)  # its messages know their server
+        channel = known if isinstance(known, discord.abc.Messageable) else client.get_partial_messageable(number)
         try:
             with map_post_errors():
-                found = _channel(client, number).history(limit=MOST_MESSAGES, after=since, oldest_first=True)
-                messages = [message async for message in found]
+                history = channel.history(limit=MOST_MESSAGES, after=since, oldest_first=True)
+                messages = [message async for message in history]
         except ChatError as error:
-            log.warning("a place was not looked through: %s", error)
+            log.warning("the missed messages of a channel were not read: %s", error)
             continue
         for message in messages:
             yield message
 
 
 def find_channels_with_news(guild: discord.Guild, after: int) -> Sequence[int]:
-    """Return the places in a server that Discord says have newer messages, and that may be read."""
-    channels: list[Written] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
-    return [each.id for each in channels if (each.last_message_id or 0) > after and _is_open(each)]
+    """Return the channels of a server that have newer messages, and that citebot may read."""
 
+    def may_read(channel: ReadableChannel) -> bool:
+        may = channel.permissions_for(channel.guild.me)
+        return may.view_channel and may.read_message_history
 
-def _is_open(channel: Written) -> bool:
-    may = channel.permissions_for(channel.guild.me)
-    return may.view_channel and may.read_message_history
-
-
-def _channel(client: discord.Client, number: int) -> discord.abc.Messageable:
-    """The channel as it is known, so that its messages know their server."""
-    known = client.get_channel(number)
-    return known if isinstance(known, discord.abc.Messageable) else client.get_partial_messageable(number)
+    channels: list[ReadableChannel] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
+    return [channel.id for channel in channels if (channel.last_message_id or 0) > after and may_read(channel)]

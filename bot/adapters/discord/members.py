@@ -1,9 +1,9 @@
-"""Who people are that write directly: the roles that they have in the servers that count."""
+"""Looks up members: who is from inside, and which roles they have."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import discord
 from cachetools import LRUCache
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class MemberDirectory:
-    """Knows members. `servers` are the ids of those that count as inside; without any, all do that the bot is in."""
+    """Looks up members. `servers` are the ids of those that count as inside; without any, all that the bot is in do."""
 
     def __init__(self, client: discord.Client, clock: Clock, servers: Collection[str] = ()) -> None:
         self._client = client
@@ -32,11 +32,12 @@ class MemberDirectory:
         return not self._servers or server in self._servers
 
     async def roles(self, person: int) -> tuple[bool, tuple[str, ...]]:
-        """Tell whether somebody is a member of a server inside, and their roles there."""
+        """Return whether somebody is a member of a server that counts as inside, and their roles there."""
         known = self._known.get(person)
         if known is not None and self._clock.now() - known[0] < REMEMBERED:
             return known[1:]
-        found = [member for guild in self._inside() if (member := await self._member(guild, person)) is not None]
+        inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))][:MOST_SERVERS]
+        found = [member for guild in inside if (member := await self._fetch_member(guild, person)) is not None]
         roles = tuple(role for member in found for role in read_roles(member))
         self._known[person] = (self._clock.now(), bool(found), roles)
         return bool(found), roles
@@ -44,15 +45,11 @@ class MemberDirectory:
     async def roles_in(self, server: int, person: int) -> tuple[str, ...]:
         """Return the roles of somebody in one server; none where they cannot be looked up."""
         guild = self._client.get_guild(server)
-        member = await self._member(guild, person) if guild is not None else None
+        member = await self._fetch_member(guild, person) if guild is not None else None
         return read_roles(member) if member is not None else ()
 
-    def _inside(self) -> Iterator[discord.Guild]:
-        inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))]
-        yield from inside[:MOST_SERVERS]
-
-    async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
-        """Ask for a member; who cannot be asked for counts as none, so that nothing is shown that may not be."""
+    async def _fetch_member(self, guild: discord.Guild, person: int) -> discord.Member | None:
+        """Fetch a member; where that fails, nobody is returned, so that nothing is shown by mistake."""
         try:
             return await guild.fetch_member(person)
         except discord.NotFound:

@@ -32,7 +32,7 @@ _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UsedCommand:
-    """A command as it was used: the words that it stands for; `aloud` says that everybody may read the answer."""
+    """A command as it was used: the words that it stands for; with `aloud`, everybody may read the answer."""
 
     words: str
     is_question: bool = False
@@ -40,11 +40,11 @@ class UsedCommand:
 
 
 def describe_commands() -> Sequence[Json]:
-    """Describe all commands as Discord wants them. Indexing is for those who manage the server, or whom they name."""
+    """Describe all commands as Discord wants them. Only those who manage the server may index, unless they allow it."""
     question = _option("question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION)
     share = _option("share", "Let everybody here read the answer", kind=BOOLEAN)
     full = _option("full", "Begin from nothing", kind=BOOLEAN)
-    others = [_subcommand(each) for each in COMMANDS if each.name != "reindex"]
+    others = [_subcommand(command) for command in COMMANDS if command.name != "reindex"]
     return (
         _command("ask", "Ask about the code; only you see the answer", [question, share]),
         _command("reindex", "Index the newest commit", [_repository(), full])
@@ -54,13 +54,17 @@ def describe_commands() -> Sequence[Json]:
 
 
 def commands_differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
-    """Whether what is registered is not what is wanted."""
-    return _comparable(wanted) != _comparable(present)
+    """Whether other commands are registered than are wanted; their order does not matter, that of options does."""
+
+    def by_name(command: Json) -> str:
+        return str(command["name"])
+
+    return sorted(_comparable(wanted), key=by_name) != sorted(_comparable(present), key=by_name)
 
 
 def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
     """Read a command that somebody used; None for one that is not citebot's."""
-    options = {str(each["name"]): each for each in data.get("options") or ()}
+    options = {str(option["name"]): option for option in data.get("options") or ()}
     match data.get("name"):
         case "ask":
             return UsedCommand(
@@ -73,7 +77,7 @@ def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
             )
         case "citebot" if options:
             name, option = next(iter(options.items()))
-            inner = {str(each["name"]): each for each in option.get("options") or ()}
+            inner = {str(argument["name"]): argument for argument in option.get("options") or ()}
             return UsedCommand(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
     return None
 
@@ -89,7 +93,7 @@ def read_typed_text(data: Mapping[str, Any]) -> str:
 
 
 def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
-    """Return the repositories that may be meant, those first whose names begin so."""
+    """Return the repositories whose names contain a text, those that begin with it first."""
     wanted = text.strip().lower()
     fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
     return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
@@ -118,25 +122,16 @@ def _value(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
 
 
 def _comparable(described: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """Leave out what Discord adds; options keep their order, commands have none."""
-    found = [
-        {key: each.get(key) or default for key, default in _COMPARED.items()}
-        | {"options": _inner(each.get("options") or ())}
-        for each in described
-    ]
-    return sorted(found, key=lambda each: str(each["name"]))
-
-
-def _inner(options: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """Leave out what Discord adds to descriptions of commands or options."""
     return [
-        {key: each.get(key) or default for key, default in _COMPARED.items()}
-        | {"options": _inner(each.get("options") or ())}
-        for each in options
+        {key: item.get(key) or default for key, default in _COMPARED.items()}
+        | {"options": _comparable(item.get("options") or ())}
+        for item in described
     ]
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
-    """Read a message of a person; None where it is said to nobody, by a bot, or without words that may be read."""
+    """Read a message of a person; None where it addresses nobody, a bot wrote it, or it has no text."""
     kind = _message_kind(message, channel, own)
     if kind is None or not _is_by_person(message):
         return None
@@ -168,10 +163,10 @@ def read_roles(person: discord.abc.User) -> tuple[str, ...]:
 
 
 def _message_kind(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind | None:
-    """How a message addresses the bot; None for what is said to nobody. `@everyone` addresses nobody."""
+    """How a message addresses citebot; None for one that does not. `@everyone` addresses nobody."""
     if channel.is_direct:
         return "direct"
-    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    mentioned = {user.id for user in message.mentions} | {role.id for role in message.role_mentions}
     if mentioned & list_own_ids(message, own):
         return "mention"
     return "follow_up" if channel.is_thread else None
@@ -179,7 +174,7 @@ def _message_kind(message: discord.Message, channel: ChannelInfo, own: OwnUser) 
 
 def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
     """Whether somebody else is addressed: by name, by a role, with all others, or by a reply."""
-    mentioned = {each.id for each in message.mentions} | {each.id for each in message.role_mentions}
+    mentioned = {user.id for user in message.mentions} | {role.id for role in message.role_mentions}
     replied = message.reference.resolved if message.reference else None
     answered = {own.id if own else 0, message.author.id}
     to_other = isinstance(replied, discord.Message) and replied.author.id not in answered

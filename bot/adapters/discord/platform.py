@@ -28,7 +28,7 @@ from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, StreamR
 from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
 from bot.ports import LiveStream
 
-# Discord wants its limits read from its answers, which discord.py does by waiting. These keep it from having to.
+# Discord announces its limits in its answers, and discord.py waits for them. These rates keep it from having to.
 RATES: Mapping[SendMethod, RateLimit] = {
     "post": RateLimit(calls=5, seconds=5.0, per="thread"),
     "edit": RateLimit(calls=5, seconds=5.0, per="thread"),
@@ -38,7 +38,7 @@ MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
 MAX_PARTS = 8
 LONGEST_NONCE = 25
 SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
-OLD = 3_600.0  # seconds, after which a message bears only a few more changes
+OLD = 3_600.0  # seconds, after which Discord allows only a few more edits of a message
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class DiscordPlatform:
         self._clock = clock
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Send a message; Discord gives the earlier one back where it has one with this nonce."""
+        """Send a message; Discord returns the earlier one where there is one with this nonce."""
         if place.line:
             return await self._ephemeral.post(place, content, nonce=nonce)
         target = await self._reply_targets.find_or_start(place)
@@ -85,14 +85,15 @@ class DiscordPlatform:
             await self._ephemeral.edit(handle, content)
             return
         try:
-            await self._change(handle, content)
+            await self._edit(handle, content)
         except EditRefused as refused:
             if read_error_code(refused) != ARCHIVED:
                 raise
             await self._unarchive(handle)
-            await self._change(handle, content)
+            await self._edit(handle, content)
         except RateLimited:
-            if self._is_old(handle):
+            sent_at = discord.utils.snowflake_time(int(handle.id)).timestamp()
+            if self._clock.now() - sent_at > OLD:
                 raise EditRefused("The message is too old to be changed for now.") from None
             raise
 
@@ -105,7 +106,7 @@ class DiscordPlatform:
             await self._pacer.acquire()
             with map_edit_errors():
                 async with asyncio.timeout(SECONDS):
-                    await self._message(handle).delete()
+                    await self._get_message(handle).delete()
         except EditRefused as refused:
             if read_error_code(refused) not in GONE:
                 raise
@@ -138,7 +139,7 @@ class DiscordPlatform:
             with map_post_errors():
                 await self._client.get_partial_messageable(await self._reply_targets.find_channel(place)).typing()
         except ChatError as error:
-            log.debug("nothing is shown: %s", error)
+            log.debug("the typing indicator is not shown: %s", error)
 
     async def _send_with_fallback(self, target: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         try:
@@ -149,10 +150,10 @@ class DiscordPlatform:
                 return await self._send_with_fallback(target, content, f"{nonce}+")
             if content.file is None:
                 raise
-            # Files need a permission of their own; the text is worth saying without.
+            # Files need a permission of their own; the text is worth sending without one.
             log.warning("a file was not attached: %s", refused)
-            said = f"{content.text}\n\nThe file could not be attached: {refused}"
-            return await self._send(target, dataclasses.replace(content, text=said, file=None), nonce)
+            text = f"{content.text}\n\nThe file could not be attached: {refused}"
+            return await self._send(target, dataclasses.replace(content, text=text, file=None), nonce)
 
     async def _send(self, target: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         channel = self._client.get_partial_messageable(target.channel)
@@ -173,12 +174,12 @@ class DiscordPlatform:
                     reference=reference,  # type: ignore[arg-type] # None is what discord.py begins with
                 )
 
-    async def _change(self, handle: MessageHandle, content: MessageContent) -> None:
+    async def _edit(self, handle: MessageHandle, content: MessageContent) -> None:
         files = [render_file(content.file)] if content.file else []
         await self._pacer.acquire()
         with map_edit_errors():
             async with asyncio.timeout(SECONDS):
-                await self._message(handle).edit(
+                await self._get_message(handle).edit(
                     content=render_text(content), view=render_buttons(content), attachments=files
                 )
 
@@ -188,12 +189,9 @@ class DiscordPlatform:
             if isinstance(thread, discord.Thread):
                 await thread.edit(archived=False)
 
-    def _message(self, handle: MessageHandle) -> discord.PartialMessage:
+    def _get_message(self, handle: MessageHandle) -> discord.PartialMessage:
         channel = self._client.get_partial_messageable(int(handle.thread or handle.channel))
         return channel.get_partial_message(int(handle.id))
-
-    def _is_old(self, handle: MessageHandle) -> bool:
-        return self._clock.now() - discord.utils.snowflake_time(int(handle.id)).timestamp() > OLD
 
 
 def _handle(place: Place, channel: int, message: int) -> MessageHandle:

@@ -11,16 +11,16 @@ MOST, SECONDS = 40, 1.0  # Discord allows fifty; the rest is for what discord.py
 
 
 class CallPacer:
-    """Lets so many calls through in a second, in the order of asking."""
+    """Lets a fixed number of calls through in a second, in the order in which they came."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lately: deque[float] = deque(maxlen=MOST)
-        self._line = asyncio.Lock()
+        self._recent: deque[float] = deque(maxlen=MOST)
+        self._lock = asyncio.Lock()
 
     async def acquire(self) -> None:
         """Wait until one more call may be made."""
-        async with self._line:
-            if len(self._lately) == MOST:
-                await self._clock.sleep(self._lately[0] + SECONDS - self._clock.now())
-            self._lately.append(self._clock.now())
+        async with self._lock:
+            if len(self._recent) == MOST:
+                await self._clock.sleep(self._recent[0] + SECONDS - self._clock.now())
+            self._recent.append(self._clock.now())

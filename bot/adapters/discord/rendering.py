@@ -10,7 +10,7 @@ from typing import cast, get_args
 import discord
 
 from bot.markdown.formatting import to_one_line
-from bot.messages import Attachment, Button, ButtonAction, MessageContent
+from bot.messages import Attachment, ButtonAction, MessageContent
 
 OwnUser = discord.ClientUser | None
 
@@ -37,13 +37,18 @@ def render_text(content: MessageContent) -> str:
 
 
 def render_buttons(content: MessageContent, nonce: str = "") -> discord.ui.View | None:
-    """Lay the buttons out; they bear the nonce of the message, which Discord itself does not keep."""
+    """Lay the buttons out; they carry the nonce of the message, which Discord itself does not keep."""
     if not content.buttons:
         return None
     view = discord.ui.View(timeout=None)
     for button in content.buttons:
-        view.add_item(_button(button, nonce))
-    view.stop()  # presses are heard as events, also after a restart: discord.py shall not remember the view
+        item: discord.ui.Button[discord.ui.View] = discord.ui.Button(
+            label=button.label[:80],
+            style=_STYLES.get(button.action, discord.ButtonStyle.secondary),
+            custom_id=f"{PREFIX}:{button.action}:{button.value[:50]}:{nonce}"[:100],
+        )
+        view.add_item(item)
+    view.stop()  # presses arrive as events, also after a restart: discord.py need not remember the view
     return view
 
 
@@ -62,17 +67,9 @@ def parse_button(custom_id: str) -> tuple[ButtonAction, str] | None:
 
 
 def has_nonce(message: discord.Message, nonce: str) -> bool:
-    """Whether a message was sent with a nonce, as its buttons tell."""
+    """Whether a message was sent with a nonce, which its buttons carry."""
     found = (child for row in message.components for child in getattr(row, "children", ()))
     return any(str(getattr(child, "custom_id", "")).rstrip("+").endswith(f":{nonce}") for child in found)
-
-
-def _button(button: Button, nonce: str) -> discord.ui.Button[discord.ui.View]:
-    return discord.ui.Button(
-        label=button.label[:80],
-        style=_STYLES.get(button.action, discord.ButtonStyle.secondary),
-        custom_id=f"{PREFIX}:{button.action}:{button.value[:50]}:{nonce}"[:100],
-    )
 
 
 def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
@@ -101,13 +98,13 @@ def make_thread_name(question: str) -> str:
 
 def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
     """What is read of the text of a message, as it was typed, without mentions of the bot."""
-    users = {each.id: each.display_name for each in message.mentions}
-    users |= {each.id: each.name for each in message.role_mentions}
-    places = {each.id: getattr(each, "name", "") for each in message.channel_mentions}
+    users = {user.id: user.display_name for user in message.mentions}
+    users |= {role.id: role.name for role in message.role_mentions}
+    places = {channel.id: getattr(channel, "name", "") for channel in message.channel_mentions}
     return to_plain_markdown(text, own=list_own_ids(message, own), users=users, places=places)
 
 
 def list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
     """The ids by which the bot is mentioned: its own, and that of its role, which people choose by mistake."""
     role = message.guild.self_role if message.guild else None
-    return frozenset(each.id for each in (own, role) if each is not None)
+    return frozenset(user.id for user in (own, role) if user is not None)

@@ -1,4 +1,4 @@
-"""Where replies go: into a thread, begun on the question where there is none yet, else below the question."""
+"""Finds where to reply: in a thread, which is started on the question if necessary, else below the question."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplyTarget:
-    """A channel or thread to write in, and the message there to reply to, 0 for none; `begun` is a thread just made."""
+    """A channel or thread to write in, and the message to reply to, 0 for none; `begun` marks a new thread."""
 
     channel: int
     reply_to: int = 0
@@ -39,7 +39,7 @@ class ReplyTarget:
 
 
 class ReplyTargets:
-    """Finds where a place is, and begins its thread when something is to be said there."""
+    """Finds the channel or thread of a place, and starts the thread when a reply needs it."""
 
     def __init__(self, client: discord.Client, pacer: CallPacer, mask: Callable[[str], str] = str) -> None:
         self._client = client
@@ -50,18 +50,18 @@ class ReplyTargets:
         self._closed: LRUCache[str, bool] = LRUCache(MOST_KNOWN)
 
     def expect(self, place: Place, question: str) -> None:
-        """Note that the thread of a place is to be begun, and after what it is named.
+        """Note that the thread of a place will have to be started, and the question that it is named after.
 
         The name outlives the question where that is deleted; a secret in it does not.
         """
         self._names[place] = make_thread_name(self._mask(question))
 
     def close(self, thread: str) -> None:
-        """Note that a thread was deleted: it is not begun again."""
+        """Note that a thread was deleted: it is not started again."""
         self._closed[thread] = True
 
     async def find_or_start(self, place: Place) -> ReplyTarget:
-        """Return where to write, beginning the thread where that is needed; raises `ChatError`s."""
+        """Return where to write, starting the thread if necessary; raises `ChatError`s."""
         if place.thread in self._closed:
             raise PostRefused("The thread was deleted.")
         target = self._known.get(place) or await self._find_target(place)
@@ -71,18 +71,18 @@ class ReplyTargets:
         return target
 
     async def find_channel(self, place: Place) -> int:
-        """Return where what was said in a place stands, beginning nothing."""
+        """Return the channel or thread that the messages of a place are in, starting none."""
         target = self._known.get(place) or await self._find_target(place)
         return target.channel if target else int(place.channel)
 
     def reply_below(self, place: Place) -> ReplyTarget:
-        """Write below the question from now on: its thread takes no messages."""
+        """Write below the question from now on: no thread can be used."""
         target = ReplyTarget(channel=int(place.channel), reply_to=int(place.thread or 0))
         self._known[place] = target
         return target
 
     async def _find_target(self, place: Place) -> ReplyTarget | None:
-        """Find a place whose thread is there already; archived threads are known to Discord alone."""
+        """Find the thread of a place if there is one; only Discord knows archived ones."""
         if not place.thread:
             return ReplyTarget(channel=int(place.channel))
         thread = int(place.thread)
@@ -100,32 +100,29 @@ class ReplyTargets:
         return ReplyTarget(channel=thread)
 
     async def _start_thread(self, place: Place) -> ReplyTarget:
-        """Begin the thread on the question; where that is not to be had, reply to the question."""
+        """Start the thread on the question; where that is refused, reply to the question."""
         if not self._can_start_thread(place):
             return self.reply_below(place)
-        name = self._names.pop(place, None) or await self._name(place)
+        name = self._names.pop(place, None) or await self._fetch_name(place)
         try:
             await self._pacer.acquire()
             with map_post_errors():
-                # Its like in discord.py wants the server to be known, which after a restart it is not at once.
+                # The method of discord.py needs a known server, which after a restart it is not at once.
                 await self._client.http.start_thread_with_message(
                     int(place.channel), int(place.thread), name=name, auto_archive_duration=ARCHIVE_AFTER
                 )
         except PostRefused as refused:
-            return self._without(place, refused)
+            code = read_error_code(refused)
+            if code == THREAD_EXISTS:
+                return ReplyTarget(channel=int(place.thread))
+            if code not in THREADLESS:
+                raise
+            log.info("a reply is sent in the channel: %s", refused)
+            return self.reply_below(place)
         return ReplyTarget(channel=int(place.thread), begun=True)
 
-    def _without(self, place: Place, refused: PostRefused) -> ReplyTarget:
-        code = read_error_code(refused)
-        if code == THREAD_EXISTS:
-            return ReplyTarget(channel=int(place.thread))
-        if code not in THREADLESS:
-            raise refused
-        log.info("a reply stands in the channel: %s", refused)
-        return self.reply_below(place)
-
     def _can_start_thread(self, place: Place) -> bool:
-        """Whether the bot may begin threads and write in them, as far as that is known: each refusal counts."""
+        """Whether the bot may start threads and write in them, as far as is known: refusals count towards a ban."""
         channel = self._client.get_channel(int(place.channel))
         if not isinstance(channel, discord.abc.GuildChannel):
             return True
@@ -133,8 +130,8 @@ class ReplyTargets:
         threaded = channel.type in {discord.ChannelType.text, discord.ChannelType.news}
         return threaded and may.create_public_threads and may.send_messages_in_threads
 
-    async def _name(self, place: Place) -> str:
-        """Find a name after a restart: the question is asked of Discord."""
+    async def _fetch_name(self, place: Place) -> str:
+        """Name the thread after a restart, when the question has to be fetched."""
         own = frozenset({self._client.user.id}) if self._client.user else frozenset()
         channel = self._client.get_partial_messageable(int(place.channel))
         try:
