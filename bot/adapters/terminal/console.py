@@ -65,31 +65,28 @@ class PipedInput:
     def _read_into(self, loop: asyncio.AbstractEventLoop, line: asyncio.Future[bytes]) -> None:
         try:
             data = self._file.readline(4 * MAX_RAW_TEXT)
-            if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):  # too long to be answered, whatever comes
-                self._skip_line()
+            if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):
+                # Too long to be answered, whatever comes: read the rest of the line, and keep nothing of it.
+                while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
+                    pass
         except OSError as error:
             log.warning("Standard input cannot be read: %s", error)
             data = b""
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(_settle, line, data)
 
-    def _skip_line(self) -> None:
-        """Read what is left of a line, and keep nothing of it."""
-        while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
-            pass
 
-
-def _tidy(history: Path, mask: Callable[[str], str]) -> None:
+def _trim_history(history: Path, mask: Callable[[str], str]) -> None:
     """Keep the newer half of a history that has grown large; each entry begins with a line `# time`.
 
     Earlier versions kept secrets in it.
     """
-    found = kept = history.read_bytes()
+    content = kept = history.read_bytes()
     if len(kept) > _LARGEST_HISTORY:
         newer = kept[-_LARGEST_HISTORY // 2 :]
         kept = newer[newer.find(b"\n# ") + 1 :]
     kept = mask(kept.decode("utf-8", "replace")).encode()
-    if kept != found:
+    if kept != content:
         history.write_bytes(kept)
 
 
@@ -97,7 +94,7 @@ class PromptedInput:
     """Lines typed at a prompt, with history kept in a file that only its owner can read, secrets masked."""
 
     def __init__(self, history: Path, say: Callable[[str], None], mask: Callable[[str], str] = str) -> None:
-        # prompt_toolkit costs a quarter of a second, which only a terminal is worth.
+        # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
@@ -109,7 +106,7 @@ class PromptedInput:
         try:
             history.parent.mkdir(parents=True, exist_ok=True)
             history.touch(mode=0o600)
-            _tidy(history, mask)
+            _trim_history(history, mask)
             past = MaskedHistory(str(history))
         except OSError as error:
             say(f"What you type is not remembered after this session: {history}: {error.strerror}.")
@@ -153,18 +150,18 @@ class ConsoleChat:
         }
 
     async def run(self) -> bool:
-        """Take lines until there are no more; tell whether every one of them was answered."""
-        good = True
+        """Take lines until there are no more; return whether every one of them was answered."""
+        succeeded = True
         try:
             while (line := await self._lines.read()) is not None and line.strip() != "/quit":
                 if line.strip():
-                    good &= await self._run_safely(self._respond(line.strip()))
+                    succeeded &= await self._run_safely(self._respond(line.strip()))
         finally:
             await self._assistant.forget(self._thread)
-        return good
+        return succeeded
 
     async def _run_safely(self, work: Coroutine[None, None, None]) -> bool:
-        """Do the work; what goes wrong with one line is said, and the next one is taken."""
+        """Do the work; report what goes wrong with a line, so that the next one can be taken."""
         try:
             if self._stoppable and not await run_until_interrupt(work):
                 self._terminal.note("Stopped.")
@@ -174,7 +171,7 @@ class ConsoleChat:
             self._terminal.note(str(error))
             return False
         except Exception as error:  # the next line may fare better
-            log.debug("A line was not dealt with.", exc_info=True)
+            log.debug("A line was not handled.", exc_info=True)
             self._terminal.note(describe_unexpected(error))
             return False
         return True

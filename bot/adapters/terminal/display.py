@@ -57,7 +57,7 @@ class Terminal:
         return cls(out=console(sys.stdout), err=console(sys.stderr))
 
     def note(self, text: str) -> None:
-        """Say something on standard error."""
+        """Print a note on standard error."""
         self.err.print(replace_control_characters(text), soft_wrap=True)
 
     def write(self, text: str) -> None:
@@ -96,7 +96,16 @@ class Terminal:
         answer: Answer | None = None
         reason = "The run ended without an answer. Ask again, and use --debug to see why."
         draft = LiveAnswer()
-        with nullcontext() if trace else self._live(draft):
+        live = Live(
+            draft,
+            console=self.err,
+            auto_refresh=self.err.is_terminal,
+            refresh_per_second=10,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        with nullcontext() if trace else live:
             async for event in events:
                 (trace or draft).take(event)
                 if event.kind == "answer":
@@ -107,17 +116,6 @@ class Terminal:
             raise AnswerFailed(reason)
         return answer
 
-    def _live(self, draft: LiveAnswer) -> Live:
-        return Live(
-            draft,
-            console=self.err,
-            auto_refresh=self.err.is_terminal,
-            refresh_per_second=10,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-
 
 class LiveAnswer:
     """The answer so far: a spinner with the present stage, and the last lines of the text."""
@@ -127,7 +125,7 @@ class LiveAnswer:
         self._text = ""
 
     def take(self, event: AgentEvent) -> None:
-        """Bring in what an event tells."""
+        """Update the draft with an event."""
         if event.kind == "step_start":
             self._spinner.update(text=Text(to_one_line(str(event.payload["stage"]))))
         elif event.kind == "token":
@@ -200,16 +198,13 @@ class IndexingBar:
         with self._lock:
             if not self._shown and time.monotonic() >= self._from:
                 self._shown = True
-                self._appear()
+                if self._console.is_terminal:
+                    self._bar.start()
+                else:
+                    self._console.print("Indexing the repository ...")
         self._bar.update(
             self._task, description=_STAGES[progress.stage], completed=progress.done, total=progress.total or None
         )
-
-    def _appear(self) -> None:
-        if self._console.is_terminal:
-            self._bar.start()
-        else:
-            self._console.print("Indexing the repository ...")
 
     def close(self) -> None:
         """Take the bar away."""

@@ -91,7 +91,7 @@ def call_to_record(call: CallSite) -> dict[str, Any]:
 def format_caller(call: CallSite) -> str:
     """Write a call on one line, seen from what is called: where, and who calls."""
     caller = to_one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
-    return f"{format_location(call.path, call.line, call.line)}  {caller}{_doubt(call)}"
+    return f"{format_location(call.path, call.line, call.line)}  {caller}{_format_ambiguity(call)}"
 
 
 def format_callee(call: CallSite) -> str:
@@ -101,7 +101,7 @@ def format_callee(call: CallSite) -> str:
     line = f"{format_location(call.path, call.line, call.line)}  {name}"
     if call.callee and symbol:
         line += f"  {format_location(call.callee.path, symbol.start_line, symbol.end_line)}"
-    return line + _doubt(call)
+    return line + _format_ambiguity(call)
 
 
 def report_to_record(report: RefreshReport, repository: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def format_status(status: IndexStatus) -> str:
     else:
         rows += [
             ("indexed", _format_indexed_commit(status)),
-            ("contents", _contents(status)),
+            ("contents", f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"),
             ("embedder", status.embedder),
         ]
     rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
@@ -144,23 +144,23 @@ def format_status(status: IndexStatus) -> str:
 
 
 def state_to_record(state: RepositoryState) -> dict[str, Any]:
-    """Describe how a repository is doing; of one that cannot be read there is little to tell."""
+    """Describe the state of a repository; little is known of one that cannot be read."""
     known = status_to_record(state.status) if state.status is not None else {"repository": state.name}
     return known | {"state": state.state, "sentence": state.sentence}
 
 
 def format_state(state: RepositoryState) -> str:
-    """Write how a repository is doing as a few lines, its state last."""
+    """Write the state of a repository as a few lines, the state itself last."""
     known = format_status(state.status) if state.status is not None else f"{'repository':<12}{to_one_line(state.name)}"
-    told = to_one_line(": ".join(filter(None, (state.state, state.sentence))))
-    return f"{known}\n{'state':<12}{told}"
+    state_line = to_one_line(": ".join(filter(None, (state.state, state.sentence))))
+    return f"{known}\n{'state':<12}{state_line}"
 
 
 def _symbol_of(hit: Hit) -> str:
     return hit.symbols[0].qualified_name if hit.symbols else hit.scope
 
 
-def _doubt(call: CallSite) -> str:
+def _format_ambiguity(call: CallSite) -> str:
     return "  (one of several of that name)" if call.ambiguous else ""
 
 
@@ -175,13 +175,9 @@ def _format_indexed_commit(status: IndexStatus) -> str:
 
 
 def _list_plain_files(status: IndexStatus) -> list[str]:
-    told = [f"{to_one_line(each.path)}: {PLAIN_REASONS[each.reason]}" for each in status.plain_files[:_MOST_PLAIN]]
-    more = len(status.plain_files) - len(told)
-    return [*told, f"and {more:,} more"] if more else told
-
-
-def _contents(status: IndexStatus) -> str:
-    return f"{status.files:,} files, {status.chunks:,} chunks, {status.symbols:,} symbols"
+    lines = [f"{to_one_line(file.path)}: {PLAIN_REASONS[file.reason]}" for file in status.plain_files[:_MOST_PLAIN]]
+    more = len(status.plain_files) - len(lines)
+    return [*lines, f"and {more:,} more"] if more else lines
 
 
 @dataclass(frozen=True, kw_only=True)

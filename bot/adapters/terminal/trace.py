@@ -1,4 +1,4 @@
-"""Tells a run as it goes on, an event a line with its milliseconds: nodes, tools, evidence, models, text."""
+"""Traces a run while it goes on, a line for each event with its milliseconds: nodes, tools, evidence, models, text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunTrace:
         self._pieces = 0
         self._spent = TokenUsage()
         self._state: dict[str, Any] = {}
-        self._tellers: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
+        self._formatters: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
             "step_start": self._step_start,
             "step_end": self._step_end,
             "tool_start": self._tool_start,
@@ -46,12 +46,12 @@ class RunTrace:
         }
 
     def take(self, event: AgentEvent) -> None:
-        """Write what an event tells."""
+        """Write the lines of an event."""
         if self._began is None:
             self._began = event.ts
         now = (event.ts - self._began) * 1000
-        tell = self._tellers.get(event.kind)
-        for line in tell(event.payload, now) if tell else ():
+        format_event = self._formatters.get(event.kind)
+        for line in format_event(event.payload, now) if format_event else ():
             self._write(f"{now:>7.0f} ms  {line}")
 
     def _step_start(self, payload: Payload, _: float) -> Iterator[str]:
@@ -67,7 +67,7 @@ class RunTrace:
             yield from self._format_changes(payload["changes"])
 
     def _format_changes(self, changes: Payload) -> Iterator[str]:
-        """Tell what is other than before; what was empty and stays so is not worth a line."""
+        """List what has changed; what was empty and stays so is not worth a line."""
         for name, value in changes.items():
             before = self._state.get(name)
             if value != before and (value or before):
@@ -85,7 +85,7 @@ class RunTrace:
 
     def _evidence(self, payload: Payload, _: float) -> Iterator[str]:
         found: list[Location] = payload["locations"]
-        shown = [format_location(each.path, each.start_line, each.end_line) for each in found]
+        shown = [format_location(place.path, place.start_line, place.end_line) for place in found]
         if not self._verbose and len(shown) > MOST_PLACES:
             shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
         yield f"evidence: {', '.join(shown) or 'none'}"
