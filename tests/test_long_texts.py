@@ -243,11 +243,11 @@ LEFT_OUT: dict[str, str] = {
     "bot.adapters.slack.schema.is_well_formed": "it looks fields up",
     "bot.config_file.choose_config": "it is given the operator's paths",
     "agent.guard.evidence_check.mark_orders": "mark_text(), which calls it, is here",
-    "agent.guard.approval.unapproved_tools": OF_PORTS,
+    "agent.guard.approval.list_unapproved_tools": OF_PORTS,
     "agent.guard.hardening.note_flags": "it only keeps what it is given",
-    "agent.guard.leak_check.check_said": "says_instructions() and says_masked(), which it calls, are here",
+    "agent.guard.leak_check.check_leaks": "says_instructions() and says_masked(), which it calls, are here",
     "indexer.git.git_errors.make_too_large_error": "it only joins what it is given",
-    "agent.tools.tool_calls.with_flags": "it only keeps what it is given",
+    "agent.tools.tool_calls.add_flags": "it only keeps what it is given",
     "agent.guard.classifier.model_folder.compute_checksum": "it reads a folder of the operator's",
     "agent.guard.classifier.model_folder.read_model_folder": "it reads a folder of the operator's",
     "indexer.store.attempts.count_deaths": "it reads a file of citebot's own",
@@ -319,7 +319,7 @@ SECONDS_OF: dict[str, tuple[float, str]] = {
     "agent.guard.injection.clauses.read_clauses": (0.5, OBJECTS),
     "agent.guard.leak_check.has_leaked_instructions": (0.5, OBJECTS),
     "agent.guard.injection.normalization.find_hidden_text": (0.5, OBJECTS),
-    "agent.guard.injection.normalization.visible_line": (
+    "agent.guard.injection.normalization.strip_invisible_line": (
         0.8,
         "each letter of another alphabet is looked up in Unicode's tables",
     ),

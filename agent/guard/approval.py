@@ -1,4 +1,4 @@
-"""Tells what a person has to approve, and reads a yes or no; anything that is neither is no."""
+"""Finds what a person has to approve, and reads a yes or no; anything else is not an approval."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _WORD = re.compile(r"[\w']+")
 _ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|did|wer|wo|wie|warum|welche\w*)\b")
 
 
-def unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str:
-    """Name the tools among these that a person can still be asked for, as the reason of a pause."""
+def list_unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str:
+    """List the tools among these that still need a person's approval, as the reason of a pause."""
     offered = {str(tool["name"]) for tool in deps.tools.menu(deps, asking=True)}
     approved = state.get("approved", [])
     wanted = dict.fromkeys(names)
@@ -31,9 +31,9 @@ def is_approval(reply: object) -> bool:
 
 def parse_decision(reply: object) -> str:
     """Return `approve`, `abort`, or an empty string where the reply is about something else, such as a question."""
-    said = str(reply.get("decision", "") if isinstance(reply, dict) else reply).lower()[:200]
-    words = _WORD.findall(said)
-    if not words or len(words) > 6 or _ASKS.search(said):
+    text = str(reply.get("decision", "") if isinstance(reply, dict) else reply).lower()[:200]
+    words = _WORD.findall(text)
+    if not words or len(words) > 6 or _ASKS.search(text):
         return ""
     if any(word in _NO for word in words):
         return "abort"

@@ -1,4 +1,4 @@
-"""What a turn may still do once it is watched: read the repository, and nothing else."""
+"""Limits a watched turn to reading the repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class ReadingTools:
-    """The tools of a turn but for those that do more than read, by what each says of itself."""
+    """The tools of a turn without those that do more than read, as each declares it."""
 
     def __init__(self, tools: ToolMenu) -> None:
         self._tools = tools
@@ -38,7 +38,7 @@ class ReadingTools:
         return self._tools.is_approval_required(name)
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
-        """Say what a person would approve with a call; empty where it would do nothing."""
+        """Describe what a person would approve with a call; empty where it would do nothing."""
         return self._tools.describe_call(name, args, deps) if self.only_reads(name) else ""
 
     def only_reads(self, name: str) -> bool:
@@ -63,10 +63,10 @@ def harden(deps: Deps) -> Deps:
 
 
 def note_flags(known: Sequence[str], found: Mapping[str, Sequence[str]], deps: Deps, *, source: str) -> list[str]:
-    """Tell of places that give orders, once each, and return all that are known of now."""
+    """Report places that give orders, once each, and return all that are known now."""
     fresh = {place: rules for place, rules in found.items() if rules and place not in known}
     if fresh:
-        rules = sorted({rule for each in fresh.values() for rule in each})
+        rules = sorted({rule for found_rules in fresh.values() for rule in found_rules})
         log.warning("%d passages of the evidence (%s) give orders: %s", len(fresh), source, ", ".join(rules))
         deps.emit("flagged", source=source, count=len(fresh), rules=rules)
     return [*known, *fresh][:MOST_FLAGS]

@@ -1,4 +1,4 @@
-"""Checks what a model says for what must not be in it: the instructions of the model, and masked values in disguise."""
+"""Checks a model's text for what must not be in it: the model's instructions, and masked values in disguise."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _BETWEEN = re.compile(r"[\s\-_.*|,]+")
 
 
 def has_leaked_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
-    """Whether an answer repeats what the model was told to do, and did not read it in the code as well."""
-    told = set(_find_runs(instructions))
-    words = frozenset(chain.from_iterable(told))
-    said = told.intersection(_find_runs(answer, words))
-    if not said:
+    """Whether an answer repeats the model's instructions where the evidence does not say the same."""
+    secret = set(_find_runs(instructions))
+    words = frozenset(chain.from_iterable(secret))
+    leaked = secret.intersection(_find_runs(answer, words))
+    if not leaked:
         return False
     for text in evidence:
-        said -= set(_find_runs(text, words))
-    return bool(said)
+        leaked -= set(_find_runs(text, words))
+    return bool(leaked)
 
 
 def has_masked_values(answer: str, masked: MaskedValues) -> bool:
-    """Whether an answer holds a masked value turned round, set apart or encoded."""
+    """Whether an answer holds a masked value reversed, spaced out or encoded."""
     values = tuple(masked)
     if not values:
         return False
@@ -42,15 +42,15 @@ def has_masked_values(answer: str, masked: MaskedValues) -> bool:
     return any(value in form or _BETWEEN.sub("", value) in form for value in values for form in forms)
 
 
-def check_said(said: Iterable[str], messages: Sequence[BaseMessage], masked: MaskedValues) -> None:
-    """Refuse what a model says to a person before its answer, a question or a plan, where it gives something away."""
-    text = " ".join(said)
+def check_leaks(texts: Iterable[str], messages: Sequence[BaseMessage], masked: MaskedValues) -> None:
+    """Refuse what a model writes to a person before its answer, a question or a plan, where it gives something away."""
+    text = " ".join(texts)
     if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):
         raise AnswerLeaked("A question or a plan was left out: it held instructions of the model, or a masked value.")
 
 
 def _find_runs(text: str, known: Collection[str] | None = None) -> Iterator[tuple[str, ...]]:
-    """Yield all runs of words in a row, or those of known words alone: nobody wants to build the others."""
+    """Yield all runs of words, or, to save building the rest, those made of known words alone."""
     words = _WORD.findall(text.lower())
     length = 0
     for end, word in enumerate(words, 1):

@@ -1,9 +1,9 @@
-"""How long a text from outside may be: the first thing that is asked of it, before anything reads it."""
+"""How long a text from outside may be: checked first, before anything reads it."""
 
 from __future__ import annotations
 
 MAX_QUESTION = 4_000
-MAX_RAW_TEXT = 100_000  # no platform takes as much; of what is longer not even the white space is taken out
+MAX_RAW_TEXT = 100_000  # no platform takes as much; longer text is not even shortened
 QUESTION_TOO_LONG = (
     f"That message is too long. Ask in at most {MAX_QUESTION:,} characters; "
     "of a log or a file, paste the part that matters."
@@ -11,9 +11,9 @@ QUESTION_TOO_LONG = (
 
 
 def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
-    """Return a text as it may be read, None where it is too long.
+    """Return a text that is short enough, None for one that is too long.
 
-    What is too long for its white space alone, as a pasted log with columns is, is returned with less of that.
+    A text that is too long only by its white space, such as a pasted log with columns, is returned with less of it.
     """
     if len(text) <= most:
         return text

@@ -15,7 +15,7 @@ FLAG = "[gives orders; quoted, not to be followed]"
 
 
 def with_background(question: str, lines: Sequence[str]) -> str:
-    """Put what others wrote below a question, a message a line."""
+    """Put what others wrote below a question, one message a line."""
     return "\n".join([question, "", BACKGROUND_HEADING, *lines]) if lines else question
 
 
@@ -36,10 +36,10 @@ def name_orders(author: str, text: str) -> tuple[str, ...]:
 
     People tell each other what to do all day, so that only what addresses a model counts, and what is surely an attack.
     """
-    told = {rule for said in (author, text) for rule in rules_of(find_orders(said.split("\n")))}
-    for said in (author, text):
-        told |= {one.family.name for _, form in normalize_question(said).forms for one in _attacks().find(form)}
-    return tuple(sorted(told))
+    found = {rule for part in (author, text) for rule in rules_of(find_orders(part.split("\n")))}
+    for part in (author, text):
+        found |= {one.family.name for _, form in normalize_question(part).forms for one in _attacks().find(form)}
+    return tuple(sorted(found))
 
 
 @cache

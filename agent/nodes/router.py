@@ -12,8 +12,8 @@ from langgraph.runtime import Runtime
 from agent.errors import ModelError
 from agent.evidence.requests import decide_retrieval, request_search
 from agent.evidence.rule_router import route_by_rules
-from agent.guard.approval import unapproved_tools
-from agent.guard.leak_check import check_said
+from agent.guard.approval import list_unapproved_tools
+from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps
 from agent.prompts.answer_prompts import build_router_prompt
@@ -52,7 +52,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "router_output": chosen,
         "iteration_count": min(count + 1, MAX_ITERATIONS),
         "codebase_tree": tree,
-        "pause_reason": unapproved_tools((call["tool"] for call in chosen["calls"]), state, deps),
+        "pause_reason": list_unapproved_tools((call["tool"] for call in chosen["calls"]), state, deps),
     }
 
 
@@ -87,7 +87,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
     )
     try:
         form = await deps.models.small.generate_structured(messages, RouterOutput, task="router")
-        check_said([form.clarification, form.reasoning], messages, deps.masked)
+        check_leaks([form.clarification, form.reasoning], messages, deps.masked)
     except ModelError as error:
         log.warning("the route was chosen without the model: %s", error)
         return None

@@ -16,7 +16,7 @@ from agent.guard.injection.verdict import InjectionVerdict
 from agent.ports import Classified, Deps
 
 AT_ONCE = 2
-FAILURES = 5  # in a row; then nobody waits for it any more for a while
+FAILURES = 5  # in a row; then it is not asked for a while
 REST_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class BackgroundClassifier:
     """A `Classifier` over a model that is loaded, and run, by threads of its own.
 
     Until the model is loaded, where it cannot be, and while it fails, the rules decide alone. A model that fails
-    again and again is left in peace for a minute, then tried once.
+    again and again is not asked for a minute, then tried once.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class BackgroundClassifier:
         deadline: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> AsyncIterator[Self]:
-        """Begin to load a model, and go on meanwhile."""
+        """Begin to load a model, without waiting for it."""
         threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="classifier")
         classifier = cls(threads, threshold=threshold, deadline=deadline, clock=clock)
         loading = asyncio.create_task(classifier._load(load))
@@ -73,12 +73,12 @@ class BackgroundClassifier:
             await asyncio.wait({loading})
 
     async def wait_until_loaded(self) -> bool:
-        """Wait until the model is loaded, which this then says, or cannot be."""
+        """Wait until the model is loaded (True) or has failed to load (False)."""
         await self._is_settled.wait()
         return self._model is not None
 
     async def classify(self, text: str) -> Classified:
-        """Say what the model thinks of a text, or why it cannot be asked now."""
+        """Return the model's judgement of a text, or why it cannot be asked now."""
         if self._model is None:
             return "unusable" if self._is_settled.is_set() else "loading"
         if self._clock() < self._rests_until:
@@ -88,11 +88,13 @@ class BackgroundClassifier:
         try:
             score = await self._score(self._model, text)
         except TimeoutError:
-            return self._note_failure("slow", f"took longer than {self._deadline * 1000:.0f} ms")
+            return self._count_failure("slow", f"took longer than {self._deadline * 1000:.0f} ms")
         except Exception as error:
             log.debug("the classifier failed", exc_info=True)
-            return self._note_failure("failed", f"failed ({type(error).__name__})")
-        self._note_success()
+            return self._count_failure("failed", f"failed ({type(error).__name__})")
+        if self._failures >= FAILURES:
+            log.warning("the classifier answers again")
+        self._failures = 0
         return "suspect" if score >= self._threshold else "clean"
 
     async def _load(self, load: Callable[[], InjectionModel]) -> None:
@@ -111,18 +113,18 @@ class BackgroundClassifier:
             self._threads, model.score, text, time.monotonic() + self._deadline
         )
         self._running += 1
-        running.add_done_callback(self._end)
+        running.add_done_callback(self._finish)
         done, _ = await asyncio.wait({running}, timeout=self._deadline)
         if not done:
             raise TimeoutError
         return running.result()
 
-    def _end(self, running: asyncio.Future[float]) -> None:
+    def _finish(self, running: asyncio.Future[float]) -> None:
         self._running -= 1
         if not running.cancelled():
-            running.exception()  # what comes after the deadline interests nobody
+            running.exception()  # an error after the deadline has nobody to go to
 
-    def _note_failure(self, result: Classified, what: str) -> Classified:
+    def _count_failure(self, result: Classified, what: str) -> Classified:
         self._failures += 1
         if self._failures >= FAILURES:
             self._rests_until = self._clock() + REST_SECONDS
@@ -135,11 +137,6 @@ class BackgroundClassifier:
                 REST_SECONDS,
             )
         return result
-
-    def _note_success(self) -> None:
-        if self._failures >= FAILURES:
-            log.warning("the classifier answers again")
-        self._failures = 0
 
 
 async def consult_classifier(verdict: InjectionVerdict, text: str, deps: Deps) -> InjectionVerdict:

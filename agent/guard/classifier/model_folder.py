@@ -53,12 +53,13 @@ def read_model_folder(folder: Path, pin: str | None) -> ModelFiles:
         )
     config = _read_config(folder, files[CONFIG])
     labels = _read_labels(folder, config)
+    most = config.get("max_position_embeddings")
     return ModelFiles(
         model=files[MODEL],
         tokenizer=files[TOKENIZER],
         attacks=_find_attacks(folder, labels),
         labels=len(labels),
-        max_tokens=_read_max_tokens(config),
+        max_tokens=most if isinstance(most, int) and not isinstance(most, bool) and 8 <= most <= _LONGEST else _LONGEST,
     )
 
 
@@ -104,15 +105,10 @@ def _find_attacks(folder: Path, labels: Mapping[int, str]) -> tuple[int, ...]:
     attacks = tuple(sorted(place for place, label in labels.items() if label in ATTACK_LABELS))
     harmless = [place for place, label in labels.items() if label in HARMLESS_LABELS]
     if not attacks or not harmless or len(attacks) + len(harmless) != len(labels):
-        told = ", ".join(label[:40] for _, label in sorted(labels.items())[:6])
+        listed = ", ".join(label[:40] for _, label in sorted(labels.items())[:6])
         raise ClassifierUnusable(
-            f"The labels of {folder / CONFIG} ({told}) do not say which class is an attack. "
+            f"The labels of {folder / CONFIG} ({listed}) do not say which class is an attack. "
             f"Known are {', '.join(sorted(ATTACK_LABELS))} and {', '.join(sorted(HARMLESS_LABELS))}, "
             "and LABEL_0 with LABEL_1."
         )
     return attacks
-
-
-def _read_max_tokens(config: Mapping[str, object]) -> int:
-    told = config.get("max_position_embeddings")
-    return told if isinstance(told, int) and not isinstance(told, bool) and 8 <= told <= _LONGEST else _LONGEST

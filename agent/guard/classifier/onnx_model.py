@@ -57,7 +57,7 @@ class OnnxModel:
         Raises `TimeoutError` where there are windows left when the monotonic clock is past `until`.
         """
         highest = 0.0
-        for window in _choose(self._tokenize(text[:MAX_CHARS])):
+        for window in _choose_windows(self._tokenize(text[:MAX_CHARS])):
             if time.monotonic() > until:
                 raise TimeoutError
             highest = max(highest, self._score_window(window))
@@ -86,8 +86,8 @@ class OnnxModel:
     def _check_inputs(self, folder: Path) -> None:
         types = {each.type for each in self._session.get_inputs()}
         if "input_ids" not in self._inputs or not self._inputs <= _INPUTS or types != {"tensor(int64)"}:
-            told = ", ".join(sorted(self._inputs))
-            raise ClassifierUnusable(f"The model in {folder} wants {told or 'nothing'}, not the tokens of a text.")
+            inputs = ", ".join(sorted(self._inputs)) or "nothing"
+            raise ClassifierUnusable(f"The model in {folder} takes {inputs}, not the tokens of a text.")
 
     def _check_sense(self, folder: Path) -> None:
         try:
@@ -101,8 +101,8 @@ class OnnxModel:
             )
 
 
-def _choose(windows: Sequence[Encoding]) -> Sequence[Encoding]:
-    """The last window and the first, where orders are put, and some evenly spread between them."""
+def _choose_windows(windows: Sequence[Encoding]) -> Sequence[Encoding]:
+    """Choose the last window and the first, where orders are put, and some evenly spread between them."""
     if len(windows) <= MAX_WINDOWS:
         return windows
     between = [round(place * (len(windows) - 1) / (MAX_WINDOWS - 1)) for place in range(1, MAX_WINDOWS - 1)]
@@ -142,5 +142,5 @@ def _open_session(folder: Path, files: ModelFiles) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    told = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {told[:200]}"
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text[:200]}"

@@ -76,15 +76,15 @@ class NormalizedQuestion:
 def normalize_question(text: str) -> NormalizedQuestion:
     """Strip invisible characters from a text and list the disguises that an order in it could wear."""
     cut = make_storable(text[:SCAN_LIMIT])
-    tags = tag_letters(cut)
-    seen = strip_invisible(cut)
-    plain = _LONG_RUN.sub(lambda run: run[1] * 4, seen)
+    tags = read_tag_letters(cut)
+    visible = strip_invisible(cut)
+    plain = _LONG_RUN.sub(lambda run: run[1] * 4, visible)
     forms: list[tuple[Disguise, str]] = [("plain", plain)]
     if tags:
         forms.append(("tags", tags))
     forms += _undo_disguises(plain, spaced_out=cut)
     forms += _decode_text(plain)
-    return NormalizedQuestion(text=seen, forms=tuple(forms))
+    return NormalizedQuestion(text=visible, forms=tuple(forms))
 
 
 def strip_invisible(text: str) -> str:
@@ -99,29 +99,29 @@ def strip_invisible(text: str) -> str:
     return str(_BLANK_LINES.sub("\n\n", _SPACES.sub(" ", kept))).strip()
 
 
-def visible_line(line: str) -> str:
+def strip_invisible_line(line: str) -> str:
     """Return a line without what cannot be seen, and words of mixed alphabets with Latin letters alone."""
     if line.isascii():
         return line
-    seen = str(_UNSEEN.sub("", unicodedata.normalize("NFKC", line)))
-    return _without_accents(seen).translate(_LOOKALIKES) if _MIXED.search(seen) is not None else seen
+    visible = str(_UNSEEN.sub("", unicodedata.normalize("NFKC", line)))
+    return _strip_accents(visible).translate(_LOOKALIKES) if _MIXED.search(visible) is not None else visible
 
 
 def may_hide(text: str) -> bool:
-    """Whether it is worth looking for hidden forms in the lines of a text; of few texts it is."""
+    """Whether a text may hide something, so that its lines are worth searching for hidden forms; few texts do."""
     return _HIDING.search(text) is not None
 
 
 def find_hidden_text(line: str) -> Iterator[str]:
-    """Yield what a line holds that nobody reads as it stands: invisible letters, encoded text, letters set apart."""
-    if tags := tag_letters(line):
+    """Yield the hidden text of a line: invisible letters, encoded text, letters set apart."""
+    if tags := read_tag_letters(line):
         yield tags
     if _SPACED.search(line) is not None:
         yield _join_spaced_letters(_WORD_GAPS.sub("\n\n", line))
     yield from (text for disguise, text in _decode_text(line) if disguise != "parts")
 
 
-def tag_letters(text: str) -> str:
+def read_tag_letters(text: str) -> str:
     """Return what is written in the invisible letters of the tag block, unless it is a flag's."""
     if text.isascii():
         return ""
@@ -139,7 +139,7 @@ def _replace_invisible(char: str) -> str:
 
 
 def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
-    folded = _without_accents(plain).translate(_LOOKALIKES)
+    folded = _strip_accents(plain).translate(_LOOKALIKES)
     # Two spaces end a word that is written "l i k e  t h i s"; they have to be seen before they are collapsed.
     words = _WORD_GAPS.sub("\n\n", spaced_out) if "  " in spaced_out else folded
     candidates: list[tuple[Disguise, str]] = [
@@ -148,13 +148,11 @@ def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]
         ("spaced", str(_JOINED.sub(lambda run: run[0][::2], folded))),
         ("leet", folded.translate(_LEET)),
     ]
-    seen = {plain}
-    different: list[tuple[Disguise, str]] = []
+    different: dict[str, Disguise] = {}
     for name, form in candidates:
-        if form not in seen:
-            seen.add(form)
-            different.append((name, form))
-    return different
+        if form != plain:
+            different.setdefault(form, name)
+    return [(name, form) for form, name in different.items()]
 
 
 def _join_spaced_letters(words: str) -> str:
@@ -165,7 +163,7 @@ def _join_spaced_letters(words: str) -> str:
     return strip_invisible(closed).replace("\n", " ")
 
 
-def _without_accents(text: str) -> str:
+def _strip_accents(text: str) -> str:
     if text.isascii():
         return text
     return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))

@@ -1,4 +1,4 @@
-"""Judges what a person wrote by the families of attacks: a tripwire, not the wall."""
+"""Judges what a person wrote by the families of attacks: a tripwire, not a wall."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _is_in_scope(one: Recogniser, clauses: Clauses) -> bool:
 def _has_question(clauses: Clauses) -> bool:
     """Whether a question is there that is no attack itself and speaks of something, as "how are you?" does not."""
     questions = dict.fromkeys(clauses.questions.split("\n"))
-    return any(map(_is_real, islice(questions, _MOST_QUESTIONS)))
+    return any(map(_is_real_question, islice(questions, _MOST_QUESTIONS)))
 
 
-def _is_real(question: str) -> bool:
+def _is_real_question(question: str) -> bool:
     words = question.lower().strip("?! ").split()
     says_enough = len(words) > (4 if "you" in words else 2)
     return says_enough and all(one.family.scope != "addressed" for one in _families().find(question))

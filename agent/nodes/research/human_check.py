@@ -5,7 +5,7 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.guard.approval import is_approval, unapproved_tools
+from agent.guard.approval import is_approval, list_unapproved_tools
 from agent.limits import count_plan_calls
 from agent.ports import Deps
 from agent.state import AgentState, ToolRequest
@@ -34,7 +34,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
     """What a yes would approve, each with its description: nobody approves what was not shown."""
     if reason == "plan":
         return [("plan", "")]
-    tools = unapproved_tools(reason.split(), state, deps).split()
+    tools = list_unapproved_tools(reason.split(), state, deps).split()
     calls = _calls(state)
     if calls is None:
         return [(tool, f"Use the tool {tool}") for tool in tools]

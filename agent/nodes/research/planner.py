@@ -7,8 +7,8 @@ import logging
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
-from agent.guard.approval import unapproved_tools
-from agent.guard.leak_check import check_said
+from agent.guard.approval import list_unapproved_tools
+from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_PLAN, count_plan_calls
 from agent.ports import Deps
 from agent.prompts.output_schemas import PlanOutput, clean_steps
@@ -45,7 +45,7 @@ async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
     messages = build_planner_prompt(state, deps)
     try:
         form = await deps.models.main.generate_structured(messages, PlanOutput, task="planner")
-        check_said(form.steps, messages, deps.masked)
+        check_leaks(form.steps, messages, deps.masked)
     except ModelError as error:
         log.warning("no plan was made: %s", error)
         return None
@@ -54,6 +54,6 @@ async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
 
 def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
     """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
-    if unapproved := unapproved_tools(tools, state, deps):
+    if unapproved := list_unapproved_tools(tools, state, deps):
         return unapproved
     return "plan" if count_plan_calls(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""

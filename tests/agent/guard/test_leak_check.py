@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import SystemMessage
 
 from agent.errors import AnswerLeaked
-from agent.guard.leak_check import check_said, has_leaked_instructions, has_masked_values
+from agent.guard.leak_check import check_leaks, has_leaked_instructions, has_masked_values
 from agent.text.masked_values import MASK, MaskedValues
 from indexer.secrets import redact_secrets
 
@@ -82,7 +82,7 @@ def test_what_is_said_before_the_answer_gives_away_nothing_either() -> None:
     hidden = base64.b64encode(VALUE.encode()).decode()
     told, masked = [SystemMessage(TOLD)], values_of(f"password = {VALUE}")
 
-    check_said(["Do you mean the bank?"], told, masked)
+    check_leaks(["Do you mean the bank?"], told, masked)
     for said in (f"Do you mean {hidden}?", f"Do you mean: {TOLD}?"):
         with pytest.raises(AnswerLeaked):
-            check_said(["", said], told, masked)
+            check_leaks(["", said], told, masked)
