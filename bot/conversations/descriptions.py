@@ -45,7 +45,7 @@ async def find_freshness(answer: Answer, repositories: Repositories, now: float)
         status = await repositories.status(name)
         drift = await repositories.drift(name, answer.commit, cited)
     except IndexerError as error:
-        log.warning("how fresh an answer about %s is cannot be told: %s", name, error)
+        log.warning("an answer about %s has no freshness line: %s", name, error)
         return ""
     return describe_commit_read(name, answer.commit, status, drift, now)
 

@@ -42,14 +42,14 @@ class Stage:
     def __init__(self, able: Capabilities = ABLE, **reply: object) -> None:
         self.clock = FakeClock()
         self.platform = FakePlatform(self.clock, able)
-        self.ways = ReplyTransport.of(self.platform, self.clock)
+        self.transport = ReplyTransport.of(self.platform, self.clock)
         self.noted: list[tuple[str, ...]] = []
         self.stops = 0
         self.reply = self.another()
 
     def another(self, handles: Sequence[MessageHandle] = (), *, recovered: bool = False) -> Reply:
         return Reply(
-            self.ways, PLACE, nonce="n", note=self._note, handles=handles, recovered=recovered, on_stop=self._stop
+            self.transport, PLACE, nonce="n", note=self._note, handles=handles, recovered=recovered, on_stop=self._stop
         )
 
     async def _note(self, handles: Sequence[MessageHandle]) -> None:
@@ -337,7 +337,7 @@ async def test_thirty_answers_at_once_are_never_refused_and_none_stalls(streams:
     clock = FakeClock()
     able = dataclasses.replace(SLACK_LIKE, streams=streams)
     platform = FakePlatform(clock, able)
-    ways = ReplyTransport.of(platform, clock)
+    transport = ReplyTransport.of(platform, clock)
     slots = asyncio.Semaphore(30 if streams else 8)
     gaps: list[float] = []
 
@@ -346,7 +346,7 @@ async def test_thirty_answers_at_once_are_never_refused_and_none_stalls(streams:
 
     async def one(number: int) -> None:
         place = dataclasses.replace(PLACE, channel=f"C{number}")
-        reply = Reply(ways, place, nonce=f"n{number}", note=note)
+        reply = Reply(transport, place, nonce=f"n{number}", note=note)
         await reply.begin(THINKING)
         async with slots:
             began = clock.now()
