@@ -1,4 +1,4 @@
-"""Notices files that were damaged while nobody changed them, by digests noted after the last change."""
+"""Detects damaged files by digests that are noted after their last change."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _MARK = b"citebot checksum\0"  # then the digest, at the end of a file that is w
 class Checksums:
     """Digests of files, kept in a file of their own.
 
-    They are dropped before a change and noted again after the last one, so a process that dies in between leaves none,
-    and nothing is known of the files then.
+    They are dropped before a change and noted again after the last one, so a process that dies in between leaves none.
     """
 
     def __init__(self, file: Path, list_files: Callable[[], Iterable[Path]]) -> None:
@@ -27,7 +26,7 @@ class Checksums:
         self._list_files = list_files
 
     def match(self) -> bool | None:
-        """Whether the files are those that were noted; None where nothing is noted of them."""
+        """Whether the files are as they were noted; None where no digests are noted."""
         noted = self._read()
         if noted is None:
             return None
@@ -41,7 +40,7 @@ class Checksums:
         return self._file.exists()
 
     def drop(self) -> None:
-        """Forget what was noted, because the files are about to change."""
+        """Delete the digests, because the files are about to change."""
         self._file.unlink(missing_ok=True)
 
     def note(self) -> None:
@@ -68,7 +67,7 @@ class Checksums:
 
 
 def append_checksum(path: Path) -> None:
-    """Close a file that is never changed with the digest of what is in it."""
+    """Append the digest of its content to a file that is never changed again."""
     with path.open("r+b") as file:
         digest = hashlib.file_digest(file, _ALGORITHM).digest()
         file.write(_MARK + digest)
@@ -76,9 +75,9 @@ def append_checksum(path: Path) -> None:
 
 @contextmanager
 def open_checked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that ends with its digest, to be read up to that; ValueError where it is not as it was written.
+    """Open a file that ends with its digest, and which has to be read up to that; ValueError if it was damaged.
 
-    One without a digest is of an earlier version, and taken as it is.
+    A file without a digest is from an earlier version, and is not checked.
     """
     with path.open("rb") as file:
         end = _find_end(file)

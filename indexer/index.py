@@ -1,4 +1,4 @@
-"""The face of the indexer: open a repository's index, refresh it, hold a generation to read from."""
+"""The index of a repository: open it, refresh it, pin a generation to read from."""
 
 from __future__ import annotations
 
@@ -94,10 +94,9 @@ class CodeIndex:
     ) -> CodeIndex:
         """Open the index of the repository that a path lies in; nothing is indexed yet.
 
-        `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` stand in
-        for what the repository's remotes tell; indexes may share a `parser_pool`, which is then not theirs to close.
-        Raises `RepositoryError`, `StorageError` or `EmbedderError`, each
-        with a sentence.
+        `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` override
+        what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close. Raises
+        `RepositoryError`, `StorageError` or `EmbedderError`.
         """
 
         def open_index() -> CodeIndex:
@@ -105,7 +104,7 @@ class CodeIndex:
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
                 folder = DataFolder(make_utf8_folder(home) / REPOSITORIES_FOLDER / name_index_folder(repository))
-                # Only now: a folder is found again under the name that it was made with.
+                # Only now, as the folder is named after the repository's own name.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
                 made_with = make_fingerprint(chosen, include, exclude)
@@ -142,7 +141,7 @@ class CodeIndex:
     def _close(self) -> None:
         self._parsers.close()
         self._drop_store()
-        with suppress(StorageError), self._folder.sole_writer():  # where somebody else is at it, they note it
+        with suppress(StorageError), self._folder.sole_writer():  # another process that writes will note it itself
             self._catalogs.get().note()
         self._catalogs.close()
         self._repository.close()
@@ -197,8 +196,11 @@ class CodeIndex:
 
     def _is_current(self) -> bool:
         head = self._repository.commit(self._ref)
-        current = self._current_or_none()  # what is damaged has to be made again
-        return current is not None and _identify_source(current[0]) == (head.sha, self._provenance)
+        try:
+            current, _ = self._current()
+        except NotIndexed:  # or damaged, and has to be made again
+            return False
+        return (current.commit.sha, current.provenance) == (head.sha, self._provenance)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index the ref: what changed since the current generation, or everything with `full`.
@@ -206,7 +208,7 @@ class CodeIndex:
         `progress` is called from a worker thread. `StorageLocked` if another process is at it.
         """
         async with self._refreshing:
-            return await asyncio.to_thread(self._refresh, full, progress or _ignore)
+            return await asyncio.to_thread(self._refresh, full, progress or (lambda _: None))
 
     def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         commit = self._repository.commit(self._ref)
@@ -225,8 +227,10 @@ class CodeIndex:
         self._catalogs.renew()
         current = None if full and not self._catalogs.was_damaged else self._sound_generation()
         try:
+            # The arrays of a generation have to be at hand as soon as it can be seen.
+            ready = self._made.__setitem__
             report = build_generation(
-                self._parts(current), commit, current=current, full=full, ready=self._take, progress=progress
+                self._parts(current), commit, current=current, full=full, ready=ready, progress=progress
             )
             self._current()
         except StorageError:
@@ -236,10 +240,6 @@ class CodeIndex:
             self._made.clear()
         self._catalogs.was_damaged = False
         return report
-
-    def _take(self, generation: int, snapshot: Snapshot) -> None:
-        """Have the arrays of a generation at hand as soon as it can be seen."""
-        self._made[generation] = snapshot
 
     def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
         try:
@@ -251,12 +251,6 @@ class CodeIndex:
             pass
         return None
 
-    def _current_or_none(self) -> tuple[Generation, Snapshot] | None:
-        try:
-            return self._current()
-        except NotIndexed:
-            return None
-
     def _parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
         from indexer.generations.pipeline import RefreshParts, restore_vectors
 
@@ -265,7 +259,7 @@ class CodeIndex:
             repository=self._repository,
             folder=self._folder,
             catalog=self._catalogs.get(),
-            store=self._sound_store(),
+            store=self._open_sound_store(),
             embedder=self._embedder,
             parsers=self._parsers,
             provenance=self._provenance,
@@ -275,8 +269,8 @@ class CodeIndex:
             restore_vectors(parts, current)
         return parts
 
-    def _sound_store(self) -> VectorStore:
-        """The vector store, emptied and begun anew where it is damaged; vectors are derived, nothing is lost."""
+    def _open_sound_store(self) -> VectorStore:
+        """Open the vector store, and replace a damaged one by an empty one: vectors can be made again."""
         if self._store is not None:  # it was sound when it was opened, and counting takes its time
             return self._store
         try:
@@ -291,7 +285,7 @@ class CodeIndex:
         return store
 
     def _drop_store(self) -> None:
-        """Let go of a store that could not be written; the next one to need it opens it anew."""
+        """Close a store that could not be written; it is opened again when it is needed next."""
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -305,7 +299,7 @@ class CodeIndex:
         return self._store
 
     async def sweep(self) -> None:
-        """Drop what a refresh would have dropped, and what a killed one has left; `StorageLocked` while one runs."""
+        """Delete old generations, and what a killed refresh has left; `StorageLocked` while one runs."""
         async with self._refreshing:
             work = asyncio.ensure_future(asyncio.to_thread(self._sweep_alone))
             try:
@@ -320,7 +314,7 @@ class CodeIndex:
             self._catalogs.get().shrink()
 
     def _sweep(self, *, most: int = -1) -> None:
-        """Drop generations that nobody reads: not held here, and either old or too many."""
+        """Delete generations that nobody reads: not held here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
         catalog = self._catalogs.get()
         retired = catalog.list_retired()
@@ -337,12 +331,12 @@ class CodeIndex:
                 self._folder.remove(path)
 
     async def status(self) -> IndexStatus:
-        """What is known of the index, read without waiting for a refresh."""
+        """Describe the index, without waiting for a refresh."""
         return await asyncio.to_thread(self._status)
 
     def _status(self) -> IndexStatus:
         generation, counts, damage = self._describe()
-        behind, complaints = self._behind(generation) if generation else (None, ())
+        behind, problems = self._count_behind(generation) if generation else (None, ())
         return IndexStatus(
             repository=self._repository.name,
             path=str(self._repository.root),
@@ -355,7 +349,7 @@ class CodeIndex:
             disk_bytes=self._folder.size(),
             skipped=generation.skipped if generation else {},
             plain_files=self._list_plain_files(generation) if generation else (),
-            warnings=(*self._repository.warnings, *self._warnings, *damage, *complaints),
+            warnings=(*self._repository.warnings, *self._warnings, *damage, *problems),
         )
 
     def _list_plain_files(self, generation: Generation) -> tuple[PlainFile, ...]:
@@ -364,7 +358,7 @@ class CodeIndex:
         return tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in paths)
 
     def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
-        """What the catalog tells of the newest generation, and what is wrong with it."""
+        """Read the newest generation and its counts from the catalog, and what is wrong with it."""
         catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
         try:
             generation = None if catalog.is_damaged else catalog.current()
@@ -375,7 +369,7 @@ class CodeIndex:
         return generation, counts, (str(self._describe_damage()),) if is_lost else ()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened since a commit, and to which of the paths; nobody is asked but the repository that is here."""
+        """Find out what changed since a commit, in general and of the paths, from the local repository alone."""
         return await asyncio.to_thread(self._drift, commit, paths)
 
     def _drift(self, commit: str, paths: Sequence[str]) -> Drift:
@@ -391,18 +385,10 @@ class CodeIndex:
             changed=self._repository.list_changed_paths(commit, head, paths),
         )
 
-    def _behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
-        """Count the commits since a generation; a repository that is damaged or gone is a warning, not an end."""
+    def _count_behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
+        """Count the commits since a generation; a repository that is damaged or gone leads to a warning."""
         try:
             head = self._repository.commit(self._ref)
         except RepositoryError as error:
             return None, (str(error),)
         return self._repository.commits_between(generation.commit.sha, head.sha), ()
-
-
-def _identify_source(generation: Generation) -> tuple[str, str]:
-    return generation.commit.sha, generation.provenance
-
-
-def _ignore(_: Progress) -> None:
-    """Nobody watches."""

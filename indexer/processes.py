@@ -1,7 +1,7 @@
-"""The one way in which programs are started: found where, in which folder, and with what of the environment.
+"""The only place where programs are started: where they are found, in which folder and environment they run.
 
-None is given the tokens that citebot runs with, and none begins in the folder that citebot was started in, or is looked
-for there: that may be the repository that is asked about.
+None of them gets the tokens that citebot runs with. None is looked for or started in the folder that citebot was
+started in, as that may be the repository that questions are about.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from git.cmd import Git
 
-# What programs may know: who runs them, in which language and time zone, and where their files are.
+# What programs may inherit: the user, the language and time zone, and where their files are.
 _INHERITED = frozenset(
     """HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME
     GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM""".split()
 )
-# And those that reach other machines: through what, whom to trust, and the agent that signs in over ssh.
+# Those that reach other machines also inherit proxies, trusted certificates and the ssh agent.
 _INHERITED_BY_NETWORK = frozenset(
     """http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSH_AUTH_SOCK
     SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_SSL_CERT GIT_SSL_KEY""".split()
 )
 # Lists of folders; one that is empty or relative would mean the current one.
 _SEARCHED = frozenset({"PATH", "LD_LIBRARY_PATH"})
-# What every git is told: to ask nobody, to fetch nothing unasked, to take no lock for a mere look, to speak English.
+# The settings of every git: no prompts, no implicit fetching, no locks for reading, and messages in English.
 _GIT = {
     "LC_ALL": "C",
     "LANGUAGE": "C",
@@ -43,12 +43,12 @@ _GIT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
 }
-# And what reaches a host by ssh: nobody is there to answer a prompt.
+# And those of a git that reaches a host by ssh, where nobody can answer a prompt.
 _GIT_BY_NETWORK = {
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=3",
     "GIT_SSH_VARIANT": "ssh",
 }
-# Whatever a repository's configuration could name to be run is off; and no fetching of what a partial clone left out.
+# Everything that a repository's configuration could have run is off, as is fetching what a partial clone left out.
 _GIT_CONFIG = (
     "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=",
     "core.sshCommand=false", "core.alternateRefsCommand=", "credential.helper=", "diff.external=",
@@ -63,7 +63,7 @@ _FOLDER = os.sep  # always there, and nobody but root can put anything into it
 
 
 def select_environment(variables: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """Choose what a program may inherit of some variables; with `network` also what leads to other machines."""
+    """Choose the variables that a program may inherit; with `network` also those for reaching other machines."""
     allowed = _INHERITED | _INHERITED_BY_NETWORK if network else _INHERITED
     chosen = {name: value for name, value in variables.items() if name in allowed or name.startswith("LC_")}
     for name in _SEARCHED & variables.keys():
@@ -73,9 +73,9 @@ def select_environment(variables: Mapping[str, str], *, network: bool = False) -
 
 
 def _git_environment(protocols: str = "") -> dict[str, str]:
-    """What every git is given; one that may speak some protocols, joined by colons, also what leads to other machines.
+    """Make the environment of git; with protocols, joined by colons, it may also reach other machines.
 
-    The variable that allows them counts more than what a repository allows itself.
+    The variable that allows them takes precedence over what a repository's configuration allows.
     """
     by_network = _GIT_BY_NETWORK if protocols else {}
     inherited = select_environment(os.environ, network=bool(protocols))
@@ -91,7 +91,7 @@ def find_program(name: str) -> str:
 
 
 def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a program that is spoken with through pipes, in a session of its own: Ctrl-C is not for it."""
+    """Start a program to communicate with through pipes, in its own session so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [find_program(line[0]), *line[1:]],
         stdin=subprocess.PIPE,
@@ -136,7 +136,7 @@ async def start_git_async(
 
 
 def read_output(process: subprocess.Popen[bytes], *, seconds: float | None, most: int) -> tuple[bytes, bytes]:
-    """Read what a program writes and complains of until it ends; one that takes longer or writes more is killed.
+    """Read a program's output and errors until it ends; one that takes longer or writes more is killed.
 
     Raises `TimeoutError`, or `OverflowError` for more than `most` bytes.
     """
@@ -152,9 +152,9 @@ def read_output(process: subprocess.Popen[bytes], *, seconds: float | None, most
 
 
 def _read_pipes(process: subprocess.Popen[bytes], deadline: float | None, most: int) -> tuple[bytes, bytes]:
-    said = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+    outputs = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
     with selectors.DefaultSelector() as selector:
-        for pipe, part in said.items():
+        for pipe, part in outputs.items():
             selector.register(pipe, selectors.EVENT_READ, part)
         while selector.get_map():
             ready = selector.select(None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -165,9 +165,9 @@ def _read_pipes(process: subprocess.Popen[bytes], deadline: float | None, most: 
                 key.data.extend(data)
                 if not data:
                     selector.unregister(key.fileobj)
-            if sum(map(len, said.values())) > most:
+            if sum(map(len, outputs.values())) > most:
                 raise OverflowError
-    output, complaint = map(bytes, said.values())
+    output, complaint = map(bytes, outputs.values())
     return output, complaint
 
 

@@ -1,4 +1,4 @@
-"""The files of one generation as they are read again and again: the list of them, and the ones used last."""
+"""Caches what is read of one generation again and again: the list of its files, and the files used last."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from indexer.types import FileEntry, Symbol
 
 MAX_CHARACTERS = 4_000_000  # of texts
 MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
-_DEEPEST = 100  # folders within folders; nobody looks further down, and each would be written out as a whole
+_DEEPEST = 100  # nested folders; nobody looks further down, and each takes memory for its whole path
 
 
 def count_folders(paths: Iterable[str]) -> Mapping[str, int]:
-    """Count the paths in each folder and below it, the top left out."""
+    """Count the paths in each folder and below it, except for the top."""
     counts: Counter[str] = Counter()
     for inside, files in Counter(path.rpartition("/")[0] for path in paths).items():
         steps = accumulate(inside.split("/", _DEEPEST)[:_DEEPEST], "{}/{}".format) if inside else ()
@@ -32,7 +32,7 @@ def count_folders(paths: Iterable[str]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedFile:
-    """A file with its stored text, secrets masked; `starts` says where each line begins, and one more would."""
+    """A file with its stored text, secrets masked; `starts` is where each line begins, and where one more would."""
 
     entry: FileEntry
     text: str
@@ -44,14 +44,9 @@ class CachedFile:
         return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
 
 
-def _file(entry: FileEntry, text: str) -> CachedFile:
-    ends = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
-    return CachedFile(entry=entry, text=text, starts=array("L", ends))
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileListing:
-    """All files by path, as they are stored and as others see them, and how many lie in each folder and below it."""
+    """All files by path, as stored and as shown to others, and how many there are in each folder and below it."""
 
     rows: tuple[FileRow, ...]
     entries: tuple[FileEntry, ...]
@@ -59,16 +54,13 @@ class FileListing:
 
 
 class GenerationCache:
-    """What the readers of a generation share; it does not change, so nothing of it is ever read twice for nothing.
-
-    What is `known` of it takes no time to get.
-    """
+    """What the readers of a generation share; a generation does not change, so nothing in here becomes stale."""
 
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self._generation = generation
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
-        # What is larger than all that is kept counts as all of it: it is kept alone.
+        # An entry larger than the whole cache counts as all of it, so it is kept alone.
         self._files: LRUCache[str, CachedFile] = LRUCache(
             MAX_CHARACTERS, lambda file: min(len(file.text), MAX_CHARACTERS)
         )
@@ -78,7 +70,7 @@ class GenerationCache:
         self._lock = Lock()
 
     def is_of(self, catalog: Catalog, generation: int) -> bool:
-        """Whether these are the contents of a generation of a catalog."""
+        """Whether this is the cache of a generation of a catalog."""
         return self._catalog is catalog and self._generation == generation
 
     @cached_property
@@ -90,7 +82,7 @@ class GenerationCache:
 
     @property
     def listing_if_cached(self) -> FileListing | None:
-        """All files, if they were listed before."""
+        """All files, if they were listed already."""
         return vars(self).get("listing")
 
     def row(self, path: str) -> FileRow | None:
@@ -98,32 +90,34 @@ class GenerationCache:
         return self._catalog.file(self._generation, path)
 
     def get_cached_file(self, path: str) -> CachedFile | None:
-        """One file, if it was read lately."""
+        """One file, if it is in the cache."""
         with self._lock:
             return self._files.get(path)
 
     def file(self, path: str) -> CachedFile | None:
         """One file; None if the generation has none of that path."""
-        if (known := self.get_cached_file(path)) is not None:
-            return known
+        if (cached := self.get_cached_file(path)) is not None:
+            return cached
         row = self.row(path)
         if row is None:
             return None
-        read = _file(row.entry, self._catalog.text(row.blob))
+        text = self._catalog.text(row.blob)
+        starts = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+        file = CachedFile(entry=row.entry, text=text, starts=array("L", starts))
         with self._lock:
-            self._files[path] = read
-        return read
+            self._files[path] = file
+        return file
 
     def get_cached_outline(self, path: str) -> tuple[Symbol, ...] | None:
-        """The definitions of one file, if they were read lately."""
+        """The definitions of one file, if they are in the cache."""
         with self._lock:
             return self._outlines.get(path)
 
     def outline(self, path: str) -> tuple[Symbol, ...]:
         """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
-        if (known := self.get_cached_outline(path)) is not None:
-            return known
-        read = tuple(self._catalog.symbols(self._generation, path))
+        if (cached := self.get_cached_outline(path)) is not None:
+            return cached
+        outline = tuple(self._catalog.symbols(self._generation, path))
         with self._lock:
-            self._outlines[path] = read
-        return read
+            self._outlines[path] = outline
+        return outline

@@ -1,4 +1,4 @@
-"""Finds lines by a regular expression in indexed text, within bounds that no pattern and no repository can exceed."""
+"""Finds lines by a regular expression in indexed text, within limits for every pattern and repository."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def grep_texts(
 ) -> Matches:
     """Search paths with their texts for a pattern in RE2's syntax, line by line; raises `BadPattern`.
 
-    RE2 takes time that grows with the text alone, whatever the pattern; `seconds` bounds the files looked at.
+    RE2 takes linear time, whatever the pattern; `seconds` limits how many files are searched.
     """
     expression = _compile_pattern(pattern)
     deadline = clock() + seconds
-    found: list[Match] = []
+    matches: list[Match] = []
     searched, complete = 0, True
     for path, text in texts:
-        if len(found) > limit or clock() > deadline:
+        if len(matches) > limit or clock() > deadline:
             complete = False
             break
-        in_file = list(_lines(expression, path, text))
+        in_file = list(_find_lines(expression, path, text))
         complete = complete and len(in_file) <= MAX_PER_FILE
-        found += in_file[:MAX_PER_FILE]
+        matches += in_file[:MAX_PER_FILE]
         searched += 1
-    return Matches(lines=tuple(found[:limit]), files_searched=searched, complete=complete and len(found) <= limit)
+    return Matches(lines=tuple(matches[:limit]), files_searched=searched, complete=complete and len(matches) <= limit)
 
 
 def _compile_pattern(pattern: str) -> Any:
-    """Compile a pattern that stays within a line."""
+    """Compile a pattern so that it matches within one line only."""
     import re2
 
     if not pattern or len(pattern) > MAX_PATTERN:
@@ -59,12 +59,12 @@ def _compile_pattern(pattern: str) -> Any:
     except (re2.error, UnicodeEncodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise BadPattern(
-            f"That pattern cannot be read as one of RE2: {reason}. Look-around and back-references do not exist."
+            f"That is not a valid RE2 pattern: {reason}. Look-around and back-references are not supported."
         ) from error
 
 
-def _lines(expression: Any, path: str, text: str) -> Iterator[Match]:
-    """The matching lines of one file, one more than are wanted at most."""
+def _find_lines(expression: Any, path: str, text: str) -> Iterator[Match]:
+    """Find the matching lines of one file, at most one more than the limit."""
     data = text.encode("utf-8", "surrogatepass")
     number, counted, start = 1, 0, 0
     for _ in range(MAX_PER_FILE + 1):

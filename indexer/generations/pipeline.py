@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from indexer.embedding.embedder import Embedder, EmbeddingInput
 from indexer.git.objects import Omission, TreeEntry
 from indexer.git.repository import Repository
 from indexer.parsers.frames import ParsedContents, SkippedFile
-from indexer.parsers.parse_sources import FileSource, Parsers
+from indexer.parsers.parse_sources import Parsers
 from indexer.search.centrality import score_centrality
 from indexer.search.compaction import compact_if_needed, replace_centrality
 from indexer.search.path_traits import read_path_traits
@@ -35,7 +35,7 @@ ProgressSink = Callable[[Progress], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshParts:
-    """What a refresh works with; `provenance` names everything but the commit that a generation depends on."""
+    """What a refresh needs; `provenance` is the fingerprint of everything a generation depends on but the commit."""
 
     repository: Repository
     folder: DataFolder
@@ -47,7 +47,7 @@ class RefreshParts:
 
 
 def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
-    """Give a vector store that has lost vectors those of the current generation again, without embedding anew."""
+    """Restore the vectors of the current generation that the store has lost, without embedding anything again."""
     generation, snapshot = current
     keys = parts.catalog.chunk_keys(generation.id)
     if parts.store.count() >= len(set(keys.values())):
@@ -59,9 +59,9 @@ def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshPlan:
-    """What a refresh has to do: catalog files that end, tree entries to read, and what the rules leave out.
+    """What a refresh has to do: catalog files to remove, tree entries to read, and what the rules leave out.
 
-    The three are about the `touched` paths, or about all of them where that is None.
+    All three concern the `touched` paths, or all paths where that is None.
     """
 
     removed: frozenset[int]
@@ -82,8 +82,8 @@ def build_generation(
 ) -> RefreshReport:
     """Make a generation of a commit beside the current one and switch to it in one transaction.
 
-    `ready` is given the generation just before anybody can see it.
-    Killed anywhere, it leaves the current generation as it was; vectors that were stored already are found again.
+    `ready` is called with the generation just before others can see it. If the process is killed, the current
+    generation stays as it was, and vectors that were stored already are found again.
     """
     started = time.monotonic()
     progress(Progress(stage="listing", done=0, total=0))
@@ -95,7 +95,9 @@ def build_generation(
         snapshot = build.run()
         writer.leave_out(generation, [*plan.omissions, *build.unfit], instead_of=plan.touched)
         progress(Progress(stage="writing", done=0, total=0))
-        _save(parts.folder, generation, snapshot, beside=current[0].id if current else None)
+        target = parts.folder.snapshot(generation)
+        shutil.rmtree(target, ignore_errors=True)  # a killed refresh may have left it
+        snapshot.save(target, parts.folder.snapshot(current[0].id) if current else None)
         snapshot.warm()
         ready(generation, snapshot)
     progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
@@ -110,15 +112,8 @@ def build_generation(
     )
 
 
-def _save(folder: DataFolder, generation: int, snapshot: Snapshot, *, beside: int | None) -> None:
-    """Write a generation `beside` the one before; a folder left by a refresh that was killed gives way."""
-    target = folder.snapshot(generation)
-    shutil.rmtree(target, ignore_errors=True)
-    snapshot.save(target, None if beside is None else folder.snapshot(beside))
-
-
 def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
-    """Find out what to read: the difference to the current generation where git can tell, else everything."""
+    """Find out what to read: the difference from the current generation where git can tell it, else everything."""
     if current is None or current[0].provenance != parts.provenance:
         listing = parts.repository.files(commit.sha)
         alive = parts.catalog.current()
@@ -153,7 +148,7 @@ def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generati
 
 
 class _Build:
-    """One generation in the making; `unfit` are the files whose contents are not indexed."""
+    """Builds one generation; `unfit` are the files whose contents are not indexed."""
 
     def __init__(
         self, parts: RefreshParts, plan: RefreshPlan, writer: CatalogWriter, generation: int, progress: ProgressSink
@@ -170,7 +165,9 @@ class _Build:
 
     def run(self) -> Snapshot:
         total = len(self._plan.entries)
-        for done, (entry, contents) in enumerate(self._parts.parsers.parse(self._sources()), start=1):
+        blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
+        sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
+        for done, (entry, contents) in enumerate(self._parts.parsers.parse(sources), start=1):
             if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
             else:
@@ -179,15 +176,11 @@ class _Build:
                 self._progress(Progress(stage="parsing", done=done, total=total))
         vectors = self._vectors.finish()
         snapshot = self._assembly.build(self._plan.removed, vectors)
-        if self._has_stale_ranks(snapshot):
+        # A small change moves the ranks little; ranking the whole graph again would take longer than the change.
+        is_small = self._assembly.chunks_added <= _STALE_RANKS * len(snapshot.selection.chunks)
+        if self._plan.previous is None or not is_small:
             return replace_centrality(snapshot, score_centrality(snapshot, self._writer.references(self._generation)))
         return compact_if_needed(snapshot)
-
-    def _sources(self) -> Iterator[FileSource]:
-        """The entries with their bytes, read many at a time."""
-        blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
-        for entry, (_, data) in zip(self._plan.entries, blobs, strict=True):
-            yield entry, data
 
     def _add(self, entry: TreeEntry, contents: ParsedContents) -> None:
         parsed = contents.parsed
@@ -203,14 +196,9 @@ class _Build:
         self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
         self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
 
-    def _has_stale_ranks(self, snapshot: Snapshot) -> bool:
-        """A small change moves the ranks little; ranking the whole graph again would take longer than the change."""
-        changed = self._assembly.chunks_added
-        return self._plan.previous is None or changed > _STALE_RANKS * len(snapshot.selection.chunks)
-
 
 class _VectorFeed:
-    """Embeds chunks in batches, leaving out those that the store has already, and stores the rest."""
+    """Embeds chunks in batches, except those that the store already has, and stores the new ones."""
 
     def __init__(self, embedder: Embedder, store: VectorStore, *, is_fresh: bool) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""One generation to read from: it does not change while it is held, whatever is indexed meanwhile."""
+"""Reads one generation, which does not change while it is held, whatever is indexed in the meantime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from indexer.git.permalinks import make_permalink
 from indexer.search.path_traits import list_packed_traits, read_source_type
 from indexer.search.ranking import Mask, RankingWeights, Scores, make_chunk_mask, rank_chunks, score_cosine
 from indexer.search.snapshot import Snapshot
-from indexer.store.catalog import Catalog, FileRow, Generation
+from indexer.store.catalog import Catalog, Generation
 from indexer.types import (
     CallSite,
     Commit,
@@ -42,7 +42,7 @@ _NEAREST = 1_000
 
 
 class PastCommits(Protocol):
-    """What came before the commit that is held."""
+    """The history before the commit that is held."""
 
     def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
         """The newest commits up to `sha` that touched a file, and whether these are all."""
@@ -114,34 +114,32 @@ class IndexReader:
         mode: SearchMode = "hybrid",
         recipe: RankingWeights | None = None,
     ) -> list[Hit]:
-        """Search in this thread, with another recipe if one is given; `search` is the same in another thread."""
+        """Search in this thread, with other ranking weights if they are given; `search` does so in another thread."""
         if not self._snapshot.chunks.ids.size:
             return []
-        mask = self._mask(filters) if filters is not None else None
-        cosines = None if mode == "lexical" else self._cosines(query)
+        mask = self._make_mask(filters) if filters is not None else None
+        cosines = None if mode == "lexical" else self._score_cosines(query)
         ranked = rank_chunks(
             self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe
         )
         return [self._hit(ordinal, score) for ordinal, score in ranked]
 
-    def _cosines(self, query: str) -> Scores:
+    def _score_cosines(self, query: str) -> Scores:
         vector = self._embedder.embed_query(query)
-        if len(self._snapshot.chunks.ids) <= EXACT_UP_TO:
+        chunks = self._snapshot.chunks.ids
+        if len(chunks) <= EXACT_UP_TO:
             return score_cosine(self._snapshot, vector)
-        return self._nearest(self._open_store().nearest(vector, _NEAREST))
-
-    def _nearest(self, found: Sequence[tuple[str, float]]) -> Scores:
-        """Cosines of the nearest chunks; all others share the last one's, which ranks them as nothing."""
-        scores = np.full(len(self._snapshot.chunks.ids), found[-1][1] if found else 0.0)
-        ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in found])
-        cosines = {chunk: cosine for key, cosine in found for chunk in ids.get(key, ())}
-        known = self._snapshot.chunks.ids
-        places = np.flatnonzero(np.isin(known, np.fromiter(cosines, dtype=np.int64)))
-        scores[places] = [cosines[chunk] for chunk in known[places].tolist()]
+        nearest = self._open_store().nearest(vector, _NEAREST)
+        # All other chunks share the cosine of the last of these, which ranks them lowest.
+        scores = np.full(len(chunks), nearest[-1][1] if nearest else 0.0)
+        ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in nearest])
+        cosines = {chunk: cosine for key, cosine in nearest for chunk in ids.get(key, ())}
+        places = np.flatnonzero(np.isin(chunks, np.fromiter(cosines, dtype=np.int64)))
+        scores[places] = [cosines[chunk] for chunk in chunks[places].tolist()]
         return scores
 
-    def _mask(self, filters: Filters) -> Mask | None:
-        """The chunks that the filters let pass; None where they let all pass."""
+    def _make_mask(self, filters: Filters) -> Mask | None:
+        """Select the chunks that pass the filters; None where all do."""
         if filters == Filters():
             return None
         table = self._snapshot.files
@@ -151,17 +149,14 @@ class IndexReader:
         if filters.source_types:
             allowed &= np.isin(table.traits, list_packed_traits(filters.source_types))
         if filters.folders:
-            folders = _prefixes(filters.folders)
+            folders = _make_prefixes(filters.folders)
             allowed &= [f"{path}/".startswith(folders) for path in table.paths]
         if filters.patterns:
-            allowed &= self._match_paths(filters.patterns)
+            from indexer.text.globs import compile_globs  # pathspec takes its time to import
+
+            globs = compile_globs(filters.patterns)
+            allowed &= [globs.match_file(path) for path in table.paths]
         return make_chunk_mask(self._snapshot, allowed)
-
-    def _match_paths(self, patterns: Sequence[str]) -> list[bool]:
-        from indexer.text.globs import compile_globs  # pathspec takes its time to import
-
-        spec = compile_globs(patterns)
-        return [spec.match_file(path) for path in self._snapshot.files.paths]
 
     def _hit(self, ordinal: int, score: float) -> Hit:
         files, chunks = self._snapshot.files, self._snapshot.chunks
@@ -204,12 +199,6 @@ class IndexReader:
         if file is None:
             raise self._make_unknown_path(path)
         return file
-
-    def _row(self, path: str) -> FileRow:
-        row = self._contents.row(path)
-        if row is None:
-            raise self._make_unknown_path(path)
-        return row
 
     def _make_unknown_path(self, path: str) -> UnknownPath:
         return UnknownPath(f"{path} is not an indexed file at {self.commit.sha[:12]}.")
@@ -264,11 +253,11 @@ class IndexReader:
         return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
 
     def _grep(self, pattern: str, path: str, limit: int) -> Matches:
-        below = _prefixes([path])
+        below = _make_prefixes([path])
         rows = [row for row in self._contents.listing.rows if f"{row.entry.path}/".startswith(below)]
         if path and not rows:
             raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
-        # All texts once: they would only drive those out that are read again.
+        # Not through the cache: texts that are read once would only evict those that are read again.
         return grep_texts(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
@@ -276,27 +265,23 @@ class IndexReader:
         return await asyncio.to_thread(self._history, path, line, limit)
 
     def _history(self, path: str, line: int, limit: int) -> FileHistory:
-        row = self._row(path)
+        row = self._contents.row(path)
+        if row is None:
+            raise self._make_unknown_path(path)
         if line > row.entry.lines:
             raise UnknownPath(f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; there is no line {line}.")
         if self._past is None:
             return FileHistory(path=path, revisions=(), complete=False, line=line)
         revisions, complete = self._past.log(self.commit.sha, path, limit=limit)
-        written = self._past.blame(self.commit.sha, path, line) if line > 0 else None
-        return FileHistory(
-            path=path,
-            revisions=tuple(revisions),
-            complete=complete,
-            line=line,
-            last_changed=written,
-        )
+        last = self._past.blame(self.commit.sha, path, line) if line > 0 else None
+        return FileHistory(path=path, revisions=tuple(revisions), complete=complete, line=line, last_changed=last)
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
         return make_permalink(self._web_url, commit or self.commit.sha, location)
 
 
-def _prefixes(folders: Sequence[str]) -> tuple[str, ...]:
-    """What the path of a file or folder begins with, and a slash behind it, if it is one of these or lies below."""
+def _make_prefixes(folders: Sequence[str]) -> tuple[str, ...]:
+    """Make prefixes of the paths, with a slash at their end, of these folders or files and all that is below them."""
     names = (PurePosixPath(folder.strip("/")).as_posix() for folder in folders)
     return tuple("" if name == "." else f"{name}/" for name in names)

@@ -1,4 +1,4 @@
-"""Remembers which commit is being indexed, so that one that ends the process is not tried again for ever."""
+"""Remembers which commit is being indexed, so that one that kills the process is not retried for ever."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MAX_DEATHS = 2  # a commit at which so many processes died is not indexed any mo
 
 @contextmanager
 def note_attempt(file: Path, commit: str, *, full: bool) -> Iterator[None]:
-    """Note a commit as being indexed for as long as the context is open, by whoever writes to the data folder alone.
+    """Note that a commit is being indexed while the context is open; only for the sole writer of the data folder.
 
-    Where the note is found again, the process has died. Raises `CommitSetAside` after two deaths, unless a person has
-    asked for a `full` index, which is another chance.
+    A note that is still there later means that the process died. Raises `CommitSetAside` after two deaths, unless a
+    person asked for a `full` index.
     """
     deaths = 0 if full else count_deaths(file, commit)
     if deaths >= MAX_DEATHS:
         raise CommitSetAside(
-            f"Indexing {commit[:7]} has ended citebot {deaths} times, so it is not tried again. What was indexed "
-            "before goes on being read; the next commit is indexed, and so is this one by `reindex full` or "
+            f"Indexing {commit[:7]} has ended citebot {deaths} times, so it is not tried again. The previous index "
+            "stays in use; the next commit will be indexed, and so will this one by `reindex full` or "
             "`citebot index --full`."
         )
     with map_storage_errors(file):
@@ -37,7 +37,7 @@ def note_attempt(file: Path, commit: str, *, full: bool) -> Iterator[None]:
 
 
 def count_deaths(file: Path, commit: str) -> int:
-    """Count how many processes died while they indexed a commit; what cannot be read says of none."""
+    """Count how many processes died while they indexed a commit; an unreadable note counts as none."""
     try:
         note = json.loads(file.read_text(encoding="utf-8"))
         return int(note["deaths"]) + 1 if note["commit"] == commit else 0

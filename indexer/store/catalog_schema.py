@@ -1,4 +1,4 @@
-"""How the catalog is laid out in SQLite, and brought from an earlier layout to this one."""
+"""The layout of the catalog in SQLite, and its migration from earlier layouts."""
 
 from __future__ import annotations
 
@@ -62,15 +62,24 @@ ALIVE = "files.added <= :generation AND files.removed > :generation"
 
 
 def prepare_schema(path: Path) -> None:
-    """Lay out a catalog where there is none, and bring one of an earlier layout to this one.
+    """Create a catalog where there is none, and migrate one of an earlier layout.
 
     `StorageVersion` for a layout that this version does not know.
     """
     if not has_content(path):
-        _lay_out(path)
-    if _version(path) != CATALOG_VERSION:
-        with lock_schema(path):
-            _upgrade(path)
+        _create_catalog(path)
+    if _read_version(path) == CATALOG_VERSION:
+        return
+    with lock_schema(path):
+        version = _read_version(path)
+        if version == 1:
+            with closing(sqlite3.connect(path, isolation_level=None)) as db:
+                db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
+        elif version != CATALOG_VERSION:  # unless another process was faster
+            raise StorageVersion(
+                f"{path} was written by another version of citebot (format {version}, this one reads "
+                f"{CATALOG_VERSION}). Delete the folder {path.parent} and index again, or use that version."
+            )
 
 
 def create_catalog_tables(db: sqlite3.Connection) -> None:
@@ -78,32 +87,20 @@ def create_catalog_tables(db: sqlite3.Connection) -> None:
     db.executescript(_SCHEMA)
 
 
-def _version(path: Path) -> int:
+def _read_version(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
         (version,) = db.execute("PRAGMA user_version").fetchone()
     return int(version)
 
 
-def _upgrade(path: Path) -> None:
-    version = _version(path)
-    if version == 1:
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
-    elif version != CATALOG_VERSION:  # unless another process was faster
-        raise StorageVersion(
-            f"{path} was written by another version of citebot (format {version}, this one reads "
-            f"{CATALOG_VERSION}). Delete the folder {path.parent} and index again, or use that version."
-        )
-
-
-def _lay_out(path: Path) -> None:
-    """Make an empty catalog beside the path and move it there: nobody ever sees one half made."""
+def _create_catalog(path: Path) -> None:
+    """Create an empty catalog beside the path and move it there, so that nobody ever sees an unfinished one."""
     with lock_schema(path):
         if has_content(path):  # another process was faster
             return
         draft = path.with_suffix(".draft")
-        for each in (draft, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
-            each.unlink(missing_ok=True)  # the log of another file would be taken for this one's
+        for stale in (draft, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+            stale.unlink(missing_ok=True)  # the log of another file would be taken for this one's
         db = sqlite3.connect(draft, isolation_level=None)
         try:
             db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # or the file never shrinks

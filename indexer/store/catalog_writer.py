@@ -34,21 +34,18 @@ class CatalogWriter:
     def leave_out(
         self, generation: int, omissions: Collection[Omission], *, instead_of: Collection[str] | None
     ) -> None:
-        """Note what a generation leaves out, instead of what was left out at some paths, or, with None, at any."""
+        """Record what a generation leaves out; it replaces what was recorded for some paths, or, with None, for all."""
         counts = Counter(omission.reason for omission in omissions)
         if instead_of is None:
             self._db.execute("DELETE FROM omissions")
         else:
             before = self._db.execute("SELECT skipped FROM generations WHERE id < ? ORDER BY id DESC", (generation,))
             counts.update(json.loads(before.fetchone()["skipped"]))
-            counts.subtract(self._delete_omissions(instead_of))
+            sql = "DELETE FROM omissions WHERE path IN (SELECT value FROM json_each(?)) RETURNING reason"
+            deleted = self._db.execute(sql, (json.dumps(list(instead_of)),)).fetchall()
+            counts.subtract(Counter(row["reason"] for row in deleted))
         self._db.executemany("INSERT INTO omissions VALUES (?, ?)", [(each.path, each.reason) for each in omissions])
         self._db.execute("UPDATE generations SET skipped = ? WHERE id = ?", (json.dumps(+counts), generation))
-
-    def _delete_omissions(self, paths: Collection[str]) -> Counter[str]:
-        """Delete what is noted at some paths, and count it by reason."""
-        sql = "DELETE FROM omissions WHERE path IN (SELECT value FROM json_each(?)) RETURNING reason"
-        return Counter(row["reason"] for row in self._db.execute(sql, (json.dumps(list(paths)),)).fetchall())
 
     def references(self, generation: int) -> Iterator[tuple[int, str, int]]:
         """Every use of a name in a generation, those just written included: catalog file id, name and line."""
@@ -57,11 +54,11 @@ class CatalogWriter:
             yield row["file"], row["name"], row["line"]
 
     def remove_files(self, generation: int, files: Iterable[int]) -> None:
-        """End the life of files with this generation."""
+        """Mark files as removed since this generation."""
         self._db.executemany("UPDATE files SET removed = ? WHERE id = ?", [(generation, file) for file in files])
 
     def add_file(self, generation: int, entry: FileEntry, blob: str, packed: bytes) -> int:
-        """Add a file and its text, packed; its id is returned."""
+        """Add a file and its packed text; return its id."""
         self._db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob, packed))
         cursor = self._db.execute(
             "INSERT INTO files (path, blob, language, source_type, lines, added) VALUES (?, ?, ?, ?, ?, ?)",
@@ -70,7 +67,7 @@ class CatalogWriter:
         return int(cursor.lastrowid or 0)
 
     def add_parsed(self, file: int, parsed: ParsedFile, keys: Sequence[str]) -> Sequence[int]:
-        """Add what was found in a file; the chunks' ids are returned in order."""
+        """Add what was found in a file; return the ids of the chunks in order."""
         self._db.executemany(
             "INSERT INTO symbols (file, name, folded, qualified_name, kind, signature, doc, start_line, end_line)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -95,9 +92,9 @@ class CatalogWriter:
         return ids
 
     def sweep(self, generations: Sequence[int], *, most: int = -1) -> set[str]:
-        """Delete generations and what no other one holds; the content keys that nothing uses any more are returned.
+        """Delete generations and what no other one holds; return the content keys that are no longer used.
 
-        Of more files than `most`, the others are left for the next time; -1 leaves none.
+        At most `most` files are deleted, and the others next time; -1 means all.
         """
         self._db.executemany("DELETE FROM generations WHERE id = ?", [(each,) for each in generations])
         dead = {
@@ -118,7 +115,5 @@ class CatalogWriter:
             "DELETE FROM texts WHERE blob = :blob AND NOT EXISTS (SELECT 1 FROM files WHERE blob = :blob)",
             [{"blob": blob} for blob in set(dead.values())],
         )
-        return {key for key in keys if not self._is_used(key)}
-
-    def _is_used(self, key: str) -> bool:
-        return self._db.execute("SELECT 1 FROM chunks WHERE key = ? LIMIT 1", (key,)).fetchone() is not None
+        lookup = "SELECT 1 FROM chunks WHERE key = ? LIMIT 1"
+        return {key for key in keys if self._db.execute(lookup, (key,)).fetchone() is None}

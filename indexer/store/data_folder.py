@@ -20,12 +20,12 @@ from indexer.git.git_errors import format_path
 from indexer.git.repository import Repository
 
 _LAYOUT_SECONDS = 30.0
-# What SQLite calls operational, and is none the less of a file that is not as it was written.
+# Errors that SQLite calls operational although the file is damaged.
 _DAMAGE = re.compile(r"malformed|no such (?:table|column)|has no column|unsupported file format|not a database")
 
 REPOSITORIES_FOLDER = "repositories"  # in the data folder
 
-_TRIES = 5  # a refresh that sweeps what is being copied comes between at most so often
+_TRIES = 5  # a refresh may sweep what is being copied, but hardly that often
 _CURRENT = "SELECT max(id) FROM generations WHERE retired_at IS NULL"
 
 
@@ -88,7 +88,7 @@ class DataFolder:
             lock.release()
 
     def remove_index(self) -> None:
-        """Delete what is made anew where the catalog is damaged; vectors are kept, which belong to contents."""
+        """Delete what has to be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
         with map_storage_errors(self.catalog):
             for path in self.root.glob(f"{self.catalog.stem}.*"):
                 if path.suffix != ".lock":
@@ -96,7 +96,7 @@ class DataFolder:
         self.remove(self.root / "generations")
 
     def remove(self, folder: Path) -> None:
-        """Delete a folder below the root; what is gone already is no error."""
+        """Delete a folder below the root; one that is gone already is not an error."""
         with map_storage_errors(self.catalog):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
 
@@ -115,57 +115,57 @@ def make_utf8_folder(home: Path) -> Path:
 
 @contextmanager
 def lock_schema(database: Path) -> Iterator[None]:
-    """Wait until no other process lays the database out: SQLite itself does not wait when it turns to its WAL."""
+    """Wait until no other process creates the schema: SQLite itself does not wait when it switches to WAL."""
     with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
         yield
 
 
 @contextmanager
 def map_storage_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system say about a data folder into sentences."""
+    """Turn errors of SQLite and the file system about a data folder into sentences."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise _storage_error(path, str(error)) from error
+        raise _make_sqlite_error(path, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise make_damaged_catalog_error(path, str(error)) from error
     except OSError as error:
-        raise _folder_error(path.parent, error) from error
+        raise _make_folder_error(path.parent, error) from error
 
 
-def _folder_error(folder: Path, error: OSError) -> StorageUnwritable:
+def _make_folder_error(folder: Path, error: OSError) -> StorageUnwritable:
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return _unwritable(folder)
+        return _make_unwritable_error(folder)
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return _full(folder)
+        return _make_full_error(folder)
     reason = error.strerror or error
     return StorageUnwritable(f"The data folder {folder} cannot be used: {reason}. Set CITEBOT_HOME to another folder.")
 
 
-def _storage_error(path: Path, text: str) -> StorageError:
+def _make_sqlite_error(path: Path, text: str) -> StorageError:
     if "locked" in text or "busy" in text:
         return StorageLocked(f"{path} is in use by another process. Wait until it has finished and try again.")
     if "full" in text:
-        return _full(path.parent)
+        return _make_full_error(path.parent)
     if "disk I/O" in text:  # what SQLite says, for one, of a disk with no room for its shared memory
         return StorageUnwritable(f"{path} cannot be used ({text}). Make room on the disk or check it, then try again.")
     if "readonly" in text or "unable to open" in text:
-        return _unwritable(path.parent)
+        return _make_unwritable_error(path.parent)
     if _DAMAGE.search(text):
         return make_damaged_catalog_error(path, text)
     return StorageError(f"{path} cannot be read ({text}). Delete the folder {path.parent} and index again.")
 
 
 def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
-    """Say that a catalog is not what was written."""
+    """Say that a catalog is damaged."""
     return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
 
 
-def _full(folder: Path) -> StorageUnwritable:
+def _make_full_error(folder: Path) -> StorageUnwritable:
     return StorageUnwritable(f"The disk that holds {folder} is full. Free some room and try again.")
 
 
-def _unwritable(folder: Path) -> StorageUnwritable:
+def _make_unwritable_error(folder: Path) -> StorageUnwritable:
     return StorageUnwritable(
         f"The data folder {folder} cannot be written to. Make it writable or set CITEBOT_HOME to another."
     )
@@ -187,7 +187,7 @@ def list_index_folders(home: Path) -> Sequence[IndexFolder]:
 
 
 def name_index_folder(repository: Repository) -> str:
-    """Name the folder of a repository's index: the name is for people, the rest tells the repository's place."""
+    """Name the folder of a repository's index: a readable name, and a digest of the repository's path."""
     place = hashlib.blake2b(str(repository.git_dir).encode(errors="surrogateescape"), digest_size=6).hexdigest()
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in repository.name)
     return f"{name.lstrip('.')[:60] or 'repository'}-{place}"
@@ -207,7 +207,7 @@ def remove_index(home: Path, name: str) -> None:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy a SQLite database as it is at one moment, while others read and write it; raises `sqlite3.Error`."""
+    """Copy a consistent state of a SQLite database while others read and write it; raises `sqlite3.Error`."""
     uri = f"{source.absolute().as_uri()}?mode=rw"  # not to be made where it is missing
     with closing(sqlite3.connect(uri, uri=True)) as db, closing(sqlite3.connect(target)) as copy:
         db.backup(copy)
@@ -217,7 +217,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index at its newest generation, without the vector store, which is filled again from the generation.
+    """Copy an index at its newest generation, without the vector store, which is restored from the generation.
 
     Raises `StorageError`.
     """

@@ -37,7 +37,7 @@ _LEAST_FREE = 4 * 2**20  # bytes
 
 _HNSW: CreateHNSWConfiguration = {"space": "cosine", "ef_construction": 100, "max_neighbors": 32, "ef_search": 200}
 
-# Chroma tells faults apart only in its text.
+# Chroma distinguishes faults only in its text.
 _UNWRITABLE = re.compile(
     r"readonly database|read-only file system|permission denied|is full|no space left|unable to open|disk i/o error",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ class VectorStore(Protocol):
         """Return the rows in the order of the keys; `MissingVectors` if one has none."""
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Forget the keys; those without a vector are passed over."""
+        """Delete the vectors of the keys; keys without one are ignored."""
 
     def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
         """Return up to `k` keys with their cosine to the query, best first."""
@@ -71,10 +71,10 @@ class VectorStore(Protocol):
 
 
 class BatchSize:
-    """How many vectors go into one call of Chroma, which holds the interpreter lock for as long as that takes.
+    """How many vectors go into one call of Chroma, which holds the interpreter lock while it runs.
 
-    The event loop stands still meanwhile, so it is as many as are stored in a fifth of a second. How many these are
-    falls with the size of the collection; a larger batch takes somewhat less for each.
+    That blocks the event loop, so a batch is as many as are stored in a fifth of a second. The larger the collection,
+    the fewer these are; larger batches take somewhat less time per vector.
     """
 
     def __init__(self, most: int) -> None:
@@ -82,7 +82,7 @@ class BatchSize:
         self.size = min(4 * self._least, self._most)
 
     def adjust_size(self, seconds: float) -> None:
-        """Learn how long a batch of that size took."""
+        """Adjust the size to how long the last batch took."""
         if seconds > _STANDSTILL:
             self.size = max(self.size // 2, self._least)
         elif seconds < _STANDSTILL / 3:
@@ -140,15 +140,15 @@ class ChromaVectors:
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; some 30,000 rows a second."""
-        found: dict[str, FloatArray] = {}
+        rows: dict[str, FloatArray] = {}
         with _chroma_errors(self._folder):
             for batch in _batches(list(dict.fromkeys(keys)), _READ_BATCH):
                 answer: Any = self._collection.get(ids=batch, include=["embeddings"])
-                found.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
-        return _in_order(keys, found, self._dimensions)
+                rows.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
+        return _in_order(keys, rows, self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Forget the keys; the file does not shrink, the space is used again."""
+        """Delete the vectors of the keys; the file does not shrink, but the space is reused."""
         with self._changing():
             for batch in _batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
@@ -196,11 +196,11 @@ class ChromaVectors:
                 yield
             except BaseException as error:
                 if _is_storage_fault(error):
-                    self._begin_anew()
+                    self._reopen()
                 raise
 
-    def _begin_anew(self) -> None:
-        """Go on with a new client: one whose write failed may wait for its own lock for ever at the next."""
+    def _reopen(self) -> None:
+        """Replace the client: after a failed write, the next one may wait for its own lock for ever."""
         self._client.close()
         self._client = _open_client(self._folder)
         self._collection = self._open_collection(self._name)
@@ -224,7 +224,7 @@ def _load_chroma() -> None:
                 spec.loader.exec_module(package)
         except BaseException:
             if package is not None:
-                del sys.modules["chromadb"]  # half of a package is none
+                del sys.modules["chromadb"]  # it is only half imported
             raise
 
 
@@ -282,7 +282,7 @@ def _storage_error(folder: Path, error: BaseException) -> StorageError:
 
 
 def _is_full(folder: Path) -> bool:
-    """Whether the disk has no room left: what Chroma says then depends on which of its files came up against it."""
+    """Whether the disk has no space left; what Chroma says then depends on which of its files was written."""
     return folder.exists() and shutil.disk_usage(folder).free < _LEAST_FREE
 
 
