@@ -17,7 +17,7 @@ from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.graph_runner import (
     GraphResult,
     GraphRunner,
-    bound_question,
+    clip_question,
     format_pause_question,
     make_answer,
     make_unanswered,
@@ -276,7 +276,7 @@ class Agent:
 
     def _clean_input(self, text: str) -> str:
         """Return what may be stored of a person's message: no table and no checkpoint ever holds a secret."""
-        return bound_question(self._redact(text[:LONGEST_READ]))
+        return clip_question(self._redact(text[:LONGEST_READ]))
 
     def _lock(self, thread: str) -> asyncio.Lock:
         """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""

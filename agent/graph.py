@@ -31,15 +31,15 @@ from agent.nodes.synthesis import synthesis
 from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps
 from agent.routing import (
-    after_executor,
-    after_gateway,
-    after_grading,
-    after_human_check,
-    after_planner,
-    after_preprocessor,
-    after_refinery,
-    after_retrieval,
-    after_router,
+    route_after_executor,
+    route_after_gateway,
+    route_after_grading,
+    route_after_human_check,
+    route_after_planner,
+    route_after_preprocessor,
+    route_after_refinery,
+    route_after_retrieval,
+    route_after_router,
 )
 from agent.state import AgentState, is_hardened
 
@@ -61,21 +61,21 @@ def build_graph() -> Graph:
     """Return the graph, ready to be compiled with a checkpointer."""
     graph: Graph = StateGraph(AgentState, context_schema=Deps)
 
-    _add(graph, security_gateway, after_gateway)
-    _add(graph, input_preprocessor, after_preprocessor)
+    _add(graph, security_gateway, route_after_gateway)
+    _add(graph, input_preprocessor, route_after_preprocessor)
     _add(graph, out_of_scope)
-    _add(graph, router, after_router)
-    _add(graph, retrieval, after_retrieval)
-    _add(graph, grade_documents, after_grading)
+    _add(graph, router, route_after_router)
+    _add(graph, retrieval, route_after_retrieval)
+    _add(graph, grade_documents, route_after_grading)
     _add(graph, tool_executor)
     _add(graph, clarify)
-    _add(graph, planner, after_planner)
-    _add(graph, human_check, after_human_check)
+    _add(graph, planner, route_after_planner)
+    _add(graph, human_check, route_after_human_check)
     _add(graph, setup_executor)
-    _add(graph, executor_llm, after_executor)
+    _add(graph, executor_llm, route_after_executor)
     _add(graph, tool_node)
     _add(graph, aggregate)
-    _add(graph, refinery, after_refinery)
+    _add(graph, refinery, route_after_refinery)
     _add(graph, synthesis)
     _add(graph, check_citations)
     _add(graph, conversation_memory)
@@ -95,7 +95,7 @@ def build_graph() -> Graph:
 
 def _add(graph: Graph, node: Node[AgentState], branch: Branch | None = None) -> None:
     """Add a node under its own name, with the branch that chooses the next one."""
-    guarded = _guard_node(node)
+    guarded = _wrap_node(node)
     if branch is None:
         graph.add_node(node.__name__, guarded)
     else:
@@ -104,7 +104,7 @@ def _add(graph: Graph, node: Node[AgentState], branch: Branch | None = None) -> 
         )
 
 
-def _guard_node(node: Node[AgentState]) -> Node[AgentState]:
+def _wrap_node(node: Node[AgentState]) -> Node[AgentState]:
     """Wrap a node so that in a watched turn it has less to work with; no node can forget to."""
 
     @wraps(node)

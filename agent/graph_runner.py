@@ -45,17 +45,17 @@ class GraphRunner:
 
     async def state(self, thread: str) -> AgentState:
         """Return the newest state of a conversation; empty for an unknown one."""
-        return cast("AgentState", (await self._graph.aget_state(_config(thread))).values)
+        return cast("AgentState", (await self._graph.aget_state(_make_config(thread))).values)
 
     async def pending(self, thread: str) -> Interrupt | None:
         """Return what a conversation waits for: the question, and the id that a reply to it names."""
-        return _find_waiting(await self._graph.aget_state(_config(thread)))
+        return _find_waiting(await self._graph.aget_state(_make_config(thread)))
 
     async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
         """Take a run as far as it goes, without repeating what is done already."""
         if run.is_new:
             return await self._run_graph(self._make_initial_state(run, deps.code), run.thread, deps)
-        snapshot = await self._graph.aget_state(_config(run.thread))
+        snapshot = await self._graph.aget_state(_make_config(run.thread))
         waiting = _find_waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
         if snapshot.values.get("run_id") == run.id and not _is_unfinished(snapshot):
@@ -71,7 +71,7 @@ class GraphRunner:
 
         Returns whether it was the newest.
         """
-        config = _config(thread)
+        config = _make_config(thread)
         snapshot = await self._graph.aget_state(config)
         if not _is_unfinished(snapshot) or snapshot.values.get("run_id") != run_id:
             return False
@@ -92,7 +92,7 @@ class GraphRunner:
         state: AgentState = {}
         request: Mapping[str, Any] | None = None
         steps = self._graph.astream(
-            given, _config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
+            given, _make_config(thread), context=deps, durability="sync", stream_mode=["updates", "values"]
         )
         try:
             async with self._saver.defer_checkpoints(thread), aclosing(steps) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
@@ -136,11 +136,11 @@ def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: PinnedCom
     return Command(resume=run.reply, update=changes)
 
 
-def _config(thread: str) -> RunnableConfig:
+def _make_config(thread: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
 
 
-def bound_question(question: str) -> str:
+def clip_question(question: str) -> str:
     """Cut to just beyond what the gateway accepts, in a form that every store takes."""
     text = fit_text(question)
     return make_storable(clip(question) if text is None else text)

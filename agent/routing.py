@@ -10,12 +10,12 @@ from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS
 from agent.state import AgentState
 
 
-def after_gateway(state: AgentState) -> Literal["conversation_memory", "input_preprocessor"]:
+def route_after_gateway(state: AgentState) -> Literal["conversation_memory", "input_preprocessor"]:
     """Go on only with a question that has passed."""
     return "input_preprocessor" if state.get("gateway_passed") else "conversation_memory"
 
 
-def after_preprocessor(
+def route_after_preprocessor(
     state: AgentState,
 ) -> Literal["conversation_memory", "out_of_scope", "synthesis", "router"]:
     """Choose by intent; only what needs the code goes to the router."""
@@ -30,7 +30,7 @@ def after_preprocessor(
             return "router"
 
 
-def after_router(
+def route_after_router(
     state: AgentState,
 ) -> Literal["retrieval", "tool_executor", "human_check", "planner", "clarify", "synthesis"]:
     """Do what the router chose; write with what there is when the turn has gone round often enough."""
@@ -50,24 +50,24 @@ def after_router(
             return "synthesis"
 
 
-def after_retrieval(state: AgentState) -> Literal["grade_documents", "synthesis"]:
+def route_after_retrieval(state: AgentState) -> Literal["grade_documents", "synthesis"]:
     """Grade a ranking; exact lookups need none."""
     decision = state.get("router_output")
     return "synthesis" if decision is not None and decision["fast_path"] else "grade_documents"
 
 
-def after_grading(state: AgentState) -> Literal["router", "synthesis"]:
+def route_after_grading(state: AgentState) -> Literal["router", "synthesis"]:
     """Look again for what was not enough while rounds are left."""
     again = state.get("grade") == "rewrite" and state.get("iteration_count", 0) < MAX_ITERATIONS
     return "router" if again else "synthesis"
 
 
-def after_planner(state: AgentState) -> Literal["human_check", "setup_executor"]:
+def route_after_planner(state: AgentState) -> Literal["human_check", "setup_executor"]:
     """Ask a person about a plan that needs it."""
     return "human_check" if state.get("pause_reason") else "setup_executor"
 
 
-def after_human_check(state: AgentState) -> Literal["setup_executor", "tool_executor", "conversation_memory"]:
+def route_after_human_check(state: AgentState) -> Literal["setup_executor", "tool_executor", "conversation_memory"]:
     """Go on with what was approved: the plan, or the calls of the router."""
     if state.get("is_aborted"):
         return "conversation_memory"
@@ -75,14 +75,14 @@ def after_human_check(state: AgentState) -> Literal["setup_executor", "tool_exec
     return "tool_executor" if decision is not None and decision["route"] == "use_tool" else "setup_executor"
 
 
-def after_executor(state: AgentState) -> Literal["tool_node", "aggregate"]:
+def route_after_executor(state: AgentState) -> Literal["tool_node", "aggregate"]:
     """Make the calls that the model asks for while rounds are left."""
     last = next(reversed(state.get("messages", [])), None)
     calls = isinstance(last, AIMessage) and (last.tool_calls or last.invalid_tool_calls)
     return "tool_node" if calls and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS else "aggregate"
 
 
-def after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
+def route_after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
     """Take the next step, plan anew, or write the answer."""
     if state.get("loop_decision") != "CONTINUE" or state.get("iteration_count", 0) > MAX_ITERATIONS:
         return "synthesis"

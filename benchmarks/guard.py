@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agent.guard.evidence_check import find_orders_in, rules_of
+from agent.guard.evidence_check import find_orders_in, list_rules
 from agent.guard.injection.normalization import normalize_question
-from agent.guard.injection.verdict import InjectionVerdict, score_injection
+from agent.guard.injection.verdict import InjectionVerdict, judge_injection
 from agent.nodes.security_gateway import judge_question
 from indexer.errors import IndexerError
 from indexer.git.repository import Repository
@@ -51,7 +51,7 @@ def questions(folder: Path | None, *, verbose: bool) -> Iterator[Row]:
     for path in sorted(folder.glob("*.json")) if folder is not None else ():
         texts = [each["query"] for each in json.loads(path.read_text(encoding="utf-8")) if "query" in each]
         if texts:
-            verdicts = Counter(score_injection(normalize_question(text)).name for text in texts)
+            verdicts = Counter(judge_injection(normalize_question(text)).name for text in texts)
             yield path.stem, len(texts), verdicts["watch"], verdicts["block"]
 
 
@@ -115,7 +115,7 @@ def clean(folder: Path, *, verbose: bool) -> Iterator[Row]:
             if found and verbose:
                 lines = text.split("\n")
                 shown = " ".join(lines[found[0].first : found[0].last + 1])[:200]
-                _tell([f"{root.name}/{path}: {', '.join(rules_of(found))}: {shown}"])
+                _tell([f"{root.name}/{path}: {', '.join(list_rules(found))}: {shown}"])
         every.update(number=number, flags=flags)
         if number:
             each = f"{1000 * seconds / number:.3f}"

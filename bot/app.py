@@ -45,7 +45,7 @@ class App:
         """Open the index of the repository at (or around) a path."""
         async with AsyncExitStack() as stack:
             stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
-            index = await _open_index(settings, _only(settings, repository), stack)
+            index = await _open_index(settings, _make_single_table(settings, repository), stack)
             opening = partial(_open_agent, settings, SingleRepositoryLibrary(index))
             yield cls(settings=settings, index=index, open_assistant=opening)
 
@@ -87,8 +87,8 @@ async def open_team_repositories(
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
 
-    tables = settings.repositories or (_only(settings, repository),)
-    clones = open_clones([_remote(settings, table) for table in tables if table.url is not None], settings.home)
+    tables = settings.repositories or (_make_single_table(settings, repository),)
+    clones = open_clones([_make_remote(settings, table) for table in tables if table.url is not None], settings.home)
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
         stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
@@ -101,7 +101,7 @@ async def open_team_repositories(
             index = await _open_index(settings, table, stack, clone, pool)
             indexes.append(index)
             if clone is None:
-                heads.append(LocalHead(index.name, _path(table), branch=table.branch))
+                heads.append(LocalHead(index.name, _get_path(table), branch=table.branch))
         library = RepositoryLibrary(_name_indexes(indexes), display, clones={clone.name: clone for clone in clones})
         stack.push_async_callback(library.aclose)
         watcher = Watcher(
@@ -126,13 +126,13 @@ async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
 async def _read_status(settings: Settings, table: RepositoryTable) -> RepositoryState:
     from indexer import RemoteClone
 
-    clone = RemoteClone(_remote(settings, table), settings.home) if table.url is not None else None
+    clone = RemoteClone(_make_remote(settings, table), settings.home) if table.url is not None else None
 
     async def read() -> IndexStatus:
         async with AsyncExitStack() as stack:
             return await (await _open_index(settings, table, stack, clone)).status()
 
-    return await read_state(clone.name if clone is not None else table.name or _path(table).name, read)
+    return await read_state(clone.name if clone is not None else table.name or _get_path(table).name, read)
 
 
 class SingleRepositoryLibrary:
@@ -146,11 +146,11 @@ class SingleRepositoryLibrary:
         return await self._index.pin()
 
 
-def _only(settings: Settings, path: Path) -> RepositoryTable:
+def _make_single_table(settings: Settings, path: Path) -> RepositoryTable:
     return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
 
 
-def _remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
+def _make_remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
     from indexer import Address, RemoteRepository
 
     url = table.url or ""
@@ -170,14 +170,14 @@ def locate_repositories(settings: Settings) -> Sequence[Path]:
     from indexer import REPOSITORIES_FOLDER
 
     clones = [
-        settings.home / REPOSITORIES_FOLDER / _remote(settings, each).folder_name
+        settings.home / REPOSITORIES_FOLDER / _make_remote(settings, each).folder_name
         for each in settings.repositories
         if each.url
     ]
     return [*(each.path for each in settings.repositories if each.path), *(path for path in clones if path.exists())]
 
 
-def _path(table: RepositoryTable) -> Path:
+def _get_path(table: RepositoryTable) -> Path:
     if table.path is None:
         raise AssertionError("a repository without a url has a path")
     return table.path
@@ -199,7 +199,7 @@ async def _open_index(
     # Another provider's embedder finds its own key; Google's must not be sent to it.
     google = settings.embedder.startswith("google_genai:")
     index = await CodeIndex.open(
-        _path(table) if clone is None else clone.path,
+        _get_path(table) if clone is None else clone.path,
         home=settings.home,
         embedder=settings.embedder,
         include=table.include,

@@ -55,7 +55,7 @@ def _split(value: object) -> object:
     return value
 
 
-def _absolute(value: object) -> object:
+def _to_absolute(value: object) -> object:
     if not isinstance(value, str | Path):
         return value
     try:
@@ -68,19 +68,19 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-def _model(value: str) -> str:
+def _check_model_name(value: str) -> str:
     """Whether there is such a provider is found out when the model is opened."""
     if not _MODEL.fullmatch(value):
         raise ValueError("write it as provider:model, such as google_genai:gemini-flash-latest")
     return value
 
 
-def _model_or_none(value: str) -> str:
-    return value if value == NO_MODEL else _model(value)
+def _check_model_or_none(value: str) -> str:
+    return value if value == NO_MODEL else _check_model_name(value)
 
 
 Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-Folder = Annotated[Path, BeforeValidator(_absolute)]
+Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
@@ -170,9 +170,9 @@ class Settings(BaseSettings):
     fusion: Literal["score", "rrf"] = "score"
     include: Globs = ()
     exclude: Globs = ()
-    model: Annotated[str, AfterValidator(_model_or_none)] | None = None
-    small_model: Annotated[str, AfterValidator(_model)] | None = None
-    fallback_model: Annotated[str, AfterValidator(_model)] | None = None
+    model: Annotated[str, AfterValidator(_check_model_or_none)] | None = None
+    small_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
+    fallback_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     model_timeout: float = Field(default=60.0, gt=0, le=3600)
     max_seconds: float = Field(default=120.0, gt=0, le=3600)
     max_tokens: int = Field(default=200_000, gt=0)
@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     remark: str = ""
     poll_seconds: float = Field(default=60.0, ge=5, le=86_400)
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
-    prices: dict[Annotated[str, AfterValidator(_model)], PriceTable] = Field(default_factory=dict)
+    prices: dict[Annotated[str, AfterValidator(_check_model_name)], PriceTable] = Field(default_factory=dict)
     stall_seconds: float = Field(default=0.05, ge=0.005, le=60)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"

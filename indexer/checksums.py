@@ -27,13 +27,13 @@ class Checksums:
 
     def match(self) -> bool | None:
         """Whether the files are as they were noted; None where no digests are noted."""
-        noted = self._read()
+        noted = self._read_record()
         if noted is None:
             return None
         if noted == self._compute_digests():
             return True
         # Another process may have begun to change them while they were read.
-        return False if self._read() == noted else None
+        return False if self._read_record() == noted else None
 
     def is_noted(self) -> bool:
         """Whether anything is noted of the files."""
@@ -49,7 +49,7 @@ class Checksums:
         written.write_text(json.dumps(self._compute_digests()), encoding="utf-8")
         written.replace(self._file)
 
-    def _read(self) -> object:
+    def _read_record(self) -> object:
         try:
             return json.loads(self._file.read_text(encoding="utf-8"))
         except FileNotFoundError:

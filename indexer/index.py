@@ -149,7 +149,7 @@ class CodeIndex:
     async def pin(self) -> IndexReader:
         """Hold the newest finished generation; `NotIndexed` before there is one, or where it is damaged."""
         catalog = await asyncio.to_thread(self._catalogs.get)
-        generation, snapshot = await asyncio.to_thread(self._current, catalog)
+        generation, snapshot = await asyncio.to_thread(self._get_current, catalog)
         if self._contents is None or not self._contents.is_of(catalog, generation.id):
             self._contents = GenerationCache(catalog, generation.id)
         reader = IndexReader(
@@ -167,7 +167,7 @@ class CodeIndex:
         self._readers.add(reader)
         return reader
 
-    def _current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
+    def _get_current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
         catalog = catalog or self._catalogs.get()
         generation = None if catalog.is_damaged else catalog.current()
         if generation is None and (catalog.is_damaged or self._catalogs.was_damaged):
@@ -197,7 +197,7 @@ class CodeIndex:
     def _is_current(self) -> bool:
         head = self._repository.commit(self._ref)
         try:
-            current, _ = self._current()
+            current, _ = self._get_current()
         except NotIndexed:  # or damaged, and has to be made again
             return False
         return (current.commit.sha, current.provenance) == (head.sha, self._provenance)
@@ -225,14 +225,14 @@ class CodeIndex:
         from indexer.generations.pipeline import build_generation
 
         self._catalogs.renew()
-        current = None if full and not self._catalogs.was_damaged else self._sound_generation()
+        current = None if full and not self._catalogs.was_damaged else self._get_sound_generation()
         try:
             # The arrays of a generation have to be at hand as soon as it can be seen.
             ready = self._made.__setitem__
             report = build_generation(
-                self._parts(current), commit, current=current, full=full, ready=ready, progress=progress
+                self._make_parts(current), commit, current=current, full=full, ready=ready, progress=progress
             )
-            self._current()
+            self._get_current()
         except StorageError:
             self._drop_store()
             raise
@@ -241,9 +241,9 @@ class CodeIndex:
         self._catalogs.was_damaged = False
         return report
 
-    def _sound_generation(self) -> tuple[Generation, Snapshot] | None:
+    def _get_sound_generation(self) -> tuple[Generation, Snapshot] | None:
         try:
-            return self._current()
+            return self._get_current()
         except IndexDamaged:
             log.warning(_DAMAGED)
             self._warnings.append(_DAMAGED)
@@ -251,7 +251,7 @@ class CodeIndex:
             pass
         return None
 
-    def _parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
+    def _make_parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
         from indexer.generations.pipeline import RefreshParts, restore_vectors
 
         open_before = self._store
@@ -370,9 +370,9 @@ class CodeIndex:
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """Find out what changed since a commit, in general and of the paths, from the local repository alone."""
-        return await asyncio.to_thread(self._drift, commit, paths)
+        return await asyncio.to_thread(self._measure_drift_now, commit, paths)
 
-    def _drift(self, commit: str, paths: Sequence[str]) -> Drift:
+    def _measure_drift_now(self, commit: str, paths: Sequence[str]) -> Drift:
         try:
             head = self._repository.commit(self._ref).sha
         except RepositoryError as error:

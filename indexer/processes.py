@@ -72,7 +72,7 @@ def select_environment(variables: Mapping[str, str], *, network: bool = False) -
     return {"PATH": os.defpath} | chosen
 
 
-def _git_environment(protocols: str = "") -> dict[str, str]:
+def _make_git_environment(protocols: str = "") -> dict[str, str]:
     """Make the environment of git; with protocols, joined by colons, it may also reach other machines.
 
     The variable that allows them takes precedence over what a repository's configuration allows.
@@ -109,7 +109,7 @@ def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:
     """Start git in a repository of this machine, through GitPython; it reaches no other machine."""
     # GitPython can add variables to the environment but not take any away; `env` can, before git begins.
     program = find_program("git")
-    pairs = [f"{name}={value}" for name, value in _git_environment().items()]
+    pairs = [f"{name}={value}" for name, value in _make_git_environment().items()]
     return _load_gitpython().execute(
         [find_program("env"), "-i", *pairs, program, *_GIT_OPTIONS, *arguments],
         istream=subprocess.PIPE,
@@ -128,7 +128,7 @@ async def start_git_async(
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=_git_environment(protocols),
+        env=_make_git_environment(protocols),
         cwd=_FOLDER,
         pass_fds=pass_fds,
         start_new_session=True,

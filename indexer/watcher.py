@@ -176,7 +176,7 @@ class Watcher:
         try:
             if watch.looked_at is None:
                 watch.indexed = await self._read_indexed_commit(watch)
-            tip = await self._look(watch)
+            tip = await self._fetch_tip(watch)
             if tip is not None and tip.commit == watch.indexed:
                 _clear_refresh_error(watch)
             elif tip is not None and self._is_due(watch, tip):
@@ -185,7 +185,7 @@ class Watcher:
             log.exception("%s: a look at it failed", watch.source.name)
             self._put_off(watch, _UNEXPECTED)
 
-    async def _look(self, watch: _Watch) -> BranchHead | None:
+    async def _fetch_tip(self, watch: _Watch) -> BranchHead | None:
         try:
             watch.tip = await watch.source.newest()
         except IndexerError as error:

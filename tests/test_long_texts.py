@@ -239,7 +239,7 @@ LEFT_OUT: dict[str, str] = {
     "bot.adapters.slack.client.open_client": OF_PORTS,
     "bot.adapters.discord.rendering.read_text": "it is plain() over what a message says",
     "bot.adapters.slack.connection.open_sockets": OF_PORTS,
-    "bot.adapters.slack.endpoint.slack_endpoint": OF_PORTS,
+    "bot.adapters.slack.endpoint.make_endpoint": OF_PORTS,
     "bot.adapters.slack.schema.is_well_formed": "it looks fields up",
     "bot.config_file.choose_config": "it is given the operator's paths",
     "agent.guard.evidence_check.mark_orders": "mark_text(), which calls it, is here",

@@ -35,7 +35,7 @@ def find_orders(lines: Sequence[str]) -> tuple[Flag, ...]:
     flags = list(_find_in(*_join_lines(cut)))
     if may_hide("\n".join(cut)):
         for number, line in enumerate(cut):
-            found = {one.family.name for form in find_hidden_text(line) for one in _families().find(form)}
+            found = {one.family.name for form in find_hidden_text(line) for one in _load_families().find(form)}
             flags += [Flag(first=number, last=number, rules=tuple(sorted(found)))] * bool(found)
     return _merge(flags)
 
@@ -60,18 +60,18 @@ def mark_text(text: str) -> str:
     return "\n".join(mark_orders(lines, find_orders(lines)))
 
 
-def rules_of(flags: Sequence[Flag]) -> tuple[str, ...]:
+def list_rules(flags: Sequence[Flag]) -> tuple[str, ...]:
     """Name the families of several flags."""
     return tuple(sorted({rule for flag in flags for rule in flag.rules}))
 
 
 def prepare() -> None:
     """Compile the families, which takes a tenth of a second once and has no place on the event loop."""
-    _families()
+    _load_families()
 
 
 @cache
-def _families() -> FamilySet:
+def _load_families() -> FamilySet:
     return FamilySet(INDIRECT)
 
 
@@ -84,7 +84,7 @@ def _join_lines(lines: Sequence[str]) -> tuple[str, list[int]]:
 
 
 def _find_in(joined: str, starts: Sequence[int]) -> Iterator[Flag]:
-    for one in _families().find(joined):
+    for one in _load_families().find(joined):
         for begin, end in (match.span() for match in one.pattern.finditer(joined)):
             passage = joined[begin:end]
             begin += len(passage) - len(passage.lstrip(_BEFORE_WORDS))  # noqa: PLW2901 - what comes before is of another line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from agent.guard.evidence_check import find_orders, rules_of
+from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.injection.families import FamilySet
 from agent.guard.injection.normalization import normalize_question
 from agent.guard.injection.verdict import FAMILIES
@@ -28,20 +28,20 @@ def split_background(text: str) -> tuple[str, Sequence[str]]:
 def quote_line(author: str, text: str) -> str:
     """Quote a message in one line; where it gives orders to a model, or its author's name does, the line says so."""
     line = f"> {author}: {text}"
-    return f"> {FLAG} {author}: {text}" if name_orders(author, text) else line
+    return f"> {FLAG} {author}: {text}" if list_order_families(author, text) else line
 
 
-def name_orders(author: str, text: str) -> tuple[str, ...]:
+def list_order_families(author: str, text: str) -> tuple[str, ...]:
     """Name the families of orders in a message among people.
 
     People tell each other what to do all day, so that only what addresses a model counts, and what is surely an attack.
     """
-    found = {rule for part in (author, text) for rule in rules_of(find_orders(part.split("\n")))}
+    found = {rule for part in (author, text) for rule in list_rules(find_orders(part.split("\n")))}
     for part in (author, text):
-        found |= {one.family.name for _, form in normalize_question(part).forms for one in _attacks().find(form)}
+        found |= {one.family.name for _, form in normalize_question(part).forms for one in _load_attacks().find(form)}
     return tuple(sorted(found))
 
 
 @cache
-def _attacks() -> FamilySet:
+def _load_attacks() -> FamilySet:
     return FamilySet([family for family in FAMILIES if family.is_sure or family.kind == "forgery"])

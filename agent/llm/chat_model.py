@@ -62,13 +62,13 @@ class LangChainChatModel:
         meter = _Meter(messages)
         try:
             with self._map_errors():
-                chunks = (await self._model()).astream(list(messages))
+                chunks = (await self._get_model()).astream(list(messages))
             end = asyncio.get_running_loop().time() + timeouts.whole
             async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
                 wait = timeouts.first
                 while True:
                     left = max(0.0, end - asyncio.get_running_loop().time())
-                    if (chunk := await self._within(anext(chunks, None), min(wait, left))) is None:
+                    if (chunk := await self._run_within(anext(chunks, None), min(wait, left))) is None:
                         break
                     if meter.written > LONGEST_REPLY:
                         raise AnswerTruncated(f"The language model {self.name} writes without end.")
@@ -87,7 +87,7 @@ class LangChainChatModel:
         """Fill in a form."""
         with self._map_errors():
             model = await self._bind_form(form)
-        raw = (await self._within(model.ainvoke(list(messages)), timeouts.whole))["raw"]
+        raw = (await self._run_within(model.ainvoke(list(messages)), timeouts.whole))["raw"]
         spend(_count_tokens(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
         try:
@@ -101,9 +101,9 @@ class LangChainChatModel:
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
         with self._map_errors():
-            model = await self._model()
+            model = await self._get_model()
             bound = model.bind_tools([dict(tool) for tool in tools]) if tools else model
-        reply: AIMessage = await self._within(bound.ainvoke(list(messages)), timeouts.whole)
+        reply: AIMessage = await self._run_within(bound.ainvoke(list(messages)), timeouts.whole)
         spend(_count_tokens(reply, messages))
         self._judge(reply.response_metadata, is_empty=not str(reply.text).strip() and not reply.tool_calls)
         return reply
@@ -118,7 +118,7 @@ class LangChainChatModel:
         except (OSError, RuntimeError, TimeoutError) as error:
             log.warning("the connections to %s were not closed: %s", self.name, type(error).__name__)
 
-    async def _model(self) -> BaseChatModel:
+    async def _get_model(self) -> BaseChatModel:
         async with self._building:
             if self._built is None:
                 self._built = await asyncio.to_thread(self._spec.build)
@@ -126,12 +126,12 @@ class LangChainChatModel:
 
     async def _bind_form(self, form: type[BaseModel]) -> Runnable[Any, Any]:
         if form not in self._forms:
-            bound = (await self._model()).with_structured_output(form, include_raw=True)
+            bound = (await self._get_model()).with_structured_output(form, include_raw=True)
             # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
             self._forms[form] = cast("RunnableSequence[Any, Any]", bound).first
         return self._forms[form]
 
-    async def _within(self, call: Awaitable[T], seconds: float) -> T:
+    async def _run_within(self, call: Awaitable[T], seconds: float) -> T:
         with self._map_errors():
             async with asyncio.timeout(seconds):
                 return await call

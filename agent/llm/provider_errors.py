@@ -59,7 +59,7 @@ def _map_connection_error(error: Exception, model: str) -> ModelError:
         return ModelTimeout(f"The language model {model} did not answer in time.")
     if isinstance(error, ContextOverflowError):
         return RequestRefused(f"The request is too long for the language model {model}.")
-    return ModelUnavailable(f"The language model {model} broke off ({type(list(_chain(error))[-1]).__name__}).")
+    return ModelUnavailable(f"The language model {model} broke off ({type(list(_iter_causes(error))[-1]).__name__}).")
 
 
 def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
@@ -80,7 +80,7 @@ def is_truncated(metadata: dict[str, Any]) -> bool:
     return reason.rpartition(".")[2].upper() in _CUT
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
     current: BaseException | None = error
     while current is not None:
@@ -90,7 +90,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _find_status(error: BaseException) -> int | None:
     """Return the HTTP status under an error; each client keeps it under one of two names."""
-    for each in _chain(error):
+    for each in _iter_causes(error):
         if type(each).__module__ == "aiohttp.http_exceptions":
             continue  # calls a connection that was reset a "400"
         for attribute in ("status_code", "code"):
@@ -102,5 +102,5 @@ def _find_status(error: BaseException) -> int | None:
 def _is_key_refused(error: BaseException, status: int | None) -> bool:
     """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
     if status == 400:
-        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _chain(error))
+        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _iter_causes(error))
     return status in {401, 403}

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from agent.guard.injection.normalization import normalize_question
-from agent.guard.injection.verdict import score_injection
+from agent.guard.injection.verdict import judge_injection
 from agent.ports import Deps
 from agent.prompts.model_output import clean_model_sentence
 from agent.state import AgentState, VerdictName
@@ -42,7 +42,7 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 def _screen_reply(reply: str) -> tuple[str, VerdictName]:
     """Judge a reply as the gateway would a question; what would have been refused reaches no model."""
     normalised = normalize_question(reply)
-    verdict = score_injection(normalised)
+    verdict = judge_injection(normalised)
     if verdict.name == "allow":
         return normalised.text, verdict.name
     is_refused = verdict.name == "block"

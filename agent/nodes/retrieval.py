@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.lookups import Retrieved, fetch_evidence
 from agent.evidence.refs import make_definition_ref
-from agent.guard.evidence_check import find_orders, rules_of
+from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.hardening import note_flags
 from agent.ports import CodeSearch, Deps, SymbolIndex
 from agent.state import (
@@ -72,7 +72,7 @@ def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[
     if deps.models.small is None and deps.models.main is None:
         return {}
     named = {ref["path"]: (ref["path"], ref["symbol"]) for ref in refs}
-    return {path: rules_of(find_orders(both)) for path, both in named.items()}
+    return {path: list_rules(find_orders(both)) for path, both in named.items()}
 
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:

@@ -15,7 +15,7 @@ from agent.guard.injection.families import KINDS
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
 from agent.guard.size import QUESTION_TOO_LONG, fit_text
-from agent.guard.thread_quotes import FLAG, name_orders, split_background
+from agent.guard.thread_quotes import FLAG, list_order_families, split_background
 from agent.ports import Deps
 from agent.state import AgentState, reset_turn
 
@@ -50,7 +50,7 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     reason = ",".join(verdict.rules)
     if verdict.name == "block":
         log.warning("a question was refused: %s", reason)
-        return _refuse(reason, refusal(verdict))
+        return _refuse(reason, format_refusal(verdict))
     if verdict.name == "watch":
         log.warning("a question is watched: %s", reason)
     return {**reset_turn(), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
@@ -61,12 +61,12 @@ def judge_question(question: str, earlier: Sequence[str] = ()) -> InjectionVerdi
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
     below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows
-    if verdict.name == "allow" and (FLAG in below or name_orders("", below)):
+    if verdict.name == "allow" and (FLAG in below or list_order_families("", below)):
         return replace(verdict, name="watch", rules=(*verdict.rules, THREAD))
     return verdict
 
 
-def refusal(verdict: InjectionVerdict) -> str:
+def format_refusal(verdict: InjectionVerdict) -> str:
     """Say what a refused message was taken for, and how to go on."""
     what = KINDS[verdict.kind] if verdict.kind is not None else "an order to me"
     return (

@@ -64,12 +64,12 @@ class SafeSqliteSaver(AsyncSqliteSaver):
             yield
         except BaseException:
             try:
-                await self._after_held(held, _do_nothing)
+                await self._run_after_held(held, _do_nothing)
             except CheckpointError as error:  # what went wrong before is the error to raise
                 log.warning("the progress of a run was not saved: %s", error)
             raise
         else:
-            await self._after_held(held, _do_nothing)
+            await self._run_after_held(held, _do_nothing)
         finally:
             del self._held[thread_id]
 
@@ -108,7 +108,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
         comes_from_node = bool(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
         if held is not None and comes_from_node:
             return
-        await self._after_held(
+        await self._run_after_held(
             held, lambda db: _Tables(db, serde=self.serde).put_writes(config, writes, task_id, task_path)
         )
 
@@ -121,7 +121,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
             _run_in_order(save or _do_nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config))
         )
 
-    async def _after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run_after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
         """Write what was held back and do the work, all in one transaction."""
         return await self.run_transaction(_run_in_order(held.release() if held is not None else _do_nothing, work))
 
@@ -130,7 +130,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
 
         def delete(db: sqlite3.Connection) -> None:
             _Tables(db).delete_thread(thread_id)
-            _release_pages(db)
+            _free_pages(db)
 
         await self.run_transaction(delete)
 
@@ -148,7 +148,7 @@ class SafeSqliteSaver(AsyncSqliteSaver):
                     (thread_id, thread_id),
                 )
             _run_all(db, more)
-            _release_pages(db)
+            _free_pages(db)
 
         await self.run_transaction(prune)
 
@@ -168,14 +168,14 @@ class SafeSqliteSaver(AsyncSqliteSaver):
         """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
         ((free,),) = await self.rows("PRAGMA freelist_count")
         for _ in range(0, free, _SHRINK_STEP):
-            await self.run_transaction(lambda db: _release_pages(db, _SHRINK_STEP))
+            await self.run_transaction(lambda db: _free_pages(db, _SHRINK_STEP))
 
     async def run_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work in one transaction, to its end even when the caller is cancelled; raises `CheckpointError`."""
         try:
             return await self.conn.run_transaction(work)
         except sqlite3.Error as error:
-            raise _explain(error, self._path) from error
+            raise _map_sqlite_error(error, self._path) from error
 
 
 @dataclass
@@ -222,7 +222,7 @@ def _run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
         db.execute(sql, values)
 
 
-def _release_pages(db: sqlite3.Connection, most: int = 0) -> None:
+def _free_pages(db: sqlite3.Connection, most: int = 0) -> None:
     """Give freed pages back, at most so many (0: all of them), so that the file is as small as its content.
 
     What was done before in the same transaction is committed first.
@@ -260,7 +260,7 @@ def _try_opening(path: Path) -> None:
         if verdict != "ok":
             raise sqlite3.DatabaseError(" ".join(verdict.split()))
     except sqlite3.Error as error:
-        raise _explain(error, path) from error
+        raise _map_sqlite_error(error, path) from error
 
 
 async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteSaver:
@@ -282,7 +282,7 @@ async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteS
         await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
         await conn.commit()
     except sqlite3.Error as error:
-        raise _explain(error, path) from error
+        raise _map_sqlite_error(error, path) from error
     return saver
 
 
@@ -306,7 +306,7 @@ async def _read_number(conn: TransactionConnection, query: str) -> int:
     return int(row[0]) if row is not None else 0
 
 
-def _explain(error: sqlite3.Error, path: Path) -> CheckpointError:
+def _map_sqlite_error(error: sqlite3.Error, path: Path) -> CheckpointError:
     text = str(error).lower()
     if "readonly" in text or "unable to open" in text:
         return CheckpointUnwritable(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.evidence.refs import is_within, read_quote
-from agent.guard.evidence_check import find_orders, mark_orders, rules_of
+from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps
 from agent.state import AgentState, CitationRef, EvidenceRef
 from agent.text.escaping import to_one_line
@@ -58,14 +58,14 @@ async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[
         location = Location(path=ref["path"], start_line=ref["start_line"], end_line=end)
         if len(shown) >= MAX_EXHIBITS or any(is_within(location, other.location) for other in shown):
             continue
-        one = await _read(deps, ref, location, len(shown) + 1)
+        one = await _read_evidence(deps, ref, location, len(shown) + 1)
         if one is not None and len(one.text) <= room:
             room -= len(one.text)
             shown.append(one)
     return shown
 
 
-async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> PromptEvidence | None:
+async def _read_evidence(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> PromptEvidence | None:
     try:
         source = await read_quote(deps, location)
     except IndexerError:
@@ -73,14 +73,14 @@ async def _read(deps: Deps, ref: EvidenceRef, location: Location, number: int) -
     shown = [line[:_LONGEST_LINE] for line in source.lines]
     flags = find_orders(shown)
     numbered = [f"{source.first_line + at}: {line}" for at, line in enumerate(shown)]
-    named = rules_of(find_orders([location.path, ref["symbol"]]))
+    named = list_rules(find_orders([location.path, ref["symbol"]]))
     end = source.first_line + len(source.lines) - 1
     return PromptEvidence(
         number=number,
         location=Location(path=location.path, start_line=source.first_line, end_line=end),
         about=_describe_ref(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
         text="\n".join(mark_orders(numbered, flags)),
-        flags=tuple(sorted({*rules_of(flags), *named})),
+        flags=tuple(sorted({*list_rules(flags), *named})),
     )
 
 

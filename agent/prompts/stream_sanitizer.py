@@ -57,7 +57,7 @@ class StreamSanitizer:
         self._length += len(piece)
         *whole, rest = (self._line + piece.replace("\r\n", "\n")).split("\n")
         for line in whole:
-            self._take(line)
+            self._add_line(line)
         self._line = rest
         if not self._holds:
             self._send("\n".join([*self._lines, self._clean_opening()]))
@@ -84,7 +84,7 @@ class StreamSanitizer:
             self._deps.emit("reset", text=text)
         return text
 
-    def _take(self, line: str) -> None:
+    def _add_line(self, line: str) -> None:
         """Take a whole line; those of a private key wait for its end, as no line shows by itself what it is."""
         if not self._key and not _KEY_BEGINS.search(line):
             self._lines.append(self._clean(line))
@@ -92,14 +92,14 @@ class StreamSanitizer:
         self._key.append(line)
         foreign = not any(map(_KEY_LINE.search, self._key[-_FOREIGN_LINES:])) and len(self._key) > _FOREIGN_LINES
         if foreign or _KEY_ENDS.search(line):
-            self._release_key()
+            self._flush_key()
 
     def _take_rest(self) -> None:
-        self._take(self._line)
+        self._add_line(self._line)
         self._line = ""
-        self._release_key()
+        self._flush_key()
 
-    def _release_key(self) -> None:
+    def _flush_key(self) -> None:
         held, self._key = self._deps.redact("\n".join(self._key)), []
         self._lines += [self._clean(line) for line in held.split("\n")] if held else []
 

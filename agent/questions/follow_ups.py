@@ -173,7 +173,7 @@ def resolve_references(question: str, target: Antecedent) -> str:
         return _complete_question(rest, target)
     opening = _ELLIPSIS.match(question)
     bare = question[opening.end() :] if opening else question
-    return _POINTER.sub(lambda found: _name_antecedent(found, target), bare, count=1).strip()
+    return _POINTER.sub(lambda found: _format_antecedent(found, target), bare, count=1).strip()
 
 
 def _parse_ellipsis(question: str) -> str | None:
@@ -191,7 +191,7 @@ def _complete_question(rest: str, target: Antecedent) -> str:
     return f"{rest} {name}" if rest.lower().startswith(("who", "what")) else f"how does {name} work"
 
 
-def _name_antecedent(found: re.Match[str], target: Antecedent) -> str:
+def _format_antecedent(found: re.Match[str], target: Antecedent) -> str:
     if found["owner"]:
         return f"`{target.symbol or target.path}`'s"
     noun = (found["noun"] or "").lower()

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from pydantic import ValidationError
 
 from agent.errors import AgentError
-from agent.guard.evidence_check import find_orders, mark_orders, rules_of
+from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps, ToolOutcome
 from agent.state import to_location
 from agent.tools.code_search import Grep, SearchCodebase
@@ -115,7 +115,7 @@ class ToolRegistry:
         lines = deps.redact(evidence.text).split("\n")
         flags = find_orders(lines)
         return ToolOutcome(
-            text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=rules_of(flags), source=tool.source
+            text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=list_rules(flags), source=tool.source
         )
 
 

@@ -47,7 +47,7 @@ class SearxngSearch:
 
         try:
             async with asyncio.timeout(_SECONDS):
-                body = await self._ask(query)
+                body = await self._fetch_results(query)
         except (HTTPError, TimeoutError) as error:
             reason = str(error) or type(error).__name__
             raise WebSearchError(
@@ -62,7 +62,7 @@ class SearxngSearch:
             WebPage(title=one.title, url=one.url, text=(one.content or "")[:_LONGEST_TEXT]) for one in found[:limit]
         ]
 
-    async def _ask(self, query: str) -> bytes:
+    async def _fetch_results(self, query: str) -> bytes:
         if self._client is None:
             from httpx import AsyncClient
 

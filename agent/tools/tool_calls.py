@@ -72,10 +72,10 @@ def make_call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
 
 def shorten_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
     """Cut arguments to what is worth remembering; a model may write megabytes."""
-    return {make_storable(str(name)[:40]): _brief(value) for name, value in list(args.items())[:8]}
+    return {make_storable(str(name)[:40]): _shorten_argument(value) for name, value in list(args.items())[:8]}
 
 
-def _brief(value: object) -> object:
+def _shorten_argument(value: object) -> object:
     is_small = isinstance(value, float | int | None) and is_storable(value)
     return value if is_small else make_storable(str(value)[:_LONGEST_ARGUMENT])
 
@@ -90,11 +90,11 @@ def add_flags(flagged: Sequence[str], results: Sequence[ToolCallResult], deps: D
 
 def merge_refs(evidence: Sequence[EvidenceRef], results: Sequence[ToolCallResult]) -> list[EvidenceRef]:
     """Add what calls have read to the evidence of the turn; what is there already stays as it is."""
-    known = {_place(ref) for ref in evidence}
+    known = {_make_key(ref) for ref in evidence}
     added: list[EvidenceRef] = []
     for ref in (ref for one in results for ref in one.outcome.refs):
-        if _place(ref) not in known:
-            known.add(_place(ref))
+        if _make_key(ref) not in known:
+            known.add(_make_key(ref))
             added.append(ref)
     return [*evidence, *added][:MAX_EVIDENCE]
 
@@ -104,5 +104,5 @@ def append_tool_records(history: Sequence[ToolRecord], results: Sequence[ToolCal
     return [*history, *(one.record for one in results)][-MAX_HISTORY:]
 
 
-def _place(ref: EvidenceRef) -> tuple[str, int, int]:
+def _make_key(ref: EvidenceRef) -> tuple[str, int, int]:
     return ref["path"], ref["start_line"], ref["end_line"]

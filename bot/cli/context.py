@@ -98,7 +98,7 @@ class RepositoryPath(click.Path):
             self.fail(f"There is no home folder for {value}.", param, ctx)
 
 
-def repo_option(command: Command) -> Command:
+def add_repo_option(command: Command) -> Command:
     """Let the command take `--repo`."""
     option = click.option(
         "--repo", type=RepositoryPath(), metavar="PATH", help="The repository [default: the current one]."
@@ -106,7 +106,7 @@ def repo_option(command: Command) -> Command:
     return option(command)
 
 
-def json_option(command: Command) -> Command:
+def add_json_option(command: Command) -> Command:
     """Let the command take `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
 

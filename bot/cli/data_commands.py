@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.context import CliContext, json_option, repo_option
+from bot.cli.context import CliContext, add_json_option, add_repo_option
 
 if TYPE_CHECKING:
     from bot.adapters.terminal.output import CommandOutcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be rebuilt.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@json_option
+@add_json_option
 @click.pass_obj
 def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
     """Save conversations, messages, ratings and indexes in FILE; citebot may keep running."""
@@ -35,7 +35,7 @@ def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace what the data folder holds.")
-@json_option
+@add_json_option
 @click.pass_obj
 def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -> int:
     """Restore what FILE holds; no other citebot may be running."""
@@ -50,8 +50,8 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 
 @click.command()
 @click.option("--unused-indexes", "unused", is_flag=True, help="Remove the indexes of no repository in citebot.toml.")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def sweep(invocation: CliContext, repo: Path | None, *, unused: bool, as_json: bool) -> int:
     """Delete what is older than RETENTION_DAYS, and free its disk space.

@@ -113,11 +113,11 @@ def _spread(
         for layer in layers if sweep % 2 else reversed(layers):
             wanted = [fmean(xs[near] for near in neighbours[place]) for place in layer]
             gaps = [room(left, right) for left, right in pairwise(layer)]
-            xs.update(zip(layer, _apart(wanted, gaps), strict=True))
+            xs.update(zip(layer, _space_apart(wanted, gaps), strict=True))
     return xs
 
 
-def _apart(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
+def _space_apart(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
     """Return places at least that far apart, between the ones pushed to the right and the ones pushed to the left."""
     rightwards, leftwards = list(wanted), list(wanted)
     for number, gap in enumerate(gaps):
@@ -157,24 +157,24 @@ class _Sheet:
         """Draw a node."""
         x, y = middle
         corners = [
-            self._at((x - width / 2, y - BOX_HEIGHT / 2)),
-            self._at((x + width / 2, y + BOX_HEIGHT / 2)),
+            self._to_pixels((x - width / 2, y - BOX_HEIGHT / 2)),
+            self._to_pixels((x + width / 2, y + BOX_HEIGHT / 2)),
         ]
         self._draw.rounded_rectangle(corners, radius=8 * SCALE, fill=FILL, outline=INK, width=SCALE)
-        self._draw.text(self._at(middle), label, fill=INK, font=font, anchor="mm")
+        self._draw.text(self._to_pixels(middle), label, fill=INK, font=font, anchor="mm")
 
     def arrow(self, points: Sequence[Point], target: Point, *, dashed: bool) -> None:
         """Draw a line that ends at the rim of its target's box, coming from above or from below."""
         *before, last = points
         rim = (last[0], target[1] + math.copysign(BOX_HEIGHT / 2, before[-1][1] - target[1]))
         for start, end in pairwise([*before, rim]):
-            for piece in _dashes(start, end) if dashed else [(start, end)]:
-                self._draw.line([self._at(point) for point in piece], fill=INK, width=SCALE)
+            for piece in _split_dashes(start, end) if dashed else [(start, end)]:
+                self._draw.line([self._to_pixels(point) for point in piece], fill=INK, width=SCALE)
         angle = math.atan2(before[-1][1] - rim[1], before[-1][0] - rim[0])
         sides = [
             (rim[0] + ARROW * math.cos(angle + turn), rim[1] + ARROW * math.sin(angle + turn)) for turn in (-0.4, 0.4)
         ]
-        self._draw.polygon([self._at(point) for point in (rim, *sides)], fill=INK)
+        self._draw.polygon([self._to_pixels(point) for point in (rim, *sides)], fill=INK)
 
     def png(self) -> bytes:
         """Return the drawing as the bytes of a file."""
@@ -183,11 +183,11 @@ class _Sheet:
         self._image.resize(size, Image.Resampling.LANCZOS).save(file, "PNG", optimize=True)
         return file.getvalue()
 
-    def _at(self, point: Point) -> tuple[float, float]:
+    def _to_pixels(self, point: Point) -> tuple[float, float]:
         return (point[0] - self._left) * SCALE, (point[1] - self._top) * SCALE
 
 
-def _dashes(start: Point, end: Point) -> Iterator[tuple[Point, Point]]:
+def _split_dashes(start: Point, end: Point) -> Iterator[tuple[Point, Point]]:
     count = max(1, round(math.dist(start, end) / DASH))
     steps = [
         (start[0] + (end[0] - start[0]) * step / count, start[1] + (end[1] - start[1]) * step / count)

@@ -29,7 +29,7 @@ from bot.conversations.descriptions import describe_freshness
 from bot.errors import SettingsError
 from bot.markdown.formatting import to_one_line
 from bot.monitoring import findings
-from bot.monitoring.findings import DoctorFinding, note, ok, problem, warning
+from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note
 from bot.ports import Repositories
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
@@ -53,7 +53,7 @@ _NO_MODEL = (
 
 async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
     """Check whether there is a citebot.toml that is not read; `remark` says so."""
-    return [warning(remark, _UNREAD)] if remark else []
+    return [make_warning(remark, _UNREAD)] if remark else []
 
 
 async def check_git() -> Sequence[DoctorFinding]:
@@ -61,11 +61,11 @@ async def check_git() -> Sequence[DoctorFinding]:
     try:
         process = await start_git_async(["--version"])
     except OSError as error:
-        return [problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
+        return [make_problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
     output, _ = await process.communicate()
     if process.returncode:
-        return [problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
-    return [ok(f"git is installed: {output.decode(errors='replace').removeprefix('git version').strip()}.")]
+        return [make_problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
+    return [make_ok(f"git is installed: {output.decode(errors='replace').removeprefix('git version').strip()}.")]
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
@@ -81,8 +81,8 @@ async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
         exposed, free = await asyncio.to_thread(measure)
     except OSError as error:
         what = f"The data folder {home} cannot be written ({error.strerror or error})."
-        return [problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
-    return [check_disk_space(home, free), *(warning(sentence, _EXPOSED) for sentence in exposed)]
+        return [make_problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
+    return [check_disk_space(home, free), *(make_warning(sentence, _EXPOSED) for sentence in exposed)]
 
 
 def check_disk_space(home: Path, free: int) -> DoctorFinding:
@@ -90,8 +90,8 @@ def check_disk_space(home: Path, free: int) -> DoctorFinding:
     what = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
     if free < TOO_LITTLE:
-        return problem(what, advice)
-    return warning(what, advice) if free < LITTLE else ok(what)
+        return make_problem(what, advice)
+    return make_warning(what, advice) if free < LITTLE else make_ok(what)
 
 
 async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
@@ -99,7 +99,7 @@ async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
     if not await asyncio.to_thread(path.is_file):
         return []
     async with open_database(path):
-        return [ok(f"The message database {path} can be used.")]
+        return [make_ok(f"The message database {path} can be used.")]
 
 
 async def check_models(
@@ -118,15 +118,15 @@ async def _check_model(model: ChatModel, *, call: bool) -> DoctorFinding:
     from agent import ping_model
 
     if not call:
-        return ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
+        return make_ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
     wanted = model.name
     await ping_model(model)
     if model.name != wanted:
-        return warning(
+        return make_warning(
             f"The language model {wanted} does not answer; {model.name} takes its place.",
             "Check its key and CITEBOT_MODEL; --debug shows the reason.",
         )
-    return ok(f"The language model {wanted} answers.")
+    return make_ok(f"The language model {wanted} answers.")
 
 
 class Scoring(Protocol):
@@ -148,8 +148,8 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     what = f"The classifier in {folder} is the pinned one, and takes {duration:,.0f} ms for a question"
     if duration > milliseconds:
         advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
-        return [warning(f"{what}; it may take {milliseconds}.", advice)]
-    return [ok(f"{what}.")]
+        return [make_warning(f"{what}; it may take {milliseconds}.", advice)]
+    return [make_ok(f"{what}.")]
 
 
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
@@ -159,22 +159,22 @@ async def check_indexes(repositories: Repositories, now: float) -> Sequence[Doct
         try:
             status = await repositories.status(name)
         except IndexerError as error:
-            found.append(problem(f"{to_one_line(name)}: {error}"))
+            found.append(make_problem(f"{to_one_line(name)}: {error}"))
         else:
             found.append(_check_freshness(status, now))
-            found += (warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings)
+            found += (make_warning(f"{to_one_line(name)}: {text}", "See `citebot status`.") for text in status.warnings)
     return found
 
 
 def _check_freshness(status: IndexStatus, now: float) -> DoctorFinding:
     line = f"{describe_freshness(status, now)}."
     if status.commit is None:
-        return warning(line, "Run `citebot index`, or wait longer for the first question.")
+        return make_warning(line, "Run `citebot index`, or wait longer for the first question.")
     if status.commits_behind:
-        return warning(line, "Run `citebot index`; where citebot serves, the next question does.")
+        return make_warning(line, "Run `citebot index`; where citebot serves, the next question does.")
     if status.commits_behind is None:
-        return warning(f"{line} How far behind HEAD it is cannot be determined.", "Run `citebot index`.")
-    return ok(line)
+        return make_warning(f"{line} How far behind HEAD it is cannot be determined.", "Run `citebot index`.")
+    return make_ok(line)
 
 
 def _ignore(kind: str, /, **payload: Any) -> None:
@@ -214,15 +214,15 @@ async def run_doctor(
 def report_invalid_settings(error: SettingsError) -> Sequence[DoctorFinding]:
     """Settings that cannot be read leave nothing else to look at."""
     first, *others = str(error).splitlines()
-    return [findings.problem(line.strip()) for line in others or [first]]
+    return [findings.make_problem(line.strip()) for line in others or [first]]
 
 
 def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
     """Read the credentials of Slack."""
     return diagnostics.SlackCredentials(
-        bot_token=_text(settings.slack_bot_token),
-        app_token=_text(settings.slack_app_token),
-        signing_secret=_text(settings.slack_signing_secret),
+        bot_token=_reveal_secret(settings.slack_bot_token),
+        app_token=_reveal_secret(settings.slack_app_token),
+        signing_secret=_reveal_secret(settings.slack_signing_secret),
         mode=settings.slack_mode,
         api_url=settings.slack_api_base_url or API_URL,
     )
@@ -241,13 +241,13 @@ async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFin
         return [findings.note("Discord is not set up.", HOW_TO_ADD)]
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
         found = [
-            findings.note(each) if each == WITHOUT_CONTENT else findings.problem(each)
+            findings.note(each) if each == WITHOUT_CONTENT else findings.make_problem(each)
             for each in await discord.list_problems()
         ]
-        return [findings.ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
+        return [findings.make_ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
 
 
-def _text(secret: SecretStr | None) -> str:
+def _reveal_secret(secret: SecretStr | None) -> str:
     return secret.get_secret_value() if secret is not None else ""
 
 

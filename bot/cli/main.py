@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import click
 
 from agent import AgentError
-from bot.cli.context import CliContext, OpenApp, RepositoryPath, json_option, print_error, repo_option
+from bot.cli.context import CliContext, OpenApp, RepositoryPath, add_json_option, add_repo_option, print_error
 from bot.cli.data_commands import backup, restore, sweep
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
@@ -36,7 +36,7 @@ INTERRUPTED = 130
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="citebot", message="%(package)s %(version)s")
 @click.option("--debug", is_flag=True, help="Log everything, and show tracebacks.")
-@repo_option
+@add_repo_option
 @click.pass_context
 def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None:
     """Answer questions about a repository's code, every claim linked to its lines.
@@ -48,7 +48,7 @@ def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None
 
 
 @cli.command()
-@repo_option
+@add_repo_option
 @click.pass_obj
 def chat(invocation: CliContext, repo: Path | None = None) -> int:
     """Talk about the code; with input from a pipe, answer each line."""
@@ -65,8 +65,8 @@ def chat(invocation: CliContext, repo: Path | None = None) -> int:
 @click.argument("question")
 @click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
 @click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
     """Answer one question."""
@@ -84,7 +84,7 @@ def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool
 
 
 @cli.command()
-@repo_option
+@add_repo_option
 @click.pass_obj
 def serve(invocation: CliContext, repo: Path | None) -> None:
     """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
@@ -97,8 +97,8 @@ def serve(invocation: CliContext, repo: Path | None) -> None:
 @cli.command()
 @click.argument("path", type=RepositoryPath(), required=False)
 @click.option("--full", is_flag=True, help="Start from scratch.")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def index(invocation: CliContext, path: Path | None, repo: Path | None, *, full: bool, as_json: bool) -> int:
     """Index the repository at PATH: what changed since the last time."""
@@ -124,8 +124,8 @@ def index(invocation: CliContext, path: Path | None, repo: Path | None, *, full:
 @click.option("--folder", "folders", multiple=True, help="Only below this folder.")
 @click.option("--glob", "globs", multiple=True, help="Only paths that match, such as **/*.sql.")
 @click.option("--mode", type=click.Choice(["hybrid", "lexical", "vector"]), default="hybrid", show_default=True)
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def search(
     invocation: CliContext,
@@ -168,8 +168,8 @@ def search(
 
 @cli.command()
 @click.argument("name")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List the definitions of NAME (`send` or `Session.send`)."""
@@ -178,8 +178,8 @@ def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 
 @cli.command()
 @click.argument("name")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List where the function or class NAME is called."""
@@ -188,8 +188,8 @@ def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 
 @cli.command()
 @click.argument("name")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
     """List what the function NAME calls."""
@@ -197,8 +197,8 @@ def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 
 
 @cli.command()
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
     """Show what is indexed, at which commit, and how much disk space it takes.
@@ -221,8 +221,8 @@ def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
 
 @cli.command()
 @click.option("--call-model", is_flag=True, help="Also ask the language model for one word.")
-@json_option
-@repo_option
+@add_json_option
+@add_repo_option
 @click.pass_obj
 def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
     """Check that everything is set up, and say what to do about what is not."""
@@ -244,7 +244,7 @@ def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_js
 
 @cli.command()
 @click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
-@json_option
+@add_json_option
 @click.pass_obj
 def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
     """List how people rated answers, and how those came about."""
@@ -327,14 +327,14 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     except Exception as error:  # nobody is left to hear of it
         if "--debug" in arguments:
             raise
-        print_error(f"citebot: {_reason(error)}", logging.ERROR)
+        print_error(f"citebot: {_describe_error(error)}", logging.ERROR)
         return 1
     return int(code or 0)
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
-        return _reason(error.exceptions[0])
+        return _describe_error(error.exceptions[0])
     if isinstance(error, IndexerError | AgentError | BotError):
         return str(error)
     if isinstance(error, OSError):

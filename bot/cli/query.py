@@ -44,15 +44,15 @@ async def run_search(code: CodeSearch, text: str, query: SearchQuery, *, as_json
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
     note = "" if hits else await _explain_no_hits(code, query.filters)
     rows = [output.hit_to_record(hit) for hit in hits] if as_json else [output.format_hit(hit) for hit in hits]
-    return _listing("hits", rows, note, as_json=as_json)
+    return _make_listing("hits", rows, note, as_json=as_json)
 
 
 async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
     present = {file.language for file in await code.files()}
     unknown = [language for language in filters.languages if language not in present]
     if unknown and present:
-        return f"No file of {_where(code)} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
-    return f"Nothing found in {_where(code)}. Use other words, or fewer filters."
+        return f"No file of {_describe_snapshot(code)} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
+    return f"Nothing found in {_describe_snapshot(code)}. Use other words, or fewer filters."
 
 
 async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
@@ -60,21 +60,21 @@ async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> Com
     found = await code.definitions(name)
     note = "" if found else _describe_undefined(code, name)
     rows = [output.definition_to_record(item) if as_json else output.format_definition(item) for item in found]
-    return _listing("symbols", rows, note, as_json=as_json)
+    return _make_listing("symbols", rows, note, as_json=as_json)
 
 
 async def list_callers(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
-    note = "" if calls else await _no_calls(code, name, f"Nothing in {_where(code)} calls {name}.")
-    return _listing("callers", _format_calls(calls, output.format_caller, as_json=as_json), note, as_json=as_json)
+    note = "" if calls else await _explain_no_calls(code, name, f"Nothing in {_describe_snapshot(code)} calls {name}.")
+    return _make_listing("callers", _format_calls(calls, output.format_caller, as_json=as_json), note, as_json=as_json)
 
 
 async def list_callees(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
-    note = "" if calls else await _no_calls(code, name, f"{name} calls nothing that is known by name.")
-    return _listing("callees", _format_calls(calls, output.format_callee, as_json=as_json), note, as_json=as_json)
+    note = "" if calls else await _explain_no_calls(code, name, f"{name} calls nothing that is known by name.")
+    return _make_listing("callees", _format_calls(calls, output.format_callee, as_json=as_json), note, as_json=as_json)
 
 
 def _format_calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
@@ -83,20 +83,20 @@ def _format_calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *,
     return list(dict.fromkeys(map(line, calls)))  # a call that may mean several definitions is there once for each
 
 
-def _listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> CommandOutcome:
+def _make_listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> CommandOutcome:
     text = output.to_json({key: rows}) if as_json else "\n".join(rows)
     return CommandOutcome(output=text, note=note, ok=bool(rows))
 
 
-async def _no_calls(code: CodeSearch, name: str, sentence: str) -> str:
+async def _explain_no_calls(code: CodeSearch, name: str, sentence: str) -> str:
     return sentence if await code.definitions(name) else _describe_undefined(code, name)
 
 
 def _describe_undefined(code: CodeSearch, name: str) -> str:
-    return f"{name} is not defined in {_where(code)}. To look for it by meaning: citebot search"
+    return f"{name} is not defined in {_describe_snapshot(code)}. To look for it by meaning: citebot search"
 
 
-def _where(code: CodeSearch) -> str:
+def _describe_snapshot(code: CodeSearch) -> str:
     return f"{code.repository} at {code.commit.sha[:7]}"
 
 

@@ -84,7 +84,7 @@ async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) 
     if as_json:
         record = {**output.status_to_record(found), "data": disk_usage.usage_to_record(use)}
         return CommandOutcome(output=output.to_json(record), note=note)
-    return CommandOutcome(output="\n".join([output.format_status(found), *_rows(use)]), note=note)
+    return CommandOutcome(output="\n".join([output.format_status(found), *_format_rows(use)]), note=note)
 
 
 async def show_all_statuses(states: Sequence[RepositoryState], settings: Settings, *, as_json: bool) -> CommandOutcome:
@@ -95,7 +95,7 @@ async def show_all_statuses(states: Sequence[RepositoryState], settings: Setting
         record = {"repositories": [*map(output.state_to_record, states)], "data": disk_usage.usage_to_record(use)}
         return CommandOutcome(output=output.to_json(record), note=note, ok=ok)
     return CommandOutcome(
-        output="\n\n".join([*map(output.format_state, states), "\n".join(_rows(use))]), note=note, ok=ok
+        output="\n\n".join([*map(output.format_state, states), "\n".join(_format_rows(use))]), note=note, ok=ok
     )
 
 
@@ -108,7 +108,7 @@ async def _measure(settings: Settings) -> tuple[DiskUsage, str]:
         return use, f"Which indexes are unused cannot be determined: {error}"
 
 
-def _rows(use: DiskUsage) -> Sequence[str]:
+def _format_rows(use: DiskUsage) -> Sequence[str]:
     return [f"{name:<12}{text}" for name, text in disk_usage.format_usage(use)]
 
 

@@ -46,13 +46,13 @@ class AnswerQueue:
     @asynccontextmanager
     async def hold_place(self, on_move: QueueMoved = lambda _: None) -> AsyncIterator[None]:
         """Hold a place, waiting for it in line; `on_move` gets how many answers come before, whenever that changes."""
-        await self._take(on_move)
+        await self._wait_for_slot(on_move)
         try:
             yield
         finally:
             self._release()
 
-    async def _take(self, on_move: QueueMoved) -> None:
+    async def _wait_for_slot(self, on_move: QueueMoved) -> None:
         if self._free > 0:
             self._free -= 1
             return

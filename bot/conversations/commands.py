@@ -132,13 +132,13 @@ class CommandHandlers:
         self._table: Mapping[CommandName, Callable[[CommandRequest], Awaitable[str]]] = {
             "help": self._help,
             "status": self._status,
-            "repos": self._repos,
+            "repos": self._handle_repos,
             "use": self._use,
             "reindex": self._reindex,
             "mute": self._mute,
             "unmute": self._unmute,
             "stop": self._handle_stop,
-            "why": self._why,
+            "why": self._handle_why,
             "forget": self._forget,
         }
 
@@ -168,10 +168,10 @@ class CommandHandlers:
     async def _status(self, request: CommandRequest) -> str:
         name = await self._find_repository(request)
         if not name:
-            return await self._repos(request)
+            return await self._handle_repos(request)
         return describe_status(await self._repositories.status(name), self._clock.now())
 
-    async def _repos(self, request: CommandRequest) -> str:
+    async def _handle_repos(self, request: CommandRequest) -> str:
         visible = self._access.visible(request.message, self._repositories.list_names())
         lines = [describe_freshness(await self._repositories.status(name), self._clock.now()) for name in visible]
         return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about here."
@@ -202,7 +202,7 @@ class CommandHandlers:
     async def _handle_stop(self, request: CommandRequest) -> str:
         return "Stopped." if await self._stop(request.conversation) else "There is nothing to stop here."
 
-    async def _why(self, request: CommandRequest) -> str:
+    async def _handle_why(self, request: CommandRequest) -> str:
         record = await self._records.last(request.conversation)
         if record is None:
             return NOTHING_YET

@@ -61,7 +61,7 @@ class Conversations:
         """Answer messages for as long as the context is open."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            heartbeat = group.create_task(self._live())
+            heartbeat = group.create_task(self._run_upkeep())
             try:
                 yield
             finally:
@@ -79,7 +79,7 @@ class Conversations:
         self._begins_on.add(name)
         seconds = DRAIN_SECONDS
         try:
-            await self._patiently(self._sweep)
+            await self._run_with_retry(self._sweep)
             yield
         except BotError:
             seconds = 0.0
@@ -209,9 +209,9 @@ class Conversations:
         turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
         excuse = partial(self._deps.inbox.excuse, [turn.entry.run_id for turn in turns])
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._patiently(excuse))
+            group.create_task(self._run_with_retry(excuse))
             for turn in await wait_for_turns(turns, self._deps.clock, seconds):
-                await self._break(turn, "handed over")
+                await self._interrupt_turn(turn, "handed over")
 
     def _begin(self, entry: InboxEntry) -> None:
         """Begin the turn of a message if it is time for it; otherwise the next sweep finds it again."""
@@ -222,9 +222,9 @@ class Conversations:
         may_begin = self._suspects.may_begin(entry, busy=bool(self._starting or self._turns))
         if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
             self._starting[entry.id] = asyncio.Event()
-            self._group.create_task(self._take(entry, self._group))
+            self._group.create_task(self._claim_and_run(entry, self._group))
 
-    async def _take(self, entry: InboxEntry, group: asyncio.TaskGroup) -> None:
+    async def _claim_and_run(self, entry: InboxEntry, group: asyncio.TaskGroup) -> None:
         """Claim a message and run its turn; then begin what had to wait until a suspect has come to its end."""
         turn = None
         try:
@@ -242,7 +242,7 @@ class Conversations:
                 del self._turns[entry.id]
                 self._sharing.keep(turn)
         if self._suspects.clear(entry.id) and turn is not None:
-            await self._patiently(self._sweep)
+            await self._run_with_retry(self._sweep)
 
     def _mark_started(self, entry_id: int) -> None:
         starting = self._starting.pop(entry_id, None)
@@ -255,22 +255,22 @@ class Conversations:
             await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
         if turn is not None:
-            await self._break(turn, "superseded")
+            await self._interrupt_turn(turn, "superseded")
 
-    async def _break(self, turn: ActiveTurn, reason: Break) -> None:
+    async def _interrupt_turn(self, turn: ActiveTurn, reason: Break) -> None:
         await turn.interrupt(reason)
         await turn.ended.wait()
 
-    async def _live(self) -> None:
+    async def _run_upkeep(self) -> None:
         """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left."""
         for beat in count(1):
             await self._deps.clock.sleep(BEAT_SECONDS)
             if self._turns:
-                await self._patiently(self._beat)
+                await self._run_with_retry(self._beat)
             if beat % SWEEP_BEATS == 0:
-                await self._patiently(self._sweep)
+                await self._run_with_retry(self._sweep)
 
-    async def _patiently(self, task: Callable[[], Awaitable[None]]) -> None:
+    async def _run_with_retry(self, task: Callable[[], Awaitable[None]]) -> None:
         """Do what the inbox needs regularly; where its database fails, the next time will do."""
         try:
             await task()

@@ -86,12 +86,12 @@ class RunFollower:
         self._show(self._sections.partial_content)
 
     async def _follow(self, run: TurnRun, section: AnswerSection, *, recovered: bool) -> None:
-        async with aclosing(self._events(run, recovered=recovered)) as events:
+        async with aclosing(self._stream_events(run, recovered=recovered)) as events:
             async for event in events:
                 if section.take(event) and event.kind != "answer":
                     self._show(self._sections.partial_content)
 
-    async def _events(self, run: TurnRun, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
+    async def _stream_events(self, run: TurnRun, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
         """Take the run up again where an earlier process left it; where it had not begun, begin it."""
         if recovered:
             try:

@@ -143,7 +143,7 @@ class ActiveTurn:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
                 content = await self._make_final_content()
                 if content is not None and self.reason != "superseded":
-                    await self._settle(content)
+                    await self._send_final_content(content)
         except asyncio.CancelledError:
             if self.reason == "handed over":
                 await self._deps.inbox.release(self.entry)
@@ -164,7 +164,7 @@ class ActiveTurn:
                 raise
             cast("asyncio.Task[None]", asyncio.current_task()).uncancel()
             self._outcome = "stopped" if self.reason == "stopped" else "late"
-            return self._sentence(STOPPED if self.reason == "stopped" else TOO_LATE)
+            return self._make_sentence(STOPPED if self.reason == "stopped" else TOO_LATE)
         except ChatError as error:
             await self._handle_send_failure(error)
             return None
@@ -175,20 +175,20 @@ class ActiveTurn:
             return None
         except (BotError, AgentError, IndexerError) as error:
             self._outcome = "refused" if isinstance(error, NotAllowed) else "failed"
-            return self._sentence(str(error))
+            return self._make_sentence(str(error))
         except Exception as error:
             log.exception("a message could not be answered")
             self._outcome = "failed"
-            return self._sentence(describe_unexpected(error))
+            return self._make_sentence(describe_unexpected(error))
 
     async def _go_through_states(self) -> MessageContent:
         """Admit, queue, choose and answer. The lock of the conversation is held until the answer is recorded."""
         refusal = await self._refuse()
         if refusal:
-            return self._sentence(refusal)
+            return self._make_sentence(refusal)
         command = self._deps.commands.parse(self.entry.message)
         if command is not None:
-            return self._sentence(await self._run_command(command))
+            return self._make_sentence(await self._run_command(command))
         await self._admit()
         lock = self._queue.lock_conversation(self.entry.conversation)
         await self._begin_reply(is_busy=lock.locked())
@@ -269,7 +269,7 @@ class ActiveTurn:
 
     async def _choose(self) -> tuple[RepositoryChoice | AmbiguousRepository, str]:
         """Choose the repositories; also return the question with the thread that citebot was called into."""
-        async with self._deadline():
+        async with self._limit_time():
             question = await read_question(self.entry.message, self._platform, self._deps.mask)
             return await self._deps.chooser.choose(self.entry, question), question
 
@@ -308,18 +308,18 @@ class ActiveTurn:
         """Let the runs come to their answers; a message that was claimed before goes on with its runs."""
         self._reply.show(sections.partial_content())
         follower = RunFollower(self._deps.agent, sections, self._reply.show)
-        async with self._deadline():
+        async with self._limit_time():
             await follower.follow(self._runs, recovered=self.entry.claims > 1)
 
     async def _conclude(self, sections: AnswerSections, why: str) -> MessageContent:
         """Record how the answer came about, and return it; a sentence where there is none."""
         self._outcome, message = self._find_outcome(sections), self.entry.message
         if not sections.is_begun:
-            return self._sentence(INTERRUPTED)
+            return self._make_sentence(INTERRUPTED)
         if self.reason == "late" and (len(self._runs) == 1 or not sections.answers):
-            return self._sentence(TOO_LATE)
+            return self._make_sentence(TOO_LATE)
         if self.reason == "stopped" and len(self._runs) > 1:
-            return self._sentence(STOPPED)
+            return self._make_sentence(STOPPED)
         if sections.records:
             record = replace(merge_records(sections.records), why=why, person=message.author)
             await self._deps.records.keep(self.entry.run_id, self.entry.conversation, record)
@@ -335,7 +335,7 @@ class ActiveTurn:
         outcomes = {_OUTCOMES.get(route, "answered") for route in routes}
         return "answered" if "answered" in outcomes else min(outcomes, default="failed")
 
-    async def _settle(self, content: MessageContent) -> None:
+    async def _send_final_content(self, content: MessageContent) -> None:
         """Show the final content, and note that the message is over."""
         try:
             await self._reply.settle(content)
@@ -368,7 +368,7 @@ class ActiveTurn:
             self.task.cancel()
 
     @asynccontextmanager
-    async def _deadline(self) -> AsyncIterator[None]:
+    async def _limit_time(self) -> AsyncIterator[None]:
         """Break the turn off when its time is over."""
 
         async def ring() -> None:
@@ -383,7 +383,7 @@ class ActiveTurn:
                 timer.cancel()
             await asyncio.wait({timer})
 
-    def _sentence(self, text: str) -> MessageContent:
+    def _make_sentence(self, text: str) -> MessageContent:
         return MessageContent(text=neutralize(self._deps.mask(text), self._deps.hosts))
 
 

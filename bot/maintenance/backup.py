@@ -46,7 +46,7 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
     if file.exists() and not force:
         raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
     with (
-        _file_errors(file, disk=file),
+        _map_file_errors(file, disk=file),
         tempfile.TemporaryDirectory(prefix=".citebot-", dir=file.absolute().parent) as draft,
     ):
         copies, packed = Path(draft, "copies"), Path(draft, "packed")
@@ -66,7 +66,7 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
 def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
     for name in DATABASES:
         if (home / name).exists():
-            with _database_errors(home / name):
+            with _map_database_errors(home / name):
                 copy_database(home / name, copies / name)
     if (home / PROMPTS).exists():
         shutil.copyfile(home / PROMPTS, copies / PROMPTS)
@@ -80,22 +80,22 @@ def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
     with packed.open("wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_QUICK) as archive:
             listed = manifest.to_bytes()
-            archive.addfile(_header(NAME, len(listed), manifest.made_at), io.BytesIO(listed))
+            archive.addfile(_make_header(NAME, len(listed), manifest.made_at), io.BytesIO(listed))
             for member in manifest.members:
                 with (copies / member.name).open("rb") as content:
-                    archive.addfile(_header(member.name, member.size, manifest.made_at), content)
+                    archive.addfile(_make_header(member.name, member.size, manifest.made_at), content)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _header(name: str, size: int, made_at: float) -> tarfile.TarInfo:
+def _make_header(name: str, size: int, made_at: float) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
     header.size, header.mtime, header.mode = size, int(made_at), 0o600
     return header
 
 
 @contextmanager
-def _database_errors(path: Path) -> Iterator[None]:
+def _map_database_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -110,7 +110,7 @@ def _database_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _file_errors(file: Path, *, disk: Path) -> Iterator[None]:
+def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
     """Explain errors of the file system in a sentence; `file` is the backup, `disk` what is being written."""
     try:
         yield
@@ -131,7 +131,7 @@ def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
     """
     draft = home / DRAFT
     try:
-        with _file_errors(file, disk=home), open_archive(file) as backup, hold_exclusive_lock(home):
+        with _map_file_errors(file, disk=home), open_archive(file) as backup, hold_exclusive_lock(home):
             _put_back(home, draft)
             if not force and (present := sorted({path.name for path in home.iterdir()} - {LOCK, DRAFT})):
                 raise BackupError(f"{home} holds {present[0]} already. To replace what is there, add --force.")

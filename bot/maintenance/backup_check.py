@@ -50,7 +50,7 @@ def check_databases(folder: Path) -> None:
     }
     for pattern, layout in layouts.items():
         for path in sorted(folder.glob(pattern)):
-            _check(path, path.relative_to(folder).as_posix(), layout)
+            _check_database(path, path.relative_to(folder).as_posix(), layout)
 
 
 def _lay_out_messages(db: sqlite3.Connection) -> None:
@@ -58,7 +58,7 @@ def _lay_out_messages(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-def _check(path: Path, name: str, layout: _Layout) -> None:
+def _check_database(path: Path, name: str, layout: _Layout) -> None:
     """Refuse what would be run when the database is used, such as a trigger, before anything of it is; then damage."""
     try:
         # Read as a mere file: what lies beside it is no part of it, and nothing is written.

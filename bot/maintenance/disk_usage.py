@@ -40,7 +40,7 @@ def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
     return DiskUsage(
         conversations=_measure_database(home / CONVERSATIONS),
         messages=_measure_database(home / INBOX_FILE),
-        prompts=_size(home / PROMPTS),
+        prompts=_measure_file(home / PROMPTS),
         indexes=indexes,
         unused=None if used is None else [folder for folder in indexes if folder.name not in used],
         free=shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.exists())).free,
@@ -97,10 +97,10 @@ def _sum(folders: Sequence[IndexFolder]) -> int:
 
 def _measure_database(path: Path) -> int:
     """A database with what SQLite keeps beside it."""
-    return sum(_size(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
+    return sum(_measure_file(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
 
 
-def _size(path: Path) -> int:
+def _measure_file(path: Path) -> int:
     with suppress(FileNotFoundError):
         return path.stat().st_size
     return 0

@@ -151,25 +151,25 @@ def _mask_link(found: re.Match[str], hosts: Collection[str], masked: Callable[[s
     if found.group().startswith("!") or not label.strip() or not is_allowed_link(target, hosts):
         return label
     # A label that is an address itself could say one place and lead to another.
-    shown = _BARE.sub(lambda inner: masked(_code(inner.group())), break_pings(label))
+    shown = _BARE.sub(lambda inner: masked(_format_code(inner.group())), break_pings(label))
     return masked(f"[{shown}]({target})")
 
 
 def _mask_autolink(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     label, target = found["label"], found["target"]
     if not is_allowed_link(target, hosts):
-        return label or masked(_code(target))
+        return label or masked(_format_code(target))
     return masked(f"[{break_pings(label)}]({target})" if label else found.group())
 
 
 def _mask_address(found: re.Match[str], hosts: Collection[str], masked: Callable[[str], str]) -> str:
     address = found.group()
     core = address.rstrip(_TRAILING)
-    kept = masked(core if is_allowed_link(core, hosts) else _code(core)) + address[len(core) :]
+    kept = masked(core if is_allowed_link(core, hosts) else _format_code(core)) + address[len(core) :]
     # What follows without a space would be read as a part of the address.
     return f"{kept} " if found.string[found.end() : found.end() + 1] == "\x00" else kept
 
 
-def _code(address: str) -> str:
+def _format_code(address: str) -> str:
     """An address as code: it can be read and copied, and is neither clicked nor fetched for a preview."""
     return f"`{address.replace('`', '')}`"

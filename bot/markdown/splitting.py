@@ -78,9 +78,9 @@ class _Packing:
         self._fence: CodeFence | None = None  # that is open at its end
 
     def add(self, group: list[MarkdownLine]) -> None:
-        whole = self._units("".join(line.text for line in group))
+        whole = self._count_units("".join(line.text for line in group))
         # A group that fits a message of its own is not torn, unless this one would go out nearly empty.
-        if self._used + whole + self._closing(group[-1].fence) > self._limit and self._used * 3 >= self._limit:
+        if self._used + whole + self._measure_closer(group[-1].fence) > self._limit and self._used * 3 >= self._limit:
             self._flush()
         for line in group:
             self._add_line(line)
@@ -89,27 +89,27 @@ class _Packing:
         rest = line.text
         while rest:
             # Until a line is whole the block before it is open, and after it the one that it opens.
-            closing = max(self._closing(self._fence), self._closing(line.fence))
+            closing = max(self._measure_closer(self._fence), self._measure_closer(line.fence))
             room = self._limit - self._used - closing
             if self._is_within(rest, room):
-                self._take(rest)
+                self._append_text(rest)
                 break
-            opening = self._units(self._opener()) + 1 if self._fence else 0
+            opening = self._count_units(self._make_opener()) + 1 if self._fence else 0
             if self._taken and (self._is_within(rest, self._limit - opening - closing) or room < LEAST // 2):
                 self._flush()
                 continue
             # Outside code up to a space that is in no link, else up to a character.
             head = "" if line.in_code else _cut_at_token(rest, room, utf16=self._utf16)
             head = head or _cut_at_character(rest, room, utf16=self._utf16)
-            self._take(head)
+            self._append_text(head)
             rest = rest[len(head) :]
             if rest:
                 self._flush()
         self._fence = line.fence
 
-    def _take(self, text: str) -> None:
+    def _append_text(self, text: str) -> None:
         self._shown += text
-        self._used += self._units(text)
+        self._used += self._count_units(text)
         self._taken += len(text)
 
     def _flush(self) -> None:
@@ -119,23 +119,23 @@ class _Packing:
                 self._shown += ("" if self._shown.endswith("\n") else "\n") + self._fence.marker
             self._pieces.append(MarkdownPiece(text=self._shown, start=self._start, end=end))
         self._start, self._taken = end, 0
-        self._shown = f"{self._opener()}\n" if self._fence else ""
-        self._used = self._units(self._shown)
+        self._shown = f"{self._make_opener()}\n" if self._fence else ""
+        self._used = self._count_units(self._shown)
 
-    def _closing(self, fence: CodeFence | None) -> int:
-        return self._units(fence.marker) + 1 if fence else 0
+    def _measure_closer(self, fence: CodeFence | None) -> int:
+        return self._count_units(fence.marker) + 1 if fence else 0
 
-    def _opener(self) -> str:
+    def _make_opener(self) -> str:
         if self._fence is None:
             return ""
-        fits = self._units(self._fence.opener) * 4 <= self._limit
+        fits = self._count_units(self._fence.opener) * 4 <= self._limit
         return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.marker
 
     def _is_within(self, text: str, room: int) -> bool:
         """Return whether text takes no more than some units, of which each character takes at least one."""
-        return len(text) <= room and self._units(text) <= room
+        return len(text) <= room and self._count_units(text) <= room
 
-    def _units(self, text: str) -> int:
+    def _count_units(self, text: str) -> int:
         return count_units(text, utf16=self._utf16)
 
     def pieces(self) -> list[MarkdownPiece]:

@@ -29,7 +29,7 @@ class DoctorFinding:
 Check = Callable[[], Awaitable[Sequence[DoctorFinding]]]
 
 
-def ok(what: str) -> DoctorFinding:
+def make_ok(what: str) -> DoctorFinding:
     """Something is as it should be."""
     return DoctorFinding(level="ok", what=what)
 
@@ -39,12 +39,12 @@ def note(what: str, advice: str = "") -> DoctorFinding:
     return DoctorFinding(level="note", what=what, advice=advice)
 
 
-def warning(what: str, advice: str) -> DoctorFinding:
+def make_warning(what: str, advice: str) -> DoctorFinding:
     """Something does not work as well as it could."""
     return DoctorFinding(level="warning", what=what, advice=advice)
 
 
-def problem(what: str, advice: str = "") -> DoctorFinding:
+def make_problem(what: str, advice: str = "") -> DoctorFinding:
     """Something does not work. Without advice the sentence itself says what to do."""
     return DoctorFinding(level="problem", what=what, advice=advice)
 
@@ -61,9 +61,9 @@ async def _run_check(check: Check) -> Sequence[DoctorFinding]:
     try:
         return await check()
     except (BotError, AgentError, IndexerError) as error:
-        return [problem(str(error))]
+        return [make_problem(str(error))]
     except OSError as error:
-        return [problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
+        return [make_problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
 
 
 def _mask_secrets(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:

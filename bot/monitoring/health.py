@@ -204,12 +204,14 @@ class ProbeHandlers:
         async def healthz(request: web.Request) -> web.Response:
             reason = await self.health.store()
             record: dict[str, Any] = {"alive": not reason}
-            return self._json(record | ({"reasons": [reason]} if reason and trust(request) else {}), ok=not reason)
+            return self._make_json_response(
+                record | ({"reasons": [reason]} if reason and trust(request) else {}), ok=not reason
+            )
 
         async def readyz(request: web.Request) -> web.Response:
             found = await self.health.readiness()
             record = found.record(self.clock.now()) if trust(request) else {"ready": found.ready}
-            return self._json(record, ok=found.ready)
+            return self._make_json_response(record, ok=found.ready)
 
         async def metrics(request: web.Request) -> web.Response:
             if trust(request):
@@ -234,7 +236,7 @@ class ProbeHandlers:
             and hmac.compare_digest(given[0].encode("utf-8", "surrogateescape"), wanted)
         )
 
-    def _json(self, record: dict[str, Any], *, ok: bool) -> web.Response:
+    def _make_json_response(self, record: dict[str, Any], *, ok: bool) -> web.Response:
         shown = _mask_record(record, self.mask)
         return web.json_response(shown, status=200 if ok else 503, headers={"Cache-Control": "no-store"})
 

@@ -112,10 +112,10 @@ class Watchdog:
     def _run(self) -> None:
         while not self._ended:
             time.sleep(LOOK_SECONDS)  # half as dear as waiting for an event
-            self._look()
-        self._settle()
+            self._check_loop()
+        self._report_finished_stalls()
 
-    def _look(self) -> None:
+    def _check_loop(self) -> None:
         """Note where the loop is, if it has been at work for a while."""
         under_way = self._meter.round
         if under_way is not None and under_way.number != self._logged:
@@ -127,9 +127,9 @@ class Watchdog:
                 if held > max(LONG_SECONDS, self._limit):  # it may never be over
                     self._logged = under_way.number
                     self._log(self._glimpse, "has been held for %.1f s so far")
-        self._settle()
+        self._report_finished_stalls()
 
-    def _settle(self) -> None:
+    def _report_finished_stalls(self) -> None:
         """Measure and log the stalls that are over."""
         while self._meter.stalls:
             stall = self._meter.stalls.popleft()

@@ -155,7 +155,7 @@ class Reply:
         """Send the newest content whenever it changes, no faster than the share of one answer."""
         if not self._platform.capabilities.edits:
             return
-        method, budget, clock = self._method(), self._transport.budget, self._transport.clock
+        method, budget, clock = self._get_method(), self._transport.budget, self._transport.clock
         last, least = clock.now(), self._platform.capabilities.edit_every
         with budget.growing(method, self._place):
             while not self._closing:
@@ -163,7 +163,7 @@ class Reply:
                 # The time to leave between two calls becomes shorter when other answers end meanwhile.
                 while (left := last + max(least, budget.pace(method, self._place)) - clock.now()) > _TINY:
                     await clock.sleep(max(left / 2, min(left, 1.0)))
-                method = self._method()
+                method = self._get_method()
                 await budget.take(method, self._place)
                 await self._send_newest(method)
                 last = clock.now()
@@ -187,7 +187,7 @@ class Reply:
             finally:
                 self._prepaid = None
 
-    def _method(self) -> SendMethod:
+    def _get_method(self) -> SendMethod:
         return "stream_append" if self._stream is not None else "edit"
 
     async def _deliver(self, content: MessageContent, *, final: bool, patient: bool) -> None:
@@ -217,7 +217,7 @@ class Reply:
         if not self._transport.may_stream(self._place):
             return False
         try:
-            self._stream = await self._platform.open_stream(self._place, content, nonce=self._nonce_of(0))
+            self._stream = await self._platform.open_stream(self._place, content, nonce=self._make_nonce(0))
         except StreamRefused:
             self._transport.without_streams.add(self._place.workspace)
             return False
@@ -269,7 +269,7 @@ class Reply:
         for number, page in enumerate(pages):
             if number >= len(self._parts) and not await self._recover_message():
                 await self._post(page)
-            elif self._parts[number].shown != page.content and not await self._change(number, page):
+            elif self._parts[number].shown != page.content and not await self._edit_message(number, page):
                 await self._send_by_messages(content, final=final)
                 return
         self._source = content.text
@@ -280,7 +280,7 @@ class Reply:
         lay_out = partial(split_into_pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
-    async def _change(self, number: int, page: Page) -> bool:
+    async def _edit_message(self, number: int, page: Page) -> bool:
         """Change a message; False where it could not be changed, and has been deleted or given up."""
         part = self._parts[number]
         try:
@@ -304,7 +304,7 @@ class Reply:
         await self._note(self.handles)
 
     async def _post(self, page: Page) -> None:
-        nonce = self._nonce_of(self._sent)
+        nonce = self._make_nonce(self._sent)
         try:
             handle = await self._call("post", lambda: self._platform.post(self._place, page.content, nonce=nonce))
         except PlatformUnreachable:
@@ -322,10 +322,10 @@ class Reply:
         """Look for the next message, if it may have been sent before anybody could note it."""
         if not self._unsure:
             return False
-        handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), None
+        handle, known = await self._platform.find_reply(self._place, self._make_nonce(self._sent)), None
         while handle in self.handles and handle != known:  # numbers move on when a message is replaced
             self._sent += 1
-            handle, known = await self._platform.find_reply(self._place, self._nonce_of(self._sent)), handle
+            handle, known = await self._platform.find_reply(self._place, self._make_nonce(self._sent)), handle
         if handle in self.handles or (handle and self._is_taken and await self._is_taken(handle)):
             handle = None  # a platform may take any message that was begun for the one that is looked for
         self._unsure = handle is not None
@@ -359,5 +359,5 @@ class Reply:
             self._transport.budget.hold(method, self._place, limit.retry_after)
             raise
 
-    def _nonce_of(self, number: int) -> str:
+    def _make_nonce(self, number: int) -> str:
         return f"{self._nonce[:20]}.{number}"

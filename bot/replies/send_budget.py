@@ -41,21 +41,21 @@ class SendBudget:
 
     async def take(self, method: SendMethod, place: Place, *, urgent: bool = False) -> None:
         """Wait until a call may be made, and count it."""
-        await self._bucket(method, place).take(urgent=urgent)
+        await self._get_bucket(method, place).take(urgent=urgent)
 
     def try_take(self, method: SendMethod, place: Place) -> bool:
         """Count a call if it may be made at once; methods without a rate always may."""
-        return self._bucket(method, place).try_take()
+        return self._get_bucket(method, place).try_take()
 
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
         """Let nobody call for so long: the platform has asked for that."""
         self._on_hold(method)
-        self._bucket(method, place).hold(seconds)
+        self._get_bucket(method, place).hold(seconds)
 
     @contextmanager
     def growing(self, method: SendMethod, place: Place) -> Iterator[None]:
         """Count an answer that grows by a method while the context is open; all of them share the rate."""
-        key = self._key(method, place)
+        key = self._make_key(method, place)
         self._growing[key] = self._growing.get(key, 0) + 1
         try:
             yield
@@ -67,18 +67,18 @@ class SendBudget:
     def pace(self, method: SendMethod, place: Place) -> float:
         """Return how many seconds each growing answer should leave between its calls."""
         rate = self._rates.get(method)
-        answers = self._growing.get(self._key(method, place), 0)
+        answers = self._growing.get(self._make_key(method, place), 0)
         return rate.seconds / rate.calls * answers * PACE if rate else 0.0
 
-    def _bucket(self, method: SendMethod, place: Place) -> _Bucket:
-        key = self._key(method, place)
+    def _get_bucket(self, method: SendMethod, place: Place) -> _Bucket:
+        key = self._make_key(method, place)
         if key not in self._buckets:
             if len(self._buckets) >= _MOST_IDLE:
                 self._buckets = {key: bucket for key, bucket in self._buckets.items() if not bucket.is_idle}
             self._buckets[key] = _Bucket(self._rates.get(method), self._clock)
         return self._buckets[key]
 
-    def _key(self, method: SendMethod, place: Place) -> tuple[SendMethod, str]:
+    def _make_key(self, method: SendMethod, place: Place) -> tuple[SendMethod, str]:
         rate = self._rates.get(method)
         parts = {"workspace": 1, "channel": 2, "thread": 3}[rate.per if rate else "workspace"]
         return method, "/".join((place.workspace, place.channel, place.thread)[:parts])

@@ -56,7 +56,7 @@ class StreamingAnswer:
     def partial_content(self) -> MessageContent:
         """Return the content as far as it has come."""
         text = neutralize(self._text, self._hosts, growing=True)
-        return MessageContent(text=text, status=f"{self._status} …", buttons=(self._button("stop", "Stop"),))
+        return MessageContent(text=text, status=f"{self._status} …", buttons=(self._make_button("stop", "Stop"),))
 
     def final_content(self, freshness: str = "", *, sharing: bool = False) -> MessageContent:
         """Return the answer with its sources; before there is one, `ValueError`."""
@@ -67,17 +67,17 @@ class StreamingAnswer:
         return MessageContent(
             text="\n\n".join(filter(None, (text.rstrip(), "\n".join(sources)))),
             footer=freshness if self.answer.commit else "",
-            buttons=self._buttons(self.answer, sharing=sharing),
+            buttons=self._make_buttons(self.answer, sharing=sharing),
         )
 
-    def _buttons(self, answer: Answer, *, sharing: bool) -> tuple[Button, ...]:
+    def _make_buttons(self, answer: Answer, *, sharing: bool) -> tuple[Button, ...]:
         if answer.route == "paused":
-            return self._button("approve", "Approve"), self._button("abort", "Abort")
+            return self._make_button("approve", "Approve"), self._make_button("abort", "Abort")
         if answer.route in {"failed", "stopped", "blocked"}:
             return ()
         return make_feedback_buttons(self._run_id, sharing=sharing)
 
-    def _button(self, action: Any, label: str) -> Button:
+    def _make_button(self, action: Any, label: str) -> Button:
         return Button(action=action, label=label, value=self._run_id)
 
 
@@ -165,7 +165,7 @@ class AnswerSections:
             if not section.is_over:
                 newest = section.draft.partial_content()
                 return replace(
-                    newest, text=self._join_texts([*shown, self._under(section, newest.text)]), buttons=self._stop
+                    newest, text=self._join_texts([*shown, self._add_heading(section, newest.text)]), buttons=self._stop
                 )
             shown.append(self._format_final(section))
         return MessageContent(text=self._join_texts(shown), status="Finishing …", buttons=self._stop)
@@ -183,13 +183,13 @@ class AnswerSections:
 
     def _format_final(self, section: AnswerSection) -> str:
         if section.failure:
-            return self._under(section, neutralize(section.failure, self._hosts))
+            return self._add_heading(section, neutralize(section.failure, self._hosts))
         if section.answer is None:
-            return self._under(section, UNANSWERED)
+            return self._add_heading(section, UNANSWERED)
         is_waiting = section.answer.route == "paused" and len(self._sections) > 1
-        return self._under(section, WAITS if is_waiting else section.draft.final_content().text)
+        return self._add_heading(section, WAITS if is_waiting else section.draft.final_content().text)
 
-    def _under(self, section: AnswerSection, text: str) -> str:
+    def _add_heading(self, section: AnswerSection, text: str) -> str:
         heading = f"**{neutralize(section.repository, ())}**" if len(self._sections) > 1 else ""
         return "\n\n".join(filter(None, (heading, text)))
 

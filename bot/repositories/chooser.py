@@ -71,15 +71,15 @@ class RepositoryChooser:
 
         What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.
         """
-        asking = self._asking(entry.message, entry.conversation)
+        asking = self._make_asking(entry.message, entry.conversation)
         if self._has_one:
-            return await self._decision(asking, context)
+            return await self._decide(asking, context)
         before = await self._ledger.find_route(entry.run_id)
         if before is not None and set(before.repositories) <= set(asking.visible):
             await self._keep(asking, before)  # the process may have been killed before that
             is_named = not entry.message.about and set(before.repositories) <= set(asking.naming.repositories)
             return replace(before, question=asking.naming.question if is_named else entry.message.text)
-        found = await self._decision(asking, context)
+        found = await self._decide(asking, context)
         if isinstance(found, AmbiguousRepository):
             asked = PendingQuestion(run_id=entry.run_id, question=entry.message.text, names=found.likeliest)
             await self._ledger.ask_back(entry.conversation, entry.message.author, asked)
@@ -93,7 +93,7 @@ class RepositoryChooser:
         if named:
             self._access.check_repository(message, named)
             return named
-        asking = self._asking(replace(message, text=""), conversation)
+        asking = self._make_asking(replace(message, text=""), conversation)
         route = await self._route_by_context(asking)
         return route.repositories[0] if route is not None else ""
 
@@ -117,7 +117,7 @@ class RepositoryChooser:
         topic = await self._ledger.topic(conversation)
         if asked is None or (topic is not None and topic.at >= asked.at):
             return message
-        about = find_only_named(message.text, self._signs_of(self._visible(message)))[:MOST_TOGETHER]
+        about = find_only_named(message.text, self._get_profiles(self._list_visible(message)))[:MOST_TOGETHER]
         if not about:
             return message
         return replace(message, text=asked.question, about=about)
@@ -133,7 +133,7 @@ class RepositoryChooser:
     def check(self, message: IncomingMessage) -> None:
         """Raise `NotAllowed` if there is nothing that the author may ask about."""
         self._access.check_place(message)
-        if not self._visible(message):
+        if not self._list_visible(message):
             raise NotAllowed(NONE_VISIBLE)
 
     async def forget(self, conversation: str) -> None:
@@ -145,19 +145,19 @@ class RepositoryChooser:
         """Whether there is nothing to choose, so that nothing has to be kept of it."""
         return len(self._repositories.list_names()) == 1
 
-    def _asking(self, message: IncomingMessage, conversation: str) -> _Asking:
+    def _make_asking(self, message: IncomingMessage, conversation: str) -> _Asking:
         self.check(message)
-        visible = self._visible(message)
-        naming = find_named(message.text, self._signs_of(visible))
+        visible = self._list_visible(message)
+        naming = find_named(message.text, self._get_profiles(visible))
         return _Asking(message=message, conversation=conversation, visible=visible, naming=naming)
 
-    def _visible(self, message: IncomingMessage) -> tuple[str, ...]:
+    def _list_visible(self, message: IncomingMessage) -> tuple[str, ...]:
         return self._access.visible(message, self._repositories.list_names())
 
-    def _signs_of(self, names: Sequence[str]) -> Mapping[str, RepositoryProfile]:
+    def _get_profiles(self, names: Sequence[str]) -> Mapping[str, RepositoryProfile]:
         return {name: self._signs.get(name, RepositoryProfile()) for name in names}
 
-    async def _decision(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
+    async def _decide(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
         return (
             await self._choose_by_name(asking, context)
             or await self._route_by_context(asking)
@@ -174,7 +174,9 @@ class RepositoryChooser:
             return RepositoryChoice(repositories=about, why="its author chose it", question=question, decides=is_one)
         names = asking.naming.repositories
         if asking.naming.everywhere and len(names) > MOST_TOGETHER:
-            names = sort_by_likelihood((await self._findings(asking, context)).found, await self._order(asking))
+            names = sort_by_likelihood(
+                (await self._find_hint_matches(asking, context)).found, await self._order(asking)
+            )
         if not names:
             return None
         if len(names) > 1:
@@ -186,7 +188,7 @@ class RepositoryChooser:
 
     async def _route_by_context(self, asking: _Asking) -> RepositoryChoice | None:
         """What the conversation is about, the only one that there is, or the channel's."""
-        question, topic = asking.message.text, await self._topic(asking)
+        question, topic = asking.message.text, await self._find_topic(asking)
         if topic:
             if topic not in asking.visible:
                 raise NotAllowed(
@@ -201,13 +203,13 @@ class RepositoryChooser:
         used = await self._threads.repository(asking.message)
         if used in asking.visible:
             return RepositoryChoice(repositories=(used,), why="it is in use in this channel", question=question)
-        own = self._of_channel(asking)
+        own = self._match_by_channel(asking)
         return (
             RepositoryChoice(repositories=own, why="it is this channel's", question=question) if len(own) == 1 else None
         )
 
     async def _infer_route(self, asking: _Asking, context: str) -> RepositoryChoice | AmbiguousRepository:
-        findings = await self._findings(asking, context)
+        findings = await self._find_hint_matches(asking, context)
         best = pick_winner(findings.found) if findings.complete else None
         if best is not None:
             strongest = sorted(findings.found[best], key=lambda hint: -hint.weight)[:3]
@@ -221,12 +223,12 @@ class RepositoryChooser:
             return RepositoryChoice(repositories=likeliest[:1], why=why, question=question, decides=False)
         return AmbiguousRepository(likeliest=likeliest[:MOST_TOGETHER], of=len(likeliest))
 
-    async def _findings(self, asking: _Asking, context: str) -> HintMatches:
+    async def _find_hint_matches(self, asking: _Asking, context: str) -> HintMatches:
         findings = HintMatches(found=dict.fromkeys(asking.visible, ()), complete=True)
         hints = find_hints(context)
         if hints:
             findings = await self._lookups.find(hints, asking.visible)
-        hinted = find_hinted(asking.message.text, self._signs_of(asking.visible))
+        hinted = find_hinted(asking.message.text, self._get_profiles(asking.visible))
         found = {
             name: {*matches, find_name_hint(name)} if name in hinted else matches
             for name, matches in findings.found.items()
@@ -236,14 +238,14 @@ class RepositoryChooser:
     async def _order(self, asking: _Asking) -> Sequence[str]:
         """What is usual in the channel comes first, the rest as it is configured."""
         channel = replace(asking.message.place, thread="").key()
-        usual = (*self._of_channel(asking), *await self._ledger.recent(channel))
+        usual = (*self._match_by_channel(asking), *await self._ledger.recent(channel))
         return tuple(dict.fromkeys((*(name for name in usual if name in asking.visible), *asking.visible)))
 
-    def _of_channel(self, asking: _Asking) -> tuple[str, ...]:
-        signs = self._signs_of(asking.visible)
+    def _match_by_channel(self, asking: _Asking) -> tuple[str, ...]:
+        signs = self._get_profiles(asking.visible)
         return tuple(name for name in asking.visible if is_listed(signs[name].channels, asking.message))
 
-    async def _topic(self, asking: _Asking) -> str:
+    async def _find_topic(self, asking: _Asking) -> str:
         topic = await self._ledger.topic(asking.conversation)
         alone = asking.message.private and asking.message.kind != "direct"
         # What is asked by a slash command is one conversation for ever; what it is about is not.
@@ -252,7 +254,7 @@ class RepositoryChooser:
         return topic.repository
 
     async def _make_remark(self, asking: _Asking, name: str) -> str:
-        topic = await self._topic(asking)
+        topic = await self._find_topic(asking)
         if topic == name or topic not in asking.visible:
             return ""
         return (
@@ -262,7 +264,7 @@ class RepositoryChooser:
 
     async def _keep(self, asking: _Asking, route: RepositoryChoice) -> None:
         """Store what the conversation is about from now on; a question about several does not change that."""
-        topic = await self._topic(asking)
+        topic = await self._find_topic(asking)
         if route.decides and topic in {"", route.repositories[0]}:
             await self._ledger.set_topic(asking.conversation, route.repositories[0])
 

@@ -81,28 +81,28 @@ def is_defined(hint: RepositoryHint, definitions: Sequence[Definition]) -> bool:
 
 def _find_in_traces(question: str) -> Iterator[RepositoryHint]:
     for frame in parse_frames(question)[-_MOST_FRAMES:]:
-        yield _path(frame.path)
+        yield _make_path_hint(frame.path)
         if frame.function and not frame.function.startswith("<"):
-            yield _name(frame.function)
+            yield _make_name_hint(frame.function)
     error = parse_error_name(question)
     if error:
-        yield _name(error.rpartition(".")[2])
+        yield _make_name_hint(error.rpartition(".")[2])
 
 
 def _find_in_words(question: str) -> Iterator[RepositoryHint]:
     mentions = find_mentions(question)
-    yield from (_path(each.path) for each in mentions.paths)
-    yield from map(_name, mentions.names)
+    yield from (_make_path_hint(each.path) for each in mentions.paths)
+    yield from map(_make_name_hint, mentions.names)
     yield from (RepositoryHint(kind="name", text=word, weight=1, exact=True) for word in mentions.words)
-    yield from (_path(each) for each in _TICKED.findall(question) if "/" in each and " " not in each)
+    yield from (_make_path_hint(each) for each in _TICKED.findall(question) if "/" in each and " " not in each)
 
 
-def _path(written: str) -> RepositoryHint:
+def _make_path_hint(written: str) -> RepositoryHint:
     path = written.replace("\\", "/").partition(":")[0] if "/" in written else written
     return RepositoryHint(kind="path", text=path, weight=4 if "/" in path.strip("/") else 2)
 
 
-def _name(written: str) -> RepositoryHint:
+def _make_name_hint(written: str) -> RepositoryHint:
     name = normalize_name(written)
     if "." in name:
         return RepositoryHint(kind="name", text=name, weight=4)

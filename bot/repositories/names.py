@@ -80,11 +80,11 @@ def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedReposi
     everywhere = _EVERYWHERE.search(text[:_LONGEST_TEXT])
     if everywhere is not None:
         span = _Found(rank=0, names=tuple(signs), start=everywhere.start(), end=everywhere.end())
-        return NamedRepositories(repositories=tuple(signs), question=_without(text, [span]), everywhere=True)
+        return NamedRepositories(repositories=tuple(signs), question=_remove_names(text, [span]), everywhere=True)
     found = sorted(_Names(signs).find_mentions(text[:_LONGEST_TEXT]), key=lambda each: (each.rank, each.start))
     clearest = [each for each in found if each.rank == found[0].rank]
     names = tuple(dict.fromkeys(name for each in clearest for name in each.names))
-    return NamedRepositories(repositories=names, question=_without(text, clearest))
+    return NamedRepositories(repositories=names, question=_remove_names(text, clearest))
 
 
 def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class _Names:
     def remove_names(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a text without the names in it, and which repositories those are, unless a name has several."""
         pattern = re.compile(self._name, re.IGNORECASE)
-        return pattern.sub(" ", text), self._in(text)
+        return pattern.sub(" ", text), self._resolve_names(text)
 
     def _find_addresses(self, text: str) -> Iterator[_Found]:
         low = text.casefold()
@@ -133,14 +133,14 @@ class _Names:
                 yield _Found(rank=0, names=(name,), start=start, end=start + len(page))
         for match in re.finditer(self._name, text, re.IGNORECASE):
             if "/" in match[0]:
-                yield _Found(rank=0, names=self._in(match[0]), start=match.start(), end=match.end())
+                yield _Found(rank=0, names=self._resolve_names(match[0]), start=match.start(), end=match.end())
 
     def _find_label(self, text: str) -> Iterator[_Found]:
         labelled = rf"\s*(?:\[\s*{self._list}\s*\]\s*:?|{self._list}\s*(?::(?!//)|\s[-–—]\s))\s*"
         phrase = rf"\s*(?:in|inside|within|across|for|about)\s+{_ARTICLE}{self._list}(?:\s+{_NOUN})?\s*[,:]\s*"
         match = re.match(rf"{labelled}|{phrase}", text, re.IGNORECASE)
         if match is not None:
-            yield _Found(rank=1, names=self._in(match[0]), start=0, end=match.end())
+            yield _Found(rank=1, names=self._resolve_names(match[0]), start=0, end=match.end())
 
     def _find_phrases(self, text: str) -> Iterator[_Found]:
         after = rf"\b{_PREPOSITION}\s+{_ARTICLE}(?:{_NOUN}\s+)?(?P<list>{self._list})"
@@ -149,26 +149,26 @@ class _Names:
         for pattern in (after, before):
             for match in re.finditer(pattern, text, re.IGNORECASE):
                 if pattern is before or self._is_clear(match["list"]) or end.match(text, match.end()):
-                    yield _Found(rank=2, names=self._in(match["list"]), start=match.start(), end=match.end())
+                    yield _Found(rank=2, names=self._resolve_names(match["list"]), start=match.start(), end=match.end())
 
     def _find_words(self, text: str) -> Iterator[_Found]:
         for match in re.finditer(rf"{_OPEN}{self._name}{_CLOSE}", text, re.IGNORECASE):
             if self._is_clear(match[0]):
-                yield _Found(rank=3, names=self._in(match[0]), start=match.start(), end=match.end())
+                yield _Found(rank=3, names=self._resolve_names(match[0]), start=match.start(), end=match.end())
 
     def _is_clear(self, written: str) -> bool:
         """Whether this can be no ordinary word: it is quoted, or no word is written like that."""
         is_quoted = written[0] in "`\"'“‘" and written[-1] in "`\"'”’"
-        names = self._in(written)
+        names = self._resolve_names(written)
         return is_quoted or any(not re.fullmatch(r"[^\W\d_]+", name) and name in self._signs for name in names)
 
-    def _in(self, text: str) -> tuple[str, ...]:
+    def _resolve_names(self, text: str) -> tuple[str, ...]:
         found = (match[0].casefold() for match in re.finditer(self._name, text, re.IGNORECASE))
         meant = (self._meant.get(each) or self._meant.get(each.removesuffix(".git"), "") for each in found)
         return tuple(dict.fromkeys(filter(None, meant)))
 
 
-def _without(text: str, found: Collection[_Found]) -> str:
+def _remove_names(text: str, found: Collection[_Found]) -> str:
     """Remove the words that only name the repositories, at the beginning or at the end."""
     for each in found:
         several = len(each.names) > 1

@@ -123,11 +123,11 @@ def make_application() -> web.Application:
 
     So none is held without asking for something, and no proxy sends a request into one that is just being closed.
     """
-    return web.Application(middlewares=[_close_afterwards])
+    return web.Application(middlewares=[_close_connection])
 
 
 @web.middleware
-async def _close_afterwards(request: web.Request, handler: Receive) -> web.StreamResponse:
+async def _close_connection(request: web.Request, handler: Receive) -> web.StreamResponse:
     try:
         response = await handler(request)
     except web.HTTPException as refusal:

@@ -91,9 +91,9 @@ class Inbox:
             "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, received_at, "
             "updated_at) VALUES (?, ?, ?, ?, ?, ?, 'received', ?, ?, ?) ON CONFLICT DO NOTHING "
             f"RETURNING {_COLUMNS}",
-            (*_values(key), conversation, _body(message), uuid.uuid4().hex, now, now),
+            (*_make_key_values(key), conversation, _serialize_message(message), uuid.uuid4().hex, now, now),
         )
-        return _entry(row) if row else None
+        return _make_entry(row) if row else None
 
     async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
@@ -106,20 +106,20 @@ class Inbox:
             "deaths = 0, under_way = 0, owner = '', stop = 0, received_at = ?, updated_at = ? "
             f"WHERE {_KEY} AND state <> 'withdrawn' AND ? IN ('', run_id) RETURNING {_COLUMNS}",
             (
-                _body(message),
+                _serialize_message(message),
                 uuid.uuid4().hex[20:],
                 self._clock.now(),
                 self._clock.now(),
-                *_values(message.key),
+                *_make_key_values(message.key),
                 run_id,
             ),
         )
-        return _entry(row) if row else None
+        return _make_entry(row) if row else None
 
     async def find(self, key: MessageKey) -> InboxEntry | None:
         """Find a message."""
-        row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _values(key))
-        return _entry(row) if row else None
+        row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _make_key_values(key))
+        return _make_entry(row) if row else None
 
     async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
         """Return where something was asked lately, the last one first."""
@@ -137,7 +137,7 @@ class Inbox:
             "json_each(handles) WHERE json_extract(value, '$.id') = ? AND json_extract(value, '$.channel') = ?)",
             (handle.platform, handle.workspace, handle.id, handle.channel),
         )
-        return _entry(row) if row else None
+        return _make_entry(row) if row else None
 
     async def claim(self, entry_id: int, *, beside: bool = False) -> InboxEntry | None:
         """Take a message for this process; None if another process has it, or its conversation, or it is over.
@@ -151,7 +151,7 @@ class Inbox:
             f"WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
             owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id, beside=beside,
         )  # fmt: skip
-        return _entry(row[0]) if row else None
+        return _make_entry(row[0]) if row else None
 
     async def list_unfinished(self) -> Sequence[InboxEntry]:
         """Return the messages that no process is at, oldest first."""
@@ -159,7 +159,7 @@ class Inbox:
             f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id",
             now=self._clock.now(), owner=self.owner, beside=True,
         )  # fmt: skip
-        return [_entry(row) for row in rows]
+        return [_make_entry(row) for row in rows]
 
     async def owners(self) -> Sequence[str]:
         """Name the processes that hold messages."""
@@ -204,9 +204,9 @@ class Inbox:
         row = await self._database.row(
             "UPDATE inbox SET state = 'withdrawn', body = json_set(body, '$.text', ''), stop = 1, updated_at = ? "
             f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
-            (self._clock.now(), *_values(key)),
+            (self._clock.now(), *_make_key_values(key)),
         )
-        return _entry(row) if row else None
+        return _make_entry(row) if row else None
 
     async def release(self, entry: InboxEntry) -> None:
         """Hand a message over to whichever process comes next; this was no try."""
@@ -256,16 +256,16 @@ class Inbox:
         return await self._database.rows(sql, cast("Any", values))
 
 
-def _values(key: MessageKey) -> tuple[str, str, str, str]:
+def _make_key_values(key: MessageKey) -> tuple[str, str, str, str]:
     return key.platform, key.workspace, key.channel, key.message
 
 
-def _body(message: IncomingMessage) -> str:
+def _serialize_message(message: IncomingMessage) -> str:
     clean = dataclasses.replace(message, text=make_storable(message.text))
     return json.dumps(dataclasses.asdict(clean))
 
 
-def _entry(row: Sequence[Any]) -> InboxEntry:
+def _make_entry(row: Sequence[Any]) -> InboxEntry:
     entry_id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at = row
     fields = json.loads(body)
     several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}

@@ -57,8 +57,8 @@ class ThreadStore:
 
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to."""
-        key = _key(message)
-        known = await self._row(key)
+        key = _make_key(message)
+        known = await self._read_row(key)
         thread = known or ThreadState(key=key, conversation=key)
         if message.kind == "direct" and not message.in_thread:
             thread = replace(thread, conversation=await self._continue_session(message))
@@ -69,12 +69,12 @@ class ThreadStore:
 
     async def find(self, place: Place) -> ThreadState | None:
         """Return a thread that is known."""
-        return await self._row(place.key())
+        return await self._read_row(place.key())
 
     async def settings(self, message: IncomingMessage) -> ThreadState:
         """Return the thread of a message."""
-        key = _key(message)
-        return await self._row(key) or ThreadState(key=key, conversation=key)
+        key = _make_key(message)
+        return await self._read_row(key) or ThreadState(key=key, conversation=key)
 
     async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
         """Mute citebot in a thread until it is addressed by a command, or unmute it."""
@@ -102,14 +102,14 @@ class ThreadStore:
     async def _continue_session(self, message: IncomingMessage) -> str:
         """Go on with the conversation of a DM, or begin one."""
         key, now = f"{replace(message.place, thread='').key()}session", self._clock.now()
-        last = await self._row(key)
+        last = await self._read_row(key)
         fresh = last is None or now - last.last_at > GOES_ON_SECONDS
         begun = f"{replace(message.place, thread=message.id).key()}"
         session = ThreadState(key=key, conversation=begun) if last is None or fresh else last
         await self._save(replace(session, last_at=now))
         return session.conversation
 
-    async def _row(self, key: str) -> ThreadState | None:
+    async def _read_row(self, key: str) -> ThreadState | None:
         row = await self._database.row(
             "SELECT key, conversation, takes_part, muted, repository, people, last_at FROM threads WHERE key = ?",
             (key,),
@@ -140,7 +140,7 @@ class ThreadStore:
         )  # fmt: skip
 
 
-def _key(message: IncomingMessage) -> str:
+def _make_key(message: IncomingMessage) -> str:
     """Name the thread; what only its author sees in a channel is a conversation of theirs."""
     key = message.place.key()
     return f"{key}:{message.author}" if message.private and message.kind != "direct" else key

@@ -79,11 +79,11 @@ def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
         return ()
     # Bitbucket's own servers list addresses, and name the project and the repository apart.
     links = _list(payload, "repository", "links", "clone")[:10]
-    addresses = [*(_text(payload, *path) for path in _ADDRESSES), *(_text(link, "href") for link in links)]
-    key, slug = _text(payload, "repository", "project", "key"), _text(payload, "repository", "slug")
-    names = [*(_text(payload, *path) for path in _NAMES), f"{key}/{slug}" if key and slug else ""]
+    addresses = [*(_get_text(payload, *path) for path in _ADDRESSES), *(_get_text(link, "href") for link in links)]
+    key, slug = _get_text(payload, "repository", "project", "key"), _get_text(payload, "repository", "slug")
+    names = [*(_get_text(payload, *path) for path in _NAMES), f"{key}/{slug}" if key and slug else ""]
     keys, project = frozenset(_parse_keys(filter(None, addresses))), next(filter(None, names), "")
-    default = _text(payload, "repository", "default_branch") or _text(payload, "project", "default_branch")
+    default = _get_text(payload, "repository", "default_branch") or _get_text(payload, "project", "default_branch")
     return tuple(
         Push(keys=keys, project=project.casefold(), ref=ref, commit=commit, default_branch=default or None)
         for ref, commit in _read_changes(payload)
@@ -113,32 +113,32 @@ def _parse_keys(urls: Iterable[str]) -> Iterator[str]:
 
 def _read_changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
     """Refs and their new commits."""
-    if _text(payload, "ref"):
-        yield _text(payload, "ref"), _commit(_text(payload, "after"))
+    if _get_text(payload, "ref"):
+        yield _get_text(payload, "ref"), _normalize_commit(_get_text(payload, "after"))
         return
     for change in _list(payload, "push", "changes")[:_MOST_CHANGES]:
         after = change.get("new") if isinstance(change.get("new"), dict) else change.get("old")
         if isinstance(after, dict) and after.get("type") == "branch":
-            yield _BRANCH + _text(after, "name"), _commit(_text(change, "new", "target", "hash"))
+            yield _BRANCH + _get_text(after, "name"), _normalize_commit(_get_text(change, "new", "target", "hash"))
     for change in _list(payload, "changes")[:_MOST_CHANGES]:
-        yield _text(change, "ref", "id"), _commit(_text(change, "toHash"))
+        yield _get_text(change, "ref", "id"), _normalize_commit(_get_text(change, "toHash"))
 
 
-def _commit(sha: str) -> str | None:
+def _normalize_commit(sha: str) -> str | None:
     return sha if sha.strip("0") else None
 
 
-def _at(payload: object, path: Sequence[str]) -> object:
+def _get_at(payload: object, path: Sequence[str]) -> object:
     for step in path:
         payload = payload.get(step) if isinstance(payload, dict) else None
     return payload
 
 
-def _text(payload: object, *path: str) -> str:
-    found = _at(payload, path)
+def _get_text(payload: object, *path: str) -> str:
+    found = _get_at(payload, path)
     return found if isinstance(found, str) else ""
 
 
 def _list(payload: object, *path: str) -> list[dict[str, Any]]:
-    found = _at(payload, path)
+    found = _get_at(payload, path)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

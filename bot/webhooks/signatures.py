@@ -48,7 +48,7 @@ def verify_signature(headers: Mapping[str, str], body: bytes, secrets: Sequence[
         return _is_signed(headers, body, secrets, now)
     for header, prefix in _HEXADECIMAL:
         if header in headers:
-            digests = (hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest() for secret in secrets)
+            digests = (hmac.new(_to_bytes(secret), body, hashlib.sha256).hexdigest() for secret in secrets)
             return _is_one_of(headers[header], [prefix + digest for digest in digests])
     return _has_token(headers, secrets)
 
@@ -68,25 +68,25 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], 
     identity, at = headers.get(_SIGNED_ID, ""), headers.get(_SIGNED_AT, "")
     if not identity or not _is_of_now(headers, now):
         return False
-    signed = b".".join((_bytes(identity), at.encode(), body))
-    digests = (hmac.new(_key(secret), signed, hashlib.sha256).digest() for secret in secrets)
+    signed = b".".join((_to_bytes(identity), at.encode(), body))
+    digests = (hmac.new(_decode_key(secret), signed, hashlib.sha256).digest() for secret in secrets)
     expected = ["v1," + base64.b64encode(digest).decode() for digest in digests]
     return any([_is_one_of(given, expected) for given in headers[_SIGNED].split()[:8]])  # noqa: C419 - in constant time
 
 
 def _is_one_of(given: str, expected: Sequence[str]) -> bool:
     """Compare with every one of them, so that the time it takes tells nothing."""
-    return any([hmac.compare_digest(_bytes(given), _bytes(each)) for each in expected])  # noqa: C419
+    return any([hmac.compare_digest(_to_bytes(given), _to_bytes(each)) for each in expected])  # noqa: C419
 
 
-def _key(secret: str) -> bytes:
+def _decode_key(secret: str) -> bytes:
     if not secret.startswith(_ENCODED):
-        return _bytes(secret)
+        return _to_bytes(secret)
     try:
         return base64.b64decode(secret.removeprefix(_ENCODED), validate=True)
     except binascii.Error:
-        return _bytes(secret)
+        return _to_bytes(secret)
 
 
-def _bytes(text: str) -> bytes:
+def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

@@ -100,13 +100,13 @@ class StaticEmbedder:
     def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question without its stop words."""
         pieces = [row for word in find_question_words(text) for row in self._pieces.of_identifier(word)]
-        vector: FloatArray = normalize_rows(self._rows(pieces).sum(axis=0, keepdims=True))[0]
+        vector: FloatArray = normalize_rows(self._dequantize_rows(pieces).sum(axis=0, keepdims=True))[0]
         return vector
 
     def _embed_batch(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        header_words = _number_words((item.header for item in inputs), numbers)
-        body_words = _number_words((item.body for item in inputs), numbers)
+        header_words = _assign_word_numbers((item.header for item in inputs), numbers)
+        body_words = _assign_word_numbers((item.body for item in inputs), numbers)
         table = self._sum_word_vectors(list(numbers))
         headers: FloatArray = _count_words(header_words, len(numbers)) @ table
         bodies: FloatArray = _count_words(body_words, len(numbers)) @ table
@@ -116,18 +116,18 @@ class StaticEmbedder:
         """Return a row for each identifier: the sum of the vectors of its pieces."""
         spelled = [self._pieces.of_identifier(identifier) for identifier in identifiers]
         used, columns = np.unique(np.fromiter(chain.from_iterable(spelled), np.int64), return_inverse=True)
-        table: FloatArray = _make_count_matrix(columns, [len(pieces) for pieces in spelled], len(used)) @ self._rows(
-            used
-        )
+        table: FloatArray = _make_count_matrix(
+            columns, [len(pieces) for pieces in spelled], len(used)
+        ) @ self._dequantize_rows(used)
         return table
 
-    def _rows(self, pieces: Sequence[int] | np.ndarray) -> FloatArray:
+    def _dequantize_rows(self, pieces: Sequence[int] | np.ndarray) -> FloatArray:
         rows = np.asarray(pieces, dtype=np.int64)
         dequantised: FloatArray = self._vectors[rows].astype(np.float32) * self._scales[rows, None]
         return dequantised
 
 
-def _number_words(texts: Iterable[str], numbers: defaultdict[str, int]) -> list[list[int]]:
+def _assign_word_numbers(texts: Iterable[str], numbers: defaultdict[str, int]) -> list[list[int]]:
     """Return the numbers of each text's identifiers; one not seen before gets the next number."""
     return [list(map(numbers.__getitem__, IDENTIFIER.findall(text))) for text in texts]
 

@@ -169,7 +169,7 @@ class IndexReader:
         around = [each for each in symbols if each.start_line < start]
         return Hit(
             location=location,
-            text=self._file(location.path).between(start, end),
+            text=self._get_file(location.path).between(start, end),
             score=score,
             language=files.languages[file],
             source_type=read_source_type(int(files.traits[file])),
@@ -180,10 +180,10 @@ class IndexReader:
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
         if (file := self._contents.get_cached_file(path)) is not None:
-            return self._passage(file, start_line, end_line)
-        return await asyncio.to_thread(lambda: self._passage(self._file(path), start_line, end_line))
+            return self._make_passage(file, start_line, end_line)
+        return await asyncio.to_thread(lambda: self._make_passage(self._get_file(path), start_line, end_line))
 
-    def _passage(self, file: CachedFile, start_line: int, end_line: int | None) -> Passage:
+    def _make_passage(self, file: CachedFile, start_line: int, end_line: int | None) -> Passage:
         entry = file.entry
         last = entry.lines if end_line is None else min(end_line, entry.lines)
         location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
@@ -194,7 +194,7 @@ class IndexReader:
         text = file.between(location.start_line, last)
         return Passage(location=location, text=text, language=entry.language)
 
-    def _file(self, path: str) -> CachedFile:
+    def _get_file(self, path: str) -> CachedFile:
         file = self._contents.file(path)
         if file is None:
             raise self._make_unknown_path(path)
@@ -212,7 +212,7 @@ class IndexReader:
         """The definitions around a location, outermost first."""
         return [
             Definition(path=location.path, symbol=each)
-            for each in await self._outline(location.path)
+            for each in await self._get_outline(location.path)
             if each.start_line <= location.start_line and location.end_line <= each.end_line
         ]
 
@@ -220,11 +220,11 @@ class IndexReader:
         """The definitions that share the definition's parent in its file, in file order."""
         return [
             Definition(path=definition.path, symbol=each)
-            for each in await self._outline(definition.path)
+            for each in await self._get_outline(definition.path)
             if each.parent == definition.symbol.parent and each != definition.symbol
         ]
 
-    async def _outline(self, path: str) -> Sequence[Symbol]:
+    async def _get_outline(self, path: str) -> Sequence[Symbol]:
         known = self._contents.get_cached_outline(path)
         return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
 
@@ -238,13 +238,13 @@ class IndexReader:
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
-        return (await self._listing()).entries
+        return (await self._get_listing()).entries
 
     async def folders(self) -> Mapping[str, int]:
         """How many indexed files lie in each folder and below it; the top is not among them."""
-        return (await self._listing()).folders
+        return (await self._get_listing()).folders
 
-    async def _listing(self) -> FileListing:
+    async def _get_listing(self) -> FileListing:
         known = self._contents.listing_if_cached
         return known if known is not None else await asyncio.to_thread(lambda: self._contents.listing)
 
@@ -262,9 +262,9 @@ class IndexReader:
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
-        return await asyncio.to_thread(self._history, path, line, limit)
+        return await asyncio.to_thread(self._read_history_now, path, line, limit)
 
-    def _history(self, path: str, line: int, limit: int) -> FileHistory:
+    def _read_history_now(self, path: str, line: int, limit: int) -> FileHistory:
         row = self._contents.row(path)
         if row is None:
             raise self._make_unknown_path(path)

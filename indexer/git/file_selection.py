@@ -32,7 +32,7 @@ MAX_BYTES = 1_000_000
 _KB = 1000
 
 
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+def _compile_patterns(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
@@ -56,13 +56,13 @@ _VENDORED_FOLDERS = frozenset(
     bower_components jspm_packages web_modules Godeps Pods Carthage .yarn dist site-packages .venv venv .tox .nox .eggs
     .mypy_cache .pytest_cache .ruff_cache __pycache__ .idea .gradle .terraform .next .nuxt .git .hg .svn""".split()
 )
-_GENERATED = _any_of(
+_GENERATED = _compile_patterns(
     """*_pb2.py *_pb2.pyi *_pb2_grpc.py *_pb2_grpc.pyi *_pb.js *_pb.ts *_pb.d.ts *_grpc_pb.js *_pb.rb *_pb.php
     *.pb.go *.pb.gw.go *_grpc.pb.go *.pb.cc *.pb.h *.pb.swift *.pb.validate.go *.g.dart *.freezed.dart
     *.gr.dart *.g.cs *.g.i.cs *.designer.cs *.generated.* *.gen.go *.gen.ts zz_generated* bindata.go *.snap
     r.java *_generated.go *_generated.h *_generated.rs *_generated.ts""".split()
 )
-_MINIFIED = _any_of("*.min.js *.min.mjs *.min.cjs *.min.css *-min.js *-min.css *.bundle.js *.pack.js".split())
+_MINIFIED = _compile_patterns("*.min.js *.min.mjs *.min.cjs *.min.css *-min.js *-min.css *.bundle.js *.pack.js".split())
 _TRANSLATIONS = frozenset({".po", ".pot", ".mo", ".xlf", ".xliff", ".qm"})
 # Formats that hold data more often than source code, and the size in bytes up to which a file counts as source code.
 _DATA_LIMITS = {
@@ -78,7 +78,7 @@ _SECRET_NAMES = frozenset(
     .s3cfg .boto .envrc kubeconfig credentials id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk
     terraform.tfstate.backup""".split()
 )
-_SECRET_FORMS = _any_of(
+_SECRET_FORMS = _compile_patterns(
     """credentials*.json credentials*.y*ml credentials*.ini credentials*.toml credentials*.cfg credentials*.csv
     credentials*.txt credentials*.xml credentials*.properties credentials*.enc service-account*.json
     service_account*.json *-service-account.json *.tfstate.*""".split()

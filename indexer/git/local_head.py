@@ -28,9 +28,9 @@ class LocalHead:
 
     async def newest(self) -> BranchHead:
         """Return the commit that is there now; `RepositoryError` if there is none, or no repository."""
-        return await asyncio.to_thread(self._newest)
+        return await asyncio.to_thread(self._read_newest)
 
-    def _newest(self) -> BranchHead:
+    def _read_newest(self) -> BranchHead:
         # What changes between this and running git is noticed the next time.
         stamp = self._read_stamps()
         if not any(stamp) or stamp != self._known[0]:

@@ -53,7 +53,7 @@ def make_permalink(web_url: str | None, commit: str, location: Location) -> str 
     if not web_url or not is_safe_path(location.path):
         return None
     base = web_url.rstrip("/").removesuffix(".git")
-    form = _find_form(urlsplit(base).netloc) or _github
+    form = _find_form(urlsplit(base).netloc) or _format_github
     return f"{base}/{form(commit, location)}"
 
 
@@ -87,19 +87,19 @@ def _find_form(authority: str) -> _Form | None:
     return next((form for label, form in _LABELS.items() if label in labels), None)
 
 
-def _github(commit: str, location: Location) -> str:
+def _format_github(commit: str, location: Location) -> str:
     return f"blob/{commit}/{_format_path(location, plain='plain=1')}#{_format_lines(location, 'L', '-L')}"
 
 
-def _gitlab(commit: str, location: Location) -> str:
+def _format_gitlab(commit: str, location: Location) -> str:
     return f"-/blob/{commit}/{_format_path(location, plain='plain=1')}#{_format_lines(location, 'L', '-')}"
 
 
-def _bitbucket(commit: str, location: Location) -> str:
+def _format_bitbucket(commit: str, location: Location) -> str:
     return f"src/{commit}/{_format_path(location)}#{_format_lines(location, 'lines-', ':')}"
 
 
-def _gitea(commit: str, location: Location) -> str:
+def _format_gitea(commit: str, location: Location) -> str:
     return f"src/commit/{commit}/{_format_path(location, plain='display=source')}#{_format_lines(location, 'L', '-L')}"
 
 
@@ -115,16 +115,16 @@ def _format_lines(location: Location, prefix: str, separator: str) -> str:
 
 
 _SOFTWARE: dict[str, _Form] = {
-    "github.com": _github,
-    "gitlab.com": _gitlab,
-    "bitbucket.org": _bitbucket,
-    "codeberg.org": _gitea,
-    "gitea.com": _gitea,
+    "github.com": _format_github,
+    "gitlab.com": _format_gitlab,
+    "bitbucket.org": _format_bitbucket,
+    "codeberg.org": _format_gitea,
+    "gitea.com": _format_gitea,
 }
 _LABELS: dict[str, _Form] = {
-    "github": _github,
-    "gitlab": _gitlab,
-    "gitea": _gitea,
-    "forgejo": _gitea,
-    "codeberg": _gitea,
+    "github": _format_github,
+    "gitlab": _format_gitlab,
+    "gitea": _format_gitea,
+    "forgejo": _format_gitea,
+    "codeberg": _format_gitea,
 }

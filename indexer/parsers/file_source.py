@@ -5,7 +5,7 @@ from __future__ import annotations
 from indexer.git.file_selection import judge_content
 from indexer.parsers.frames import ParsedContents, Request, SkippedFile
 from indexer.parsing.file_parser import parse_file
-from indexer.parsing.grammars import GRAMMARS, version
+from indexer.parsing.grammars import GRAMMARS, describe_version
 from indexer.search.token_bags import build_bags
 from indexer.secrets import redact_secrets
 from indexer.text.decoding import decode_file, pack
@@ -26,11 +26,11 @@ def parse_source(request: Request, *, seconds: float) -> ParsedContents | Skippe
         lines=text.count("\n") + (not text.endswith("\n") and bool(text)),
         parsed=parsed,
         bags=build_bags(request.path, parsed),
-        grammar=grammar or (version(GRAMMARS[parsed.language]) if parsed.plain else ""),
+        grammar=grammar or (describe_version(GRAMMARS[parsed.language]) if parsed.plain else ""),
     )
 
 
 def _find_grammar(request: Request, text: str) -> str:
     """Name the grammar of a file that one has failed over; to find out its version would take too long for all."""
     grammar = GRAMMARS.get(detect_language(request.path, text)) if request.known else None
-    return "" if grammar is None else version(grammar)
+    return "" if grammar is None else describe_version(grammar)

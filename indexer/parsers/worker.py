@@ -27,7 +27,7 @@ Parse = Callable[..., ParsedContents | SkippedFile]
 def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
     """Serve: the arguments are the descriptor that closes with the parent, and limits."""
     lifeline, tree, cpu, memory = arguments
-    _end_with_parent(int(lifeline))
+    _stop_with_parent(int(lifeline))
     replies = _open_replies()
     _set_limits(int(memory))
     _send_frame(replies, READY)
@@ -76,7 +76,7 @@ def _set_limits(memory: int) -> None:
             resource.setrlimit(kind, (most, most))
 
 
-def _end_with_parent(lifeline: int) -> None:
+def _stop_with_parent(lifeline: int) -> None:
     """Have the kernel end this process when the other end of a pipe is closed, which nobody writes to."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)

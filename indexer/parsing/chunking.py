@@ -58,14 +58,14 @@ class _Splitter:
             self._hold_back(frame, first, last)
             return
         if frame.lead is not None and first > frame.lead[1] + 1:
-            self._place(frame, *frame.lead)
+            self._place_rows(frame, *frame.lead)
             frame.lead = None
         start = first if frame.lead is None else frame.lead[0]
         if self._lines.size(start, last) > self._limit and last > first and node.child_count:
             self._descend(frame, node, first)
         else:
             frame.lead = None
-            self._place(frame, start, last)
+            self._place_rows(frame, start, last)
 
     def _hold_back(self, frame: _Frame, first: int, last: int) -> None:
         """Hold comments and attributes back: they go with the node right below them."""
@@ -73,14 +73,14 @@ class _Splitter:
             frame.lead[1] = last
             return
         if frame.lead is not None:
-            self._place(frame, *frame.lead)
+            self._place_rows(frame, *frame.lead)
             frame.lead = None
         if len(self._runs) > frame.base and first <= self._runs[-1][1]:
-            self._place(frame, first, last)
+            self._place_rows(frame, first, last)
         else:
             frame.lead = [first, last]
 
-    def _place(self, frame: _Frame, first: int, last: int) -> None:
+    def _place_rows(self, frame: _Frame, first: int, last: int) -> None:
         """Put rows into the current run of a node while they fit, else into a new one."""
         if len(self._runs) > frame.base:
             current = self._runs[-1]
@@ -98,14 +98,14 @@ class _Splitter:
                 base -= 1
         inner = _Frame(children=iter(node.children), base=base, first_row=first)
         if frame.lead is not None:
-            self._place(inner, *frame.lead)
+            self._place_rows(inner, *frame.lead)
             frame.lead = None
         self._frames.append(inner)
 
     def _close(self, frame: _Frame) -> None:
         """Finish a node; what stood before it is put to its first run where both fit."""
         if frame.lead is not None:
-            self._place(frame, *frame.lead)
+            self._place_rows(frame, *frame.lead)
         self._frames.pop()
         parent_base = self._frames[-1].base if self._frames else len(self._runs)
         if parent_base < frame.base < len(self._runs):
@@ -220,18 +220,18 @@ def find_markdown_headings(texts: Sequence[str]) -> frozenset[int]:
     for row, line in enumerate(texts):
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and (_HEADING.match(line) or _is_underlined(texts, row)):
+        elif not fenced and (_HEADING.match(line) or _is_rst_heading(texts, row)):
             found.add(row)
     return frozenset(found)
 
 
 def find_rst_headings(texts: Sequence[str]) -> frozenset[int]:
     """Return the rows where the titles of a reStructuredText document begin, their overline included."""
-    titles = {row for row in range(len(texts)) if _is_underlined(texts, row)}
+    titles = {row for row in range(len(texts)) if _is_rst_heading(texts, row)}
     return frozenset(row - 1 if row and _UNDERLINE.fullmatch(texts[row - 1]) else row for row in titles)
 
 
-def _is_underlined(texts: Sequence[str], row: int) -> bool:
+def _is_rst_heading(texts: Sequence[str], row: int) -> bool:
     """Tell whether a row is a title: words at the margin, and a line of one sign below that is about as long."""
     line = texts[row].rstrip()
     if row + 1 >= len(texts) or not line or line[0].isspace() or _UNDERLINE.fullmatch(line):

@@ -70,7 +70,7 @@ def load_query(name: str) -> str:
     return inherited + query
 
 
-def version(grammar: Grammar) -> str:
+def describe_version(grammar: Grammar) -> str:
     """Name everything that decides how a grammar does with a text."""
     packages = (grammar.package.replace("_", "-"), "tree-sitter")
     parts = [f"{package} {importlib.metadata.version(package)}" for package in packages]

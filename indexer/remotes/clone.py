@@ -102,7 +102,7 @@ class RemoteClone:
 
     async def _catch_up(self, lock: int) -> BranchHead:
         advertised = await self._list_remote_branches()
-        branch, commit = self._find_followed_branch(advertised)
+        branch, commit = self._resolve_tracked_branch(advertised)
         local_head = await self._read_local_head()
         if local_head != (branch, commit) or (self._is_shallow() and self.remote.depth is None):
             async with self._slots:
@@ -113,7 +113,7 @@ class RemoteClone:
         remark = " ".join(filter(None, (advertised.moved, self._rewrite_remark)))
         return BranchHead(commit=commit, branch=decode_output(os.fsencode(branch)), state=state, remark=remark)
 
-    def _find_followed_branch(self, advertised: _Advertised) -> tuple[str, str]:
+    def _resolve_tracked_branch(self, advertised: _Advertised) -> tuple[str, str]:
         branch = self.remote.branch or advertised.default
         if not advertised.branches:
             raise fetch_errors.make_empty_error(self.remote)

@@ -72,7 +72,9 @@ class Transport:
             process = await self._start(self._make_command(arguments, token), (*pass_fds, *token))
             try:
                 async with asyncio.timeout(seconds):
-                    output, complaint = await asyncio.gather(self._read(process.stdout), self._read(process.stderr))
+                    output, complaint = await asyncio.gather(
+                        self._read_stream(process.stdout), self._read_stream(process.stderr)
+                    )
                     await process.wait()
             finally:
                 await _kill_group(process)
@@ -87,7 +89,7 @@ class Transport:
         except OSError as error:
             raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
 
-    async def _read(self, stream: asyncio.StreamReader | None) -> bytes:
+    async def _read_stream(self, stream: asyncio.StreamReader | None) -> bytes:
         output = bytearray()
         while stream is not None and (part := await stream.read(65_536)):
             output += part

@@ -91,7 +91,7 @@ def _read_format(path: str) -> SourceType:
     return "code"
 
 
-def read_topic(path: str) -> str:
+def get_topic(path: str) -> str:
     """The name that says what a file is about: its stem, or its folder's name for `__init__`, `index` and the like."""
     pure = PurePosixPath(path)
     if pure.stem.lower() in _GENERIC_STEMS and pure.parent.name:
@@ -99,7 +99,7 @@ def read_topic(path: str) -> str:
     return pure.stem
 
 
-def read_folder(path: str) -> str:
+def get_folder(path: str) -> str:
     """The folder of a path, empty at the top."""
     parent = str(PurePosixPath(path).parent)
     return "" if parent == "." else parent

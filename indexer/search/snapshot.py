@@ -109,12 +109,12 @@ class Snapshot:
     @cached_property
     def definition_weights(self) -> NDArray[np.float64]:
         """The summed weight of each definition's name, never zero."""
-        return _positive(self.definition_terms.weight_sums(self.lexical.term_weights))
+        return _replace_zeros(self.definition_terms.weight_sums(self.lexical.term_weights))
 
     @cached_property
     def topic_weights(self) -> NDArray[np.float64]:
         """The summed weight of each file's topic, never zero."""
-        return _positive(self.topic_terms.weight_sums(self.lexical.term_weights))
+        return _replace_zeros(self.topic_terms.weight_sums(self.lexical.term_weights))
 
     @cached_property
     def log_rank(self) -> Floats:
@@ -195,5 +195,5 @@ def gather_rows(blocks: list[Floats], rows: Rows) -> Floats:
     return found
 
 
-def _positive(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _replace_zeros(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(sums > 0, sums, 1.0)

@@ -22,7 +22,7 @@ from indexer.search.columns import (
     compute_offsets,
     make_string_column,
 )
-from indexer.search.path_traits import read_folder, read_path_traits, read_topic
+from indexer.search.path_traits import get_folder, get_topic, read_path_traits
 from indexer.search.postings import PostingsBuilder, Vocabulary
 from indexer.search.segment import Floats, Segment
 from indexer.search.snapshot import Snapshot
@@ -112,9 +112,9 @@ class SnapshotBuilder:
         new.file_traits.append(read_path_traits(entry.path).pack_flags())
         new.file_chunks.append(len(parsed.chunks))
         new.file_definitions.append(len(parsed.symbols))
-        topic_tokens = set(tokenize(read_topic(entry.path)))
+        topic_tokens = set(tokenize(get_topic(entry.path)))
         self._topic_terms.add(topic_tokens)
-        self._folder_terms.add(set(tokenize(read_folder(entry.path))) - topic_tokens)
+        self._folder_terms.add(set(tokenize(get_folder(entry.path))) - topic_tokens)
         first = len(new.chunk_ids)
         for chunk, bag, chunk_id in zip(parsed.chunks, bags, chunk_ids, strict=True):
             new.chunk_ids.append(chunk_id)

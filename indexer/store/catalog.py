@@ -121,7 +121,7 @@ class Catalog:
             if not busy:
                 self._checksums.note()
 
-    def _rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[sqlite3.Row]:
+    def _fetch_rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[sqlite3.Row]:
         with self._lock, self._map_errors():
             return self._db.execute(sql, parameters or {}).fetchall()
 
@@ -129,12 +129,12 @@ class Catalog:
 
     def current(self) -> Generation | None:
         """The newest finished generation."""
-        rows = self._rows("SELECT * FROM generations WHERE retired_at IS NULL ORDER BY id DESC LIMIT 1")
-        return _generation(rows[0]) if rows else None
+        rows = self._fetch_rows("SELECT * FROM generations WHERE retired_at IS NULL ORDER BY id DESC LIMIT 1")
+        return _make_generation(rows[0]) if rows else None
 
     def list_retired(self) -> list[tuple[int, float]]:
         """Older generations that are still on disk, with the time each was replaced."""
-        rows = self._rows("SELECT id, retired_at FROM generations WHERE retired_at IS NOT NULL ORDER BY id")
+        rows = self._fetch_rows("SELECT id, retired_at FROM generations WHERE retired_at IS NOT NULL ORDER BY id")
         return [(row["id"], row["retired_at"]) for row in rows]
 
     @contextmanager
@@ -170,25 +170,25 @@ class Catalog:
     def files(self, generation: int) -> list[FileRow]:
         """All files of a generation, by path."""
         sql = f"SELECT * FROM files WHERE {ALIVE} ORDER BY path"
-        return [_file(row) for row in self._rows(sql, {"generation": generation})]
+        return [_make_file_row(row) for row in self._fetch_rows(sql, {"generation": generation})]
 
     def file(self, generation: int, path: str) -> FileRow | None:
         """One file of a generation."""
-        rows = self._rows(
+        rows = self._fetch_rows(
             f"SELECT * FROM files WHERE path = :path AND {ALIVE}", {"path": path, "generation": generation}
         )
-        return _file(rows[0]) if rows else None
+        return _make_file_row(rows[0]) if rows else None
 
     def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
         """The files of a generation that have one of the contents: their paths, in order, and which."""
         sql = f"""SELECT path, blob FROM files WHERE blob IN (SELECT value FROM json_each(:blobs)) AND {ALIVE}
             ORDER BY path"""
-        rows = self._rows(sql, {"blobs": json.dumps(list(blobs)), "generation": generation})
+        rows = self._fetch_rows(sql, {"blobs": json.dumps(list(blobs)), "generation": generation})
         return [(row["path"], row["blob"]) for row in rows]
 
     def text(self, blob: str) -> str:
         """The stored text of a blob, secrets masked."""
-        rows = self._rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
+        rows = self._fetch_rows("SELECT text FROM texts WHERE blob = :blob", {"blob": blob})
         try:
             return unpack(rows[0]["text"]) if rows else ""
         except ValueError as error:
@@ -198,14 +198,14 @@ class Catalog:
     def chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
         sql = f"SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}"
-        return {row["id"]: row["key"] for row in self._rows(sql, {"generation": generation})}
+        return {row["id"]: row["key"] for row in self._fetch_rows(sql, {"generation": generation})}
 
     def chunks_of_keys(self, generation: int, keys: Sequence[str]) -> dict[str, list[int]]:
         """The chunk ids of a generation that have one of the content keys."""
         sql = f"""SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file
             WHERE chunks.key IN (SELECT value FROM json_each(:keys)) AND {ALIVE}"""
         found: dict[str, list[int]] = {}
-        for row in self._rows(sql, {"keys": json.dumps(list(keys)), "generation": generation}):
+        for row in self._fetch_rows(sql, {"keys": json.dumps(list(keys)), "generation": generation}):
             found.setdefault(row["key"], []).append(row["id"])
         return found
 
@@ -213,39 +213,42 @@ class Catalog:
         """Definitions of a plain name in any case, by path and line."""
         sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE symbols.folded = :name AND {ALIVE} ORDER BY files.path, symbols.start_line"""
-        rows = self._rows(sql, {"name": name.lower(), "generation": generation})
-        return [Definition(path=row["path"], symbol=_symbol(row)) for row in rows]
+        rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
+        return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
 
     def symbols(self, generation: int, path: str) -> list[Symbol]:
         """The definitions of one file, in its order."""
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
-        return [_symbol(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+        return [_make_symbol(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it stands in."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
-        return [(row["path"], _reference(row)) for row in self._rows(sql, {"name": name, "generation": generation})]
+        return [
+            (row["path"], _make_reference(row))
+            for row in self._fetch_rows(sql, {"name": name, "generation": generation})
+        ]
 
     def references_in(self, generation: int, path: str) -> list[Reference]:
         """Every use of a name in one file."""
         sql = f"""SELECT refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE files.path = :path AND {ALIVE} ORDER BY refs.line"""
-        return [_reference(row) for row in self._rows(sql, {"path": path, "generation": generation})]
+        return [_make_reference(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_imports(self, generation: int, path: str) -> list[Import]:
         """What one file imports."""
         sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
-        rows = self._rows(sql, {"path": path, "generation": generation})
+        rows = self._fetch_rows(sql, {"path": path, "generation": generation})
         return [Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"]) for row in rows]
 
     def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
         """The files that import a name under another one, with that one."""
         sql = f"""SELECT DISTINCT files.path, imports.alias FROM imports JOIN files ON files.id = imports.file
             WHERE imports.name = :name AND imports.alias <> :name AND {ALIVE} ORDER BY files.path, imports.alias"""
-        return [(row["path"], row["alias"]) for row in self._rows(sql, {"name": name, "generation": generation})]
+        return [(row["path"], row["alias"]) for row in self._fetch_rows(sql, {"name": name, "generation": generation})]
 
     def count_rows(self, generation: int) -> dict[str, int]:
         """How many files, chunks and symbols a generation has."""
@@ -253,7 +256,7 @@ class Catalog:
             (SELECT count(*) FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}) AS chunks,
             (SELECT count(*) FROM symbols JOIN files ON files.id = symbols.file WHERE {ALIVE}) AS symbols
             FROM files WHERE {ALIVE}"""
-        return dict(self._rows(sql, {"generation": generation})[0])
+        return dict(self._fetch_rows(sql, {"generation": generation})[0])
 
 
 def _identify_file(path: Path) -> tuple[int, int]:
@@ -266,7 +269,7 @@ def _free_pages(db: sqlite3.Connection) -> int:
     return int(free)
 
 
-def _generation(row: sqlite3.Row) -> Generation:
+def _make_generation(row: sqlite3.Row) -> Generation:
     commit = Commit(sha=row["sha"], branch=row["branch"], committed_at=row["committed_at"], subject=row["subject"])
     return Generation(
         id=row["id"],
@@ -277,13 +280,13 @@ def _generation(row: sqlite3.Row) -> Generation:
     )
 
 
-def _file(row: sqlite3.Row) -> FileRow:
+def _make_file_row(row: sqlite3.Row) -> FileRow:
     source_type: SourceType = row["source_type"]
     entry = FileEntry(path=row["path"], language=row["language"], source_type=source_type, lines=row["lines"])
     return FileRow(id=row["id"], entry=entry, blob=row["blob"])
 
 
-def _symbol(row: sqlite3.Row) -> Symbol:
+def _make_symbol(row: sqlite3.Row) -> Symbol:
     return Symbol(
         name=row["name"],
         qualified_name=row["qualified_name"],
@@ -295,7 +298,7 @@ def _symbol(row: sqlite3.Row) -> Symbol:
     )
 
 
-def _reference(row: sqlite3.Row) -> Reference:
+def _make_reference(row: sqlite3.Row) -> Reference:
     return Reference(
         name=row["name"], qualifier=row["qualifier"], kind=row["kind"], line=row["line"], scope=row["scope"]
     )

@@ -103,7 +103,7 @@ class ChromaVectors:
         self._dimensions = dimensions
         self._closed = False
         self._checksums = Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
-        with _chroma_errors(folder):
+        with _map_chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if self._checksums.match() is False:
                 message = f"The files in {folder} are not as they were left; the vectors must be made again."
@@ -121,8 +121,8 @@ class ChromaVectors:
     def missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
         wanted = set(keys)
-        with _chroma_errors(self._folder):
-            for batch in _batches(list(wanted), _LOOKUP_BATCH):
+        with _map_chroma_errors(self._folder):
+            for batch in _split_batches(list(wanted), _LOOKUP_BATCH):
                 wanted.difference_update(self._collection.get(ids=batch, include=[])["ids"])
         return wanted
 
@@ -131,7 +131,7 @@ class ChromaVectors:
         _check_shape(keys, vectors, self._dimensions)
         last = {key: row for row, key in enumerate(keys)}  # Chroma refuses a key twice in a call
         waiting = list(last)
-        with self._changing():
+        with self._track_changes():
             while batch := waiting[: self._batch.size]:
                 began = time.perf_counter()
                 self._collection.upsert(ids=batch, embeddings=vectors[[last[key] for key in batch]])
@@ -141,29 +141,29 @@ class ChromaVectors:
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; some 30,000 rows a second."""
         rows: dict[str, FloatArray] = {}
-        with _chroma_errors(self._folder):
-            for batch in _batches(list(dict.fromkeys(keys)), _READ_BATCH):
+        with _map_chroma_errors(self._folder):
+            for batch in _split_batches(list(dict.fromkeys(keys)), _READ_BATCH):
                 answer: Any = self._collection.get(ids=batch, include=["embeddings"])
                 rows.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
-        return _in_order(keys, rows, self._dimensions)
+        return _stack_in_order(keys, rows, self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Delete the vectors of the keys; the file does not shrink, but the space is reused."""
-        with self._changing():
-            for batch in _batches(list(dict.fromkeys(keys)), self._batch.size):
+        with self._track_changes():
+            for batch in _split_batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
 
     def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
         """Return up to `k` keys; approximate."""
         if k < 1:
             return []
-        with _chroma_errors(self._folder):
+        with _map_chroma_errors(self._folder):
             answer: Any = self._collection.query(query_embeddings=query[None, :], n_results=k, include=["distances"])
         return [(key, 1 - distance) for key, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)]
 
     def count(self) -> int:
         """Return the number of keys."""
-        with _chroma_errors(self._folder):
+        with _map_chroma_errors(self._folder):
             return self._collection.count()
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class ChromaVectors:
             self._checksums.note()
 
     def _open_collection(self, name: str) -> Collection:
-        with _chroma_errors(self._folder):
+        with _map_chroma_errors(self._folder):
             # Without `embedding_function=None` Chroma downloads a model of its own at the first use.
             collection = self._client.get_or_create_collection(
                 name, embedding_function=None, configuration={"hnsw": _HNSW}
@@ -189,8 +189,8 @@ class ChromaVectors:
         return collection
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        with _chroma_errors(self._folder):
+    def _track_changes(self) -> Iterator[None]:
+        with _map_chroma_errors(self._folder):
             self._checksums.drop()  # of another process, which only read
             try:
                 yield
@@ -253,14 +253,14 @@ def _open_client(folder: Path) -> Client:
 
 
 @contextmanager
-def _chroma_errors(folder: Path) -> Iterator[None]:
+def _map_chroma_errors(folder: Path) -> Iterator[None]:
     """Map what Chroma, its Rust core and the file system raise to this package's errors."""
     try:
         yield
     except BaseException as error:
         if not _is_storage_fault(error):
             raise
-        raise _storage_error(folder, error) from error
+        raise _make_storage_error(folder, error) from error
 
 
 def _is_storage_fault(error: BaseException) -> bool:
@@ -270,7 +270,7 @@ def _is_storage_fault(error: BaseException) -> bool:
     return isinstance(error, ChromaError | OSError) or type(error).__name__ == "PanicException"
 
 
-def _storage_error(folder: Path, error: BaseException) -> StorageError:
+def _make_storage_error(folder: Path, error: BaseException) -> StorageError:
     text = str(error)
     if isinstance(error, OSError) or _UNWRITABLE.search(text) or _is_full(folder):
         return StorageUnwritable(
@@ -292,7 +292,7 @@ def _check_shape(keys: Sequence[str], vectors: FloatArray, dimensions: int) -> N
         raise ValueError(message)
 
 
-def _in_order(keys: Sequence[str], rows: dict[str, FloatArray], dimensions: int) -> FloatArray:
+def _stack_in_order(keys: Sequence[str], rows: dict[str, FloatArray], dimensions: int) -> FloatArray:
     absent = [key for key in keys if key not in rows]
     if absent:
         message = f"{len(absent)} of {len(keys)} keys have no vector, {absent[0]!r} among them."
@@ -300,6 +300,6 @@ def _in_order(keys: Sequence[str], rows: dict[str, FloatArray], dimensions: int)
     return np.array([rows[key] for key in keys], dtype=np.float32).reshape(len(keys), dimensions)
 
 
-def _batches(items: list[T], size: int) -> Iterator[list[T]]:
+def _split_batches(items: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]

@@ -353,40 +353,40 @@ _OBJECTIVE_C_HEADER = re.compile(r"^[^\S\n]*@(?:interface|protocol|class)\b", re
 
 def find_language(name: str) -> Language | None:
     """Return the language of a name as `detect_language` gives it."""
-    return _by_name().get(name)
+    return _map_names().get(name)
 
 
 def find_language_by_ending(ending: str) -> Language | None:
     """Return the language whose files most likely end so; the ending is lower-case and has no dot."""
-    return _by_ending().get(ending)
+    return _map_endings().get(ending)
 
 
 def detect_language(path: str, text: str) -> str:
     """Return the language of a file as a lower-case name, `text` when nothing suggests another."""
     name = path.rpartition("/")[2].lower()
     stem, dot, ending = name.rpartition(".")
-    if name in _by_file_name():
-        return _by_file_name()[name]
+    if name in _map_file_names():
+        return _map_file_names()[name]
     if dot and ending == "h":
         return _detect_header(text)
-    if dot and ending in _by_ending():
-        return _by_ending()[ending].name
+    if dot and ending in _map_endings():
+        return _map_endings()[ending].name
     # Dockerfile.dev, Makefile.am: the well-known name comes first.
-    return _by_file_name().get(stem.partition(".")[0]) or _detect_interpreter(text) or "text"
+    return _map_file_names().get(stem.partition(".")[0]) or _detect_interpreter(text) or "text"
 
 
 @cache
-def _by_name() -> dict[str, Language]:
+def _map_names() -> dict[str, Language]:
     return {language.name: language for language in LANGUAGES}
 
 
 @cache
-def _by_file_name() -> dict[str, str]:
+def _map_file_names() -> dict[str, str]:
     return {name: language.name for language in LANGUAGES for name in language.file_names}
 
 
 @cache
-def _by_ending() -> dict[str, Language]:
+def _map_endings() -> dict[str, Language]:
     """Return each ending's language; of those that share one, the first of the table."""
     shared = {ending: language for language in reversed(LANGUAGES) for ending in language.shared_endings}
     return shared | {ending: language for language in LANGUAGES for ending in language.endings}

@@ -163,7 +163,7 @@ async def built(gemini_url: str) -> ChatModels:
     chat = LangChainChatModel(
         parse_model_spec(DEFAULT_MODEL, google_api_key=SecretStr("k"), google_base_url=gemini_url)
     )
-    await chat._model()
+    await chat._get_model()
     return ChatModels(main=(chat,), small=(chat,))
 
 

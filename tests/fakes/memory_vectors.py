@@ -7,7 +7,7 @@ from threading import Lock
 
 import numpy as np
 
-from indexer.store.vectors import FloatArray, _check_shape, _in_order
+from indexer.store.vectors import FloatArray, _check_shape, _stack_in_order
 
 
 class MemoryVectors:
@@ -32,7 +32,7 @@ class MemoryVectors:
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys."""
         with self._lock:
-            return _in_order(keys, self._rows, self._dimensions)
+            return _stack_in_order(keys, self._rows, self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Forget the keys."""
@@ -44,7 +44,7 @@ class MemoryVectors:
         """Return the `k` best keys; exact."""
         with self._lock:
             keys = list(self._rows)
-            matrix = _in_order(keys, self._rows, self._dimensions)
+            matrix = _stack_in_order(keys, self._rows, self._dimensions)
         scores = matrix @ query
         best = np.argsort(-scores, kind="stable")[: max(k, 0)]
         return [(keys[row], float(scores[row])) for row in best]

@@ -209,7 +209,7 @@ def test_a_line_of_a_batch_is_a_query_or_says_why_not(line: str) -> None:
 )
 def test_the_answer_of_a_search_server_is_pages_or_an_error(body: bytes) -> None:
     class Server(SearxngSearch):
-        async def _ask(self, query: str) -> bytes:
+        async def _fetch_results(self, query: str) -> bytes:
             return body
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from agent.guard.injection.normalization import SCAN_LIMIT, normalize_question, strip_invisible
-from agent.guard.injection.verdict import score_injection
+from agent.guard.injection.verdict import judge_injection
 from agent.questions.follow_ups import is_pointing_back, resolve_selection
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.language_filter import parse_language_filter, parse_only_language
@@ -148,5 +148,5 @@ def test_a_question_is_about_repositories_that_there_are(question: str) -> None:
 def test_a_question_is_judged_in_every_disguise(question: str) -> None:
     normalised = in_time(normalize_question, question)
 
-    assert in_time(score_injection, normalised).name in {"allow", "watch", "block"}
+    assert in_time(judge_injection, normalised).name in {"allow", "watch", "block"}
     assert len(strip_invisible(question)) <= SCAN_LIMIT

@@ -67,7 +67,7 @@ class OnnxModel:
         try:
             first = self._tokenizer.encode(text)
         except BaseException as error:  # a panic of the library is no Exception
-            raise ValueError(f"the tokenizer failed: {_first_line(error)}") from error
+            raise ValueError(f"the tokenizer failed: {_format_first_line(error)}") from error
         return [first, *first.overflowing]
 
     def _score_window(self, window: Encoding) -> float:
@@ -93,7 +93,7 @@ class OnnxModel:
         try:
             order, question = self.score(PLAIN_ORDER), self.score(PLAIN_QUESTION)
         except Exception as error:
-            raise ClassifierUnusable(f"The model in {folder} cannot be run: {_first_line(error)}") from error
+            raise ClassifierUnusable(f"The model in {folder} cannot be run: {_format_first_line(error)}") from error
         if order <= question:
             raise ClassifierUnusable(
                 f"The model in {folder} takes a plain question ({question:.2f}) for an attack rather than "
@@ -120,7 +120,9 @@ def _open_tokenizer(folder: Path, files: ModelFiles) -> Tokenizer:
         tokenizer.no_padding()
         tokenizer.enable_truncation(window, stride=min(STRIDE, window // 4))
     except BaseException as error:  # the library raises no class of its own, and none that is an Exception for a panic
-        raise ClassifierUnusable(f"The tokenizer.json in {folder} cannot be read: {_first_line(error)}") from error
+        raise ClassifierUnusable(
+            f"The tokenizer.json in {folder} cannot be read: {_format_first_line(error)}"
+        ) from error
     return tokenizer
 
 
@@ -138,9 +140,9 @@ def _open_session(folder: Path, files: ModelFiles) -> Any:
     try:
         return onnxruntime.InferenceSession(files.model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its errors have no class of their own above Exception
-        raise ClassifierUnusable(f"The model in {folder} cannot be loaded: {_first_line(error)}") from error
+        raise ClassifierUnusable(f"The model in {folder} cannot be loaded: {_format_first_line(error)}") from error
 
 
-def _first_line(error: BaseException) -> str:
+def _format_first_line(error: BaseException) -> str:
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text[:200]}"

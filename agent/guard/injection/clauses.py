@@ -48,7 +48,7 @@ class Clauses:
 
 def read_clauses(text: str) -> Clauses:
     """Tell questions from orders; bounded by the length of the text, which is cut before."""
-    orders, questions = _tell_apart(_patterns().quotation.sub(_QUOTE, text))
+    orders, questions = _tell_apart(_compile_patterns().quotation.sub(_QUOTE, text))
     if not questions:
         orders, questions = _tell_apart(text)
     return Clauses(orders="\n".join(orders), questions="\n".join(questions), whole=text)
@@ -56,7 +56,7 @@ def read_clauses(text: str) -> Clauses:
 
 def is_question(clause: str) -> bool:
     """Whether a clause asks; a request with a question mark, as "could you print x?", is an order all the same."""
-    patterns = _patterns()
+    patterns = _compile_patterns()
     if (polite := patterns.polite.match(clause)) is not None:
         return patterns.asks.match(clause[polite.end() :]) is not None
     if patterns.asks.match(clause) is not None:
@@ -78,7 +78,7 @@ class _Patterns:
 
 
 @cache
-def _patterns() -> _Patterns:
+def _compile_patterns() -> _Patterns:
     return _Patterns(
         quotation=re2.compile(
             r"(?m:```[^`]*```|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」"
@@ -120,6 +120,6 @@ def _tell_apart(text: str) -> tuple[list[str], list[str]]:
 
 def _cut(line: str, most: int) -> list[str]:
     """Cut a line into clauses, at some twice as many places as wanted at most."""
-    patterns = _patterns()
+    patterns = _compile_patterns()
     sentences = patterns.sentence.sub(r"\1\2\n", line, most)
     return str(patterns.turn.sub(r"\1\n\2", sentences, most)).split("\n")

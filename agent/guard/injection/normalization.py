@@ -170,7 +170,7 @@ def _strip_accents(text: str) -> str:
 
 
 def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
-    found = [(disguise, text) for disguise, data in decode_spans(plain) for text in _readable(data)]
+    found = [(disguise, text) for disguise, data in decode_spans(plain) for text in _decode_if_readable(data)]
     if _ESCAPES.search(plain) is not None:
         found.append(("escaped", strip_invisible(unescape(plain))))
     if _TELLTALE.search(plain) is not None:
@@ -185,23 +185,23 @@ def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
 
 def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
     """Yield what the longest runs of a text hold that could be base64, base32, or the numbers of characters."""
-    for span in _longest(_BASE64.findall(text)):
+    for span in _select_longest_spans(_BASE64.findall(text)):
         once = _from_base64(span)
         yield "base64", once
         if once.isascii() and _BASE64.fullmatch(inner := once.decode("ascii")) is not None:
             yield "base64", _from_base64(inner)
-    for span in _longest(_BASE32.findall(text)):
+    for span in _select_longest_spans(_BASE32.findall(text)):
         yield "base64", _from_base32(span)
-    for span in _longest(_HEX.findall(text)):
+    for span in _select_longest_spans(_HEX.findall(text)):
         yield "hex", bytes.fromhex(span)
-    for span in _longest(_BITS.findall(text)):
+    for span in _select_longest_spans(_BITS.findall(text)):
         bits = span.replace(" ", "")
         yield "hex", int(bits, 2).to_bytes(len(bits) // 8, "big")
-    for span in _longest(_CODES.findall(text)):
+    for span in _select_longest_spans(_CODES.findall(text)):
         yield "hex", bytes(map(int, _DIGITS.findall(span)))
 
 
-def _longest(spans: Sequence[str]) -> Sequence[str]:
+def _select_longest_spans(spans: Sequence[str]) -> Sequence[str]:
     """Return the spans worth decoding: identifiers are shorter than an order."""
     return heapq.nlargest(_MAX_DECODED_SPANS, spans, key=len)
 
@@ -228,7 +228,7 @@ def _from_base32(span: str) -> bytes:
         return b""
 
 
-def _readable(data: bytes) -> list[str]:
+def _decode_if_readable(data: bytes) -> list[str]:
     """Return the bytes as text if a person could read them; identifiers decode to noise."""
     try:
         text = data.decode("ascii")

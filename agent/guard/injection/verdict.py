@@ -35,7 +35,7 @@ class InjectionVerdict:
     kind: Kind | None = None
 
 
-def score_injection(message: NormalizedQuestion) -> InjectionVerdict:
+def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
     """Look at every form of a message: block what is surely an attack and nothing else, watch what may be one."""
     found: dict[str, InjectionFamily] = {}
     is_sure = asks = False
@@ -58,26 +58,26 @@ def score_injection(message: NormalizedQuestion) -> InjectionVerdict:
 
 def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict:
     """Judge a message with those that the same person wrote before it; what is split over several is watched."""
-    own = score_injection(normalize_question(message))
+    own = judge_injection(normalize_question(message))
     if own.name != "allow" or not earlier:
         return own
     before = [text[:_EARLIER_LENGTH] for text in earlier[-EARLIER_MESSAGES:]]
     for together in ("\n".join([*before, message]), " ".join([*before, message])):
-        verdict = score_injection(normalize_question(together))
+        verdict = judge_injection(normalize_question(together))
         if verdict.name != "allow":
             return replace(verdict, name="watch")
     return own
 
 
 @cache
-def _families() -> FamilySet:
+def _load_families() -> FamilySet:
     return FamilySet(FAMILIES)
 
 
 def _find_matches(clauses: Clauses) -> list[Recogniser]:
-    found = _families().find(clauses.whole)
+    found = _load_families().find(clauses.whole)
     if clauses.orders not in clauses.whole:  # a sentence that was cut apart reads otherwise
-        found += [one for one in _families().find(clauses.orders) if one not in found]
+        found += [one for one in _load_families().find(clauses.orders) if one not in found]
     return [one for one in found if _is_in_scope(one, clauses)]
 
 
@@ -101,4 +101,4 @@ def _has_question(clauses: Clauses) -> bool:
 def _is_real_question(question: str) -> bool:
     words = question.lower().strip("?! ").split()
     says_enough = len(words) > (4 if "you" in words else 2)
-    return says_enough and all(one.family.scope != "addressed" for one in _families().find(question))
+    return says_enough and all(one.family.scope != "addressed" for one in _load_families().find(question))

@@ -35,7 +35,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
     if reason == "plan":
         return [("plan", "")]
     tools = list_unapproved_tools(reason.split(), state, deps).split()
-    calls = _calls(state)
+    calls = _get_pending_calls(state)
     if calls is None:
         return [(tool, f"Use the tool {tool}") for tool in tools]
     wanted = [call for call in calls if call["tool"] in tools]
@@ -43,7 +43,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
     return [(tool, description) for tool, description in described if description]
 
 
-def _calls(state: AgentState) -> list[ToolRequest] | None:
+def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
     """The calls that the router chose; None where it is a plan that waits."""
     decision = state.get("router_output")
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
@@ -51,7 +51,7 @@ def _calls(state: AgentState) -> list[ToolRequest] | None:
 
 def _make_request(reason: str, state: AgentState, descriptions: list[str]) -> dict[str, object]:
     """Describe in full what the person decides about."""
-    if _calls(state) is not None:
+    if _get_pending_calls(state) is not None:
         return {"kind": reason, "steps": descriptions, "model_calls": 0}
     steps = state.get("plan", [])
     return {"kind": reason, "steps": [*filter(None, descriptions), *steps], "model_calls": count_plan_calls(steps)}

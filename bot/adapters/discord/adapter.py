@@ -22,7 +22,7 @@ from bot.adapters.discord.ephemeral import DiscordEphemeralMessages
 from bot.adapters.discord.interactions import InteractionHandler
 from bot.adapters.discord.listener import DiscordListener
 from bot.adapters.discord.members import MemberDirectory
-from bot.adapters.discord.parsing import commands_differ, describe_commands
+from bot.adapters.discord.parsing import describe_commands, has_changed_commands
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.rate_limit import CallPacer
 from bot.adapters.discord.reply_targets import ReplyTargets
@@ -187,7 +187,7 @@ async def register_commands(client: discord.Client) -> bool:
     application, wanted = client.application_id or 0, describe_commands()
     with map_post_errors():
         present = await client.http.get_global_commands(application)
-        if not commands_differ(wanted, cast("Any", present)):
+        if not has_changed_commands(wanted, cast("Any", present)):
             return False
         await client.http.bulk_upsert_global_commands(application, cast("Any", list(wanted)))
     return True

@@ -96,7 +96,7 @@ async def read_thread(
     history = client.get_partial_messageable(channel.id).history(limit=limit, before=discord.Object(before))
     with map_post_errors():
         newest = [message async for message in history]
-    messages = [read for message in reversed(newest) if (read := _read(message, client)) is not None]
+    messages = [read for message in reversed(newest) if (read := _parse_thread_message(message, client)) is not None]
     if channel.title:
         messages.insert(0, ThreadMessage(id=str(channel.id), author="title", text=channel.title))
     return messages
@@ -118,7 +118,7 @@ async def find_reply(client: discord.Client, channel: int, *, nonce: str, after:
     return 0
 
 
-def _read(message: discord.Message, client: discord.Client) -> ThreadMessage | None:
+def _parse_thread_message(message: discord.Message, client: discord.Client) -> ThreadMessage | None:
     if message.type is discord.MessageType.thread_starter_message:
         resolved = message.reference.resolved if message.reference else None
         if not isinstance(resolved, discord.Message):

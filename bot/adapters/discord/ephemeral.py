@@ -63,13 +63,13 @@ class DiscordEphemeralMessages:
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change such a message; `EditRefused` once the token is no longer valid."""
         with _map_token_errors():
-            webhook = self._webhook(InteractionToken.parse(handle.thread))
+            webhook = self._make_webhook(InteractionToken.parse(handle.thread))
             await self._edit(webhook, int(handle.id), content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete such a message."""
         with _map_token_errors():
-            await self._webhook(InteractionToken.parse(handle.thread)).delete_message(int(handle.id))
+            await self._make_webhook(InteractionToken.parse(handle.thread)).delete_message(int(handle.id))
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the first answer of an interaction, if it was given; others leave no trace."""
@@ -78,7 +78,7 @@ class DiscordEphemeralMessages:
         token = InteractionToken.parse(place.line)
         try:
             with map_post_errors():
-                message = await self._webhook(token).fetch_message(_ORIGINAL)
+                message = await self._make_webhook(token).fetch_message(_ORIGINAL)
         except (InteractionExpired, PostRefused):
             return None
         if message.flags.loading:
@@ -89,7 +89,7 @@ class DiscordEphemeralMessages:
         self, token: InteractionToken, content: MessageContent, nonce: str
     ) -> discord.WebhookMessage:
         with map_post_errors():
-            webhook = self._webhook(token)
+            webhook = self._make_webhook(token)
             if nonce.endswith(".0"):
                 return await self._edit(webhook, _ORIGINAL, content, nonce)
             view = render_buttons(content, nonce) or discord.utils.MISSING
@@ -118,7 +118,7 @@ class DiscordEphemeralMessages:
             )
         return _handle(place, message.id, str(channel.id))
 
-    def _webhook(self, token: InteractionToken) -> discord.Webhook:
+    def _make_webhook(self, token: InteractionToken) -> discord.Webhook:
         begun = discord.utils.snowflake_time(token.interaction).timestamp()
         if self._clock.now() - begun > LIFETIME:
             raise InteractionExpired("Discord accepts answers to a command for 15 minutes only.")

@@ -41,25 +41,27 @@ class UsedCommand:
 
 def describe_commands() -> Sequence[Json]:
     """Describe all commands as Discord wants them. Only those who manage the server may index, unless they allow it."""
-    question = _option("question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION)
-    share = _option("share", "Let everybody here read the answer", kind=BOOLEAN)
-    full = _option("full", "Begin from nothing", kind=BOOLEAN)
-    others = [_subcommand(command) for command in COMMANDS if command.name != "reindex"]
+    question = _make_option(
+        "question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION
+    )
+    share = _make_option("share", "Let everybody here read the answer", kind=BOOLEAN)
+    full = _make_option("full", "Begin from nothing", kind=BOOLEAN)
+    others = [_make_subcommand(command) for command in COMMANDS if command.name != "reindex"]
     return (
-        _command("ask", "Ask about the code; only you see the answer", [question, share]),
-        _command("reindex", "Index the newest commit", [_repository(), full])
+        _make_command("ask", "Ask about the code; only you see the answer", [question, share]),
+        _make_command("reindex", "Index the newest commit", [_make_repository_option(), full])
         | {"default_member_permissions": MANAGE_SERVER},
-        _command("citebot", "What is indexed, and how citebot behaves here", others),
+        _make_command("citebot", "What is indexed, and how citebot behaves here", others),
     )
 
 
-def commands_differ(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
+def has_changed_commands(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
     """Whether other commands are registered than are wanted; their order does not matter, that of options does."""
 
     def by_name(command: Json) -> str:
         return str(command["name"])
 
-    return sorted(_comparable(wanted), key=by_name) != sorted(_comparable(present), key=by_name)
+    return sorted(_normalize_commands(wanted), key=by_name) != sorted(_normalize_commands(present), key=by_name)
 
 
 def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
@@ -68,17 +70,17 @@ def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
     match data.get("name"):
         case "ask":
             return UsedCommand(
-                words=str(_value(options, "question")), is_question=True, aloud=bool(_value(options, "share"))
+                words=str(_get_option(options, "question")), is_question=True, aloud=bool(_get_option(options, "share"))
             )
         case "reindex":
-            full = "full" if _value(options, "full") else ""
+            full = "full" if _get_option(options, "full") else ""
             return UsedCommand(
-                words=" ".join(filter(None, ("reindex", str(_value(options, "repository")), full))), aloud=True
+                words=" ".join(filter(None, ("reindex", str(_get_option(options, "repository")), full))), aloud=True
             )
         case "citebot" if options:
             name, option = next(iter(options.items()))
             inner = {str(argument["name"]): argument for argument in option.get("options") or ()}
-            return UsedCommand(words=" ".join(filter(None, (name, str(_value(inner, "repository"))))))
+            return UsedCommand(words=" ".join(filter(None, (name, str(_get_option(inner, "repository"))))))
     return None
 
 
@@ -99,40 +101,40 @@ def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
     return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
 
 
-def _command(name: str, description: str, options: Sequence[Json]) -> Json:
+def _make_command(name: str, description: str, options: Sequence[Json]) -> Json:
     return {"name": name, "type": CHAT_INPUT, "description": description, "options": list(options)} | _EVERYWHERE
 
 
-def _subcommand(command: ChatCommand) -> Json:
+def _make_subcommand(command: ChatCommand) -> Json:
     description = f"{command.does[0].upper()}{command.does[1:]}"[:100]
-    options = [] if command.takes == "nothing" else [_repository(required=command.takes == "repository")]
+    options = [] if command.takes == "nothing" else [_make_repository_option(required=command.takes == "repository")]
     return {"name": command.name, "type": SUBCOMMAND, "description": description, "options": options}
 
 
-def _repository(*, required: bool = False) -> Json:
-    return _option("repository", "Which repository", kind=STRING, required=required, autocomplete=True)
+def _make_repository_option(*, required: bool = False) -> Json:
+    return _make_option("repository", "Which repository", kind=STRING, required=required, autocomplete=True)
 
 
-def _option(name: str, description: str, *, kind: int, required: bool = False, **more: Any) -> Json:
+def _make_option(name: str, description: str, *, kind: int, required: bool = False, **more: Any) -> Json:
     return {"name": name, "type": kind, "description": description, "required": required, **more}
 
 
-def _value(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+def _get_option(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
     return options[name].get("value", "") if name in options else ""
 
 
-def _comparable(described: Sequence[Mapping[str, Any]]) -> list[Json]:
+def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
     """Leave out what Discord adds to descriptions of commands or options."""
     return [
         {key: item.get(key) or default for key, default in _COMPARED.items()}
-        | {"options": _comparable(item.get("options") or ())}
+        | {"options": _normalize_commands(item.get("options") or ())}
         for item in described
     ]
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
     """Read a message of a person; None where it addresses nobody, a bot wrote it, or it has no text."""
-    kind = _message_kind(message, channel, own)
+    kind = _classify_message(message, channel, own)
     if kind is None or not _is_by_person(message):
         return None
     fitting = fit_text(message.content)
@@ -162,7 +164,7 @@ def read_roles(person: discord.abc.User) -> tuple[str, ...]:
     return tuple(str(role.id) for role in roles if not role.is_default())
 
 
-def _message_kind(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind | None:
+def _classify_message(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind | None:
     """How a message addresses citebot; None for one that does not. `@everyone` addresses nobody."""
     if channel.is_direct:
         return "direct"

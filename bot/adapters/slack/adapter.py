@@ -15,7 +15,7 @@ from bot.adapters.inbound import MessageSink
 from bot.adapters.slack.channels import SharedChannels
 from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
 from bot.adapters.slack.connection import CONNECTIONS, Socket, TokenMonitor, open_sockets
-from bot.adapters.slack.endpoint import PATH, EventLimit, Server, slack_endpoint
+from bot.adapters.slack.endpoint import PATH, EventLimit, Server, make_endpoint
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages
 from bot.adapters.slack.home import HomeTab
 from bot.adapters.slack.listener import SlackListener
@@ -130,5 +130,5 @@ class SlackAdapter:
         if server is None:
             raise ValueError("HTTP mode needs a server to listen at.")
         malformed = partial(self._count_loss, "malformed")
-        server.add_post(PATH, slack_endpoint(app, options.signing_secret, count_malformed=malformed))
+        server.add_post(PATH, make_endpoint(app, options.signing_secret, count_malformed=malformed))
         yield

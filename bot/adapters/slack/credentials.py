@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from bot.monitoring.findings import DoctorFinding, problem, warning
+from bot.monitoring.findings import DoctorFinding, make_problem, make_warning
 
 APP_SCOPE = "connections:write"  # of the app token, for Socket Mode; all others are the bot's
 
@@ -111,15 +111,17 @@ def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]
     wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
-            problem(f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}")
+            make_problem(
+                f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}"
+            )
         ]
     if found == wanted:
         return []
     if found:
-        return [problem(f"{variable} holds {found}, not {wanted}.", f"Take {WHERE[variable]}")]
+        return [make_problem(f"{variable} holds {found}, not {wanted}.", f"Take {WHERE[variable]}")]
     if variable == "SLACK_SIGNING_SECRET":  # its form is nowhere promised
-        return [warning(f"{variable} does not look like {wanted}.", f"Compare it with {WHERE[variable]}")]
-    return [problem(f"{variable} does not hold {wanted}.", f"Take {WHERE[variable]}")]
+        return [make_warning(f"{variable} does not look like {wanted}.", f"Compare it with {WHERE[variable]}")]
+    return [make_problem(f"{variable} does not hold {wanted}.", f"Take {WHERE[variable]}")]
 
 
 def detect_token_kind(value: str) -> str:

@@ -23,7 +23,7 @@ from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.parsing import COMMANDS
 from bot.clock import Clock
 from bot.errors import ChatError, RateLimited
-from bot.monitoring.findings import DoctorFinding, note, ok, problem, warning
+from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note
 
 MANIFEST = "slack-manifest.yaml"
 _PAGES = 5
@@ -92,7 +92,7 @@ async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequen
 
 async def _check_bot_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whose token it is, what it allows, and where it is a member."""
-    if wrong := _missing_or_misplaced("SLACK_BOT_TOKEN", token):
+    if wrong := _check_token("SLACK_BOT_TOKEN", token):
         return wrong
     try:
         identity = await client.identity(_map_check_error)
@@ -101,8 +101,8 @@ async def _check_bot_token(client: SlackClient, token: str) -> Sequence[DoctorFi
     except ChatError as error:
         return [_report_no_answer(error)]
     if not identity.bot:
-        return [problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
-    who = ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
+        return [make_problem("SLACK_BOT_TOKEN belongs to a person, not to a bot.", f"Take {WHERE['SLACK_BOT_TOKEN']}")]
+    who = make_ok(f"SLACK_BOT_TOKEN works: @{identity.name or identity.user} in {identity.workspace or identity.team}.")
     return [who, *_check_scopes(identity.scopes), *await _check_channels(client, identity)]
 
 
@@ -115,7 +115,7 @@ def _check_scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
     missing = [_report_missing_scope(scope) for scope in WITHOUT if scope not in granted]
     spare = sorted(granted - list_bot_scopes())
     unused = [note(f"Scopes that citebot does not use: {', '.join(spare)}.")] if spare else []
-    return [*(missing or [ok("The bot token has all scopes.")]), *unused]
+    return [*(missing or [make_ok("The bot token has all scopes.")]), *unused]
 
 
 def _report_missing_scope(scope: str) -> DoctorFinding:
@@ -126,7 +126,7 @@ def _report_missing_scope(scope: str) -> DoctorFinding:
         f"{SETTINGS} > OAuth & Permissions > Scopes > Bot Token Scopes > Add an OAuth Scope: {scope}{also}; "
         "then Install App > Reinstall to Workspace."
     )
-    return problem(what, advice) if scope in ESSENTIAL else warning(what, advice)
+    return make_problem(what, advice) if scope in ESSENTIAL else make_warning(what, advice)
 
 
 async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
@@ -139,13 +139,15 @@ async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequenc
     try:
         count, more = await _count_channels(client, ",".join(types))
     except ChatError as error:
-        return [warning(f"The channels that the app is in could not be listed: {error}", "Try again in a minute.")]
+        return [make_warning(f"The channels that the app is in could not be listed: {error}", "Try again in a minute.")]
     if count:
-        return [ok(f"The app is in {count}{' or more' * more} channel{'s' * (count != 1)}.")]
+        return [make_ok(f"The app is in {count}{' or more' * more} channel{'s' * (count != 1)}.")]
     if unseen:
         return [note(f"The app is in none of the channels that can be seen without {unseen}.")]
     return [
-        warning("The app is in no channel.", f"In a channel of Slack, write: /invite @{identity.name or 'citebot'}")
+        make_warning(
+            "The app is in no channel.", f"In a channel of Slack, write: /invite @{identity.name or 'citebot'}"
+        )
     ]
 
 
@@ -170,7 +172,7 @@ async def _count_channels(client: SlackClient, types: str) -> tuple[int, bool]:
 
 async def _check_app_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
     """Whether a connection could be opened; Slack gives out an address, which is not used."""
-    if wrong := _missing_or_misplaced("SLACK_APP_TOKEN", token):
+    if wrong := _check_token("SLACK_APP_TOKEN", token):
         return wrong
     try:
         await client.send(lambda: client.web.apps_connections_open(app_token=token), _map_check_error)
@@ -178,12 +180,12 @@ async def _check_app_token(client: SlackClient, token: str) -> Sequence[DoctorFi
         return [_report_refusal("SLACK_APP_TOKEN", refused, _APP_ADVICE, otherwise=_SOCKET_MODE)]
     except ChatError as error:
         return [_report_no_answer(error)]
-    return [ok("SLACK_APP_TOKEN works, and Socket Mode is on.")]
+    return [make_ok("SLACK_APP_TOKEN works, and Socket Mode is on.")]
 
 
 def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
     """HTTP mode needs nothing but the signing secret, which only a request of Slack's can prove."""
-    wrong = _missing_or_misplaced("SLACK_SIGNING_SECRET", credentials.signing_secret)
+    wrong = _check_token("SLACK_SIGNING_SECRET", credentials.signing_secret)
     address = f"https://YOUR.HOST{PATH}"
     return wrong or [
         note(
@@ -204,23 +206,25 @@ def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
     )
 
 
-def _missing_or_misplaced(variable: Variable, value: str) -> Sequence[DoctorFinding]:
+def _check_token(variable: Variable, value: str) -> Sequence[DoctorFinding]:
     return (
-        check_token_shape(variable, value) if value else [problem(f"{variable} is not set.", f"Take {WHERE[variable]}")]
+        check_token_shape(variable, value)
+        if value
+        else [make_problem(f"{variable} is not set.", f"Take {WHERE[variable]}")]
     )
 
 
 def _report_refusal(
     variable: Variable, refused: _Refused, advice: Mapping[str, str], *, otherwise: str = ""
 ) -> DoctorFinding:
-    return problem(
+    return make_problem(
         f"{variable} does not work. {refused}", advice.get(refused.name, otherwise or f"Take {WHERE[variable]}")
     )
 
 
 def _report_no_answer(error: ChatError) -> DoctorFinding:
     if isinstance(error, RateLimited):
-        return warning(f"Slack was not asked: {error}", "Try again then.")
-    return problem(
+        return make_warning(f"Slack was not asked: {error}", "Try again then.")
+    return make_problem(
         str(error), "Check the network, HTTPS_PROXY and SLACK_API_BASE_URL; https://status.slack.com tells of outages."
     )

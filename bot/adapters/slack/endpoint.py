@@ -46,7 +46,7 @@ class Server(Protocol):
         """Let requests be posted to a path."""
 
 
-def slack_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Handler:
+def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Handler:
     """Make the handler of `POST` requests from Slack.
 
     It answers 401 to whoever does not know the secret, and reads no body whose headers cannot be right; 400 or 415 to

@@ -38,25 +38,25 @@ class HomeTab:
             place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
         )
         names = [] if external else self._access.visible(asking, self._repositories.list_names())
-        lines = [await self._line(name) for name in names]
-        shown = [_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
+        lines = [await self._describe_repository(name) for name in names]
+        shown = [_make_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
-            shown.append(_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
-        none = _section("There is no repository that you may ask about.")
+            shown.append(_make_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
+        none = _make_section("There is no repository that you may ask about.")
         blocks = [
             {"type": "header", "text": {"type": "plain_text", "text": "Repositories"}},
             *(shown or [none]),
             {"type": "divider"},
-            _section(_ASK),
+            _make_section(_ASK),
         ]
         return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": format_help(several=len(names) > 1)}]}
 
-    async def _line(self, name: str) -> str:
+    async def _describe_repository(self, name: str) -> str:
         try:
             return describe_freshness(await self._repositories.status(name), self._clock.now())
         except IndexerError as error:
             return f"{name}: {error}"
 
 
-def _section(words: str) -> Block:
+def _make_section(words: str) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": words[:3000]}}

@@ -54,7 +54,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])
     root = str(event.get("thread_ts") or ts)
-    kind = _message_kind(event, text, own)
+    kind = _classify_message(event, text, own)
     if kind is None:
         return None
     team = str(event.get("user_team") or event.get("team") or own.team)
@@ -77,7 +77,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
     )
 
 
-def _message_kind(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
+def _classify_message(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
     """How a message addresses citebot; None for one in a channel that does not."""
     if event.get("channel_type") == "im":
         return "direct"

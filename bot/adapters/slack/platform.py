@@ -76,7 +76,7 @@ class SlackPlatform:
         """Send a message, marked with the nonce; a file follows it in the thread."""
         if is_ephemeral(place):
             return await self._ephemeral.post(place, content, nonce=nonce)
-        await self._hint_directly(place, content.status)
+        await self._show_direct_status(place, content.status)
         answer = await self._client.send(
             lambda: self._client.web.chat_postMessage(
                 channel=place.channel,
@@ -130,7 +130,7 @@ class SlackPlatform:
         """Begin a stream; `StreamRefused` where the workspace has none."""
         if is_ephemeral(place):
             return EphemeralStream(self._ephemeral, await self._ephemeral.post(place, content, nonce=nonce))
-        await self._hint_directly(place, content.status)
+        await self._show_direct_status(place, content.status)
         user, team = await self._find_asker(place)
         answer = await self._client.send(
             lambda: self._client.web.chat_startStream(
@@ -164,7 +164,7 @@ class SlackPlatform:
         except ChatError as error:
             log.debug("no status is shown: %s", error)
 
-    async def _hint_directly(self, place: Place, status: str) -> None:
+    async def _show_direct_status(self, place: Place, status: str) -> None:
         """Show in a DM at once that work is under way; the message that comes next clears it."""
         if status and place.channel.startswith(_DIRECT):
             await self.hint(place, status.replace("`", ""))

@@ -27,9 +27,9 @@ def render_blocks(content: MessageContent) -> list[Block]:
 
 def render_context(content: MessageContent) -> list[Block]:
     """Lay out what stands below the text."""
-    lines = [_line(f"_{to_mrkdwn(content.status)}_")] if content.status else []
-    lines += [_line(to_mrkdwn(content.footer))] if content.footer else []
-    return [*lines, *_buttons(content.buttons)]
+    lines = [_make_context_block(f"_{to_mrkdwn(content.status)}_")] if content.status else []
+    lines += [_make_context_block(to_mrkdwn(content.footer))] if content.footer else []
+    return [*lines, *_make_button_blocks(content.buttons)]
 
 
 def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
@@ -42,43 +42,43 @@ def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
     return (cast("ButtonAction", action), value) if known else None
 
 
-def _line(text: str) -> Block:
+def _make_context_block(text: str) -> Block:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}
 
 
-def _buttons(buttons: tuple[Button, ...]) -> list[Block]:
+def _make_button_blocks(buttons: tuple[Button, ...]) -> list[Block]:
     rating = {button.action: button for button in buttons if button.action in {"good", "bad"}}
-    others = [_button(button, number) for number, button in enumerate(buttons) if button.action not in rating]
+    others = [_make_button(button, number) for number, button in enumerate(buttons) if button.action not in rating]
     blocks: list[Block] = [{"type": "actions", "elements": others}] if others else []
     if len(rating) == 2:
         feedback = {
             "type": "feedback_buttons",
             "action_id": RATE,
-            "positive_button": _opinion(rating["good"]),
-            "negative_button": _opinion(rating["bad"]),
+            "positive_button": _make_rating_button(rating["good"]),
+            "negative_button": _make_rating_button(rating["bad"]),
         }
         blocks.append({"type": "context_actions", "elements": [feedback]})
     return blocks
 
 
-def _button(button: Button, number: int) -> Block:
+def _make_button(button: Button, number: int) -> Block:
     # Slack wants the ids of a block to differ, and there may be several buttons that choose.
     name = f"{PREFIX}{button.action}.{number}" if button.action == "choose" else f"{PREFIX}{button.action}"
-    element = {"type": "button", "action_id": name, "text": _plain_text(button.label)}
+    element = {"type": "button", "action_id": name, "text": _make_plain_text(button.label)}
     element |= {"value": button.value} if button.value else {}
     style = _STYLES.get(button.action)
     return element | ({"style": style} if style else {})
 
 
-def _opinion(button: Button) -> Block:
+def _make_rating_button(button: Button) -> Block:
     return {
-        "text": _plain_text(button.label),
+        "text": _make_plain_text(button.label),
         "value": f"{button.action}:{button.value}",
         "accessibility_label": button.label[:75],
     }
 
 
-def _plain_text(label: str) -> Block:
+def _make_plain_text(label: str) -> Block:
     return {"type": "plain_text", "text": label[:75]}
 
 

@@ -73,7 +73,7 @@ class PipedInput:
             log.warning("Standard input cannot be read: %s", error)
             data = b""
         with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(_settle, line, data)
+            loop.call_soon_threadsafe(_set_line, line, data)
 
 
 def _trim_history(history: Path, mask: Callable[[str], str]) -> None:
@@ -141,11 +141,11 @@ class ConsoleChat:
         self._terminal = terminal
         self._lines = lines
         self._stoppable = stoppable
-        self._thread = _new_thread()
+        self._thread = _make_thread()
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/reindex": self._reindex,
             "/status": self._status,
-            "/new": self._new,
+            "/new": self._start_new,
             "/help": self._help,
         }
 
@@ -205,19 +205,19 @@ class ConsoleChat:
     async def _status(self, _: str) -> None:
         self._terminal.write(output.format_status(await self._index.status()))
 
-    async def _new(self, _: str) -> None:
+    async def _start_new(self, _: str) -> None:
         await self._assistant.forget(self._thread)
-        self._thread = _new_thread()
+        self._thread = _make_thread()
         self._terminal.write("A new conversation.")
 
     async def _help(self, _: str) -> None:
         self._terminal.write(HELP)
 
 
-def _settle(line: asyncio.Future[bytes], data: bytes) -> None:
+def _set_line(line: asyncio.Future[bytes], data: bytes) -> None:
     if not line.done():
         line.set_result(data)
 
 
-def _new_thread() -> str:
+def _make_thread() -> str:
     return f"console:local:local:{uuid.uuid4().hex}"

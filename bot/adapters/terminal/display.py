@@ -67,7 +67,7 @@ class Terminal:
     def show(self, answer: Answer, root: Path | None = None) -> None:
         """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
         if not self.out.is_terminal:
-            paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), _author(answer)]
+            paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), _format_author(answer)]
             self.write("\n\n".join(filter(None, paragraphs)))
             return
         self.out.print(SafeMarkdown(answer.text))
@@ -79,7 +79,7 @@ class Terminal:
             )
             line = Text.assemble((f" {format_marker(cited.mark)} ", "dim"), where)
             self.out.print(line, soft_wrap=True)
-        if author := _author(answer):
+        if author := _format_author(answer):
             self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
 
     @contextmanager
@@ -214,6 +214,6 @@ class IndexingBar:
             self._shown = True  # a thread that was stopped may report once more
 
 
-def _author(answer: Answer) -> str:
+def _format_author(answer: Answer) -> str:
     """Name the model that wrote an answer, and how long that took."""
     return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""

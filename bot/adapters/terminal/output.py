@@ -53,7 +53,7 @@ def hit_to_record(hit: Hit) -> dict[str, Any]:
         "path": hit.location.path,
         "start_line": hit.location.start_line,
         "end_line": hit.location.end_line,
-        "symbol": _symbol_of(hit) or None,
+        "symbol": _get_symbol_name(hit) or None,
         "score": round(hit.score, 6),
     }
 
@@ -61,7 +61,7 @@ def hit_to_record(hit: Hit) -> dict[str, Any]:
 def format_hit(hit: Hit) -> str:
     """Write a hit on one line: where, what, how good."""
     where = format_location(hit.location.path, hit.location.start_line, hit.location.end_line)
-    return "  ".join(part for part in (where, to_one_line(_symbol_of(hit)), f"{hit.score:.3f}") if part)
+    return "  ".join(part for part in (where, to_one_line(_get_symbol_name(hit)), f"{hit.score:.3f}") if part)
 
 
 def definition_to_record(definition: Definition) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def format_state(state: RepositoryState) -> str:
     return f"{known}\n{'state':<12}{state_line}"
 
 
-def _symbol_of(hit: Hit) -> str:
+def _get_symbol_name(hit: Hit) -> str:
     return hit.symbols[0].qualified_name if hit.symbols else hit.scope
 
 

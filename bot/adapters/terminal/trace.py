@@ -30,18 +30,18 @@ class RunTrace:
         self._state: dict[str, Any] = {}
         self._formatters: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
             "step_start": self._step_start,
-            "step_end": self._step_end,
-            "tool_start": self._tool_start,
-            "tool_end": self._tool_end,
-            "evidence": self._evidence,
+            "step_end": self._format_step_end,
+            "tool_start": self._format_tool_start,
+            "tool_end": self._format_tool_end,
+            "evidence": self._format_evidence,
             "flagged": self._format_flags,
-            "model_end": self._model_end,
-            "token": self._token,
+            "model_end": self._format_model_end,
+            "token": self._format_token,
             "reset": self._reset,
-            "goal_check": self._goal_check,
-            "iteration_complete": self._iteration_complete,
-            "human_check_required": self._human_check_required,
-            "error": self._error,
+            "goal_check": self._format_goal_check,
+            "iteration_complete": self._format_iteration_complete,
+            "human_check_required": self._format_human_check_required,
+            "error": self._format_error,
             "answer": self._answer,
         }
 
@@ -57,7 +57,7 @@ class RunTrace:
     def _step_start(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"{payload['node']}: {to_one_line(payload['stage'])}"
 
-    def _step_end(self, payload: Payload, now: float) -> Iterator[str]:
+    def _format_step_end(self, payload: Payload, now: float) -> Iterator[str]:
         yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
         if payload["changes"].get("gateway_verdict") == "watch":
             reason = to_one_line(payload["changes"].get("gateway_reason", "the reply"))
@@ -71,19 +71,19 @@ class RunTrace:
         for name, value in changes.items():
             before = self._state.get(name)
             if value != before and (value or before):
-                yield f"    {name} = {_short(value)}"
+                yield f"    {name} = {_shorten_value(value)}"
         self._state.update(changes)
 
-    def _tool_start(self, payload: Payload, now: float) -> Iterator[str]:
+    def _format_tool_start(self, payload: Payload, now: float) -> Iterator[str]:
         self._tool_began[payload["tool"]] = now
-        yield f"tool {to_one_line(payload['tool'])} {_short(payload['args'])}"
+        yield f"tool {to_one_line(payload['tool'])} {_shorten_value(payload['args'])}"
 
-    def _tool_end(self, payload: Payload, now: float) -> Iterator[str]:
+    def _format_tool_end(self, payload: Payload, now: float) -> Iterator[str]:
         tool = payload["tool"]
         what = f"{payload['found']} places" if payload["ok"] else "no result"
         yield f"tool {to_one_line(tool)}: {what} in {now - self._tool_began.pop(tool, now):.0f} ms"
 
-    def _evidence(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_evidence(self, payload: Payload, _: float) -> Iterator[str]:
         found: list[Location] = payload["locations"]
         shown = [format_location(place.path, place.start_line, place.end_line) for place in found]
         if not self._verbose and len(shown) > MOST_PLACES:
@@ -94,32 +94,32 @@ class RunTrace:
         rules = ", ".join(payload["rules"])
         yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; only reading is left"
 
-    def _model_end(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_model_end(self, payload: Payload, _: float) -> Iterator[str]:
         usage = TokenUsage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
         self._spent += usage
         failure = f", failed: {to_one_line(payload['error'])}" if payload["error"] else ""
         took = f"{payload['seconds'] * 1000:.0f} ms"
-        yield f"model {to_one_line(payload['model'])} for {payload['task']}: {_cost(usage)}, {took}{failure}"
+        yield f"model {to_one_line(payload['model'])} for {payload['task']}: {_format_usage(usage)}, {took}{failure}"
 
-    def _token(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_token(self, payload: Payload, _: float) -> Iterator[str]:
         self._pieces += 1
         if self._pieces == 1:
-            yield f"text begins: {_short(payload['text'])}"
+            yield f"text begins: {_shorten_value(payload['text'])}"
 
     def _reset(self, payload: Payload, _: float) -> Iterator[str]:
         self._pieces = 0
         yield f"text is withdrawn, {len(payload['text'])} characters are left"
 
-    def _goal_check(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_goal_check(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"evidence is graded: {payload['grade']}"
 
-    def _iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}"
 
-    def _human_check_required(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_human_check_required(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"a person is asked: {payload['kind']}"
 
-    def _error(self, payload: Payload, _: float) -> Iterator[str]:
+    def _format_error(self, payload: Payload, _: float) -> Iterator[str]:
         yield f"error {payload['error']}: {to_one_line(payload['message'])}"
 
     def _answer(self, payload: Payload, _: float) -> Iterator[str]:
@@ -127,14 +127,14 @@ class RunTrace:
         model = to_one_line(answer.model) if answer.model else "no model"
         yield (
             f"answer: {answer.route}, by {model}, {len(answer.citations)} citations, {len(answer.text):,} characters "
-            f"in {self._pieces} pieces; {_cost(self._spent)}"
+            f"in {self._pieces} pieces; {_format_usage(self._spent)}"
         )
 
 
-def _cost(usage: TokenUsage) -> str:
+def _format_usage(usage: TokenUsage) -> str:
     return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     text = to_one_line(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -11,7 +11,7 @@ from agent.guard.evidence_check import find_orders_in
 from agent.guard.injection.families import KINDS, FamilySet, InjectionFamily
 from agent.guard.injection.indirect import INDIRECT
 from agent.guard.injection.normalization import normalize_question
-from agent.guard.injection.verdict import FAMILIES, score_injection
+from agent.guard.injection.verdict import FAMILIES, judge_injection
 from tests.agent.guard.sets import PARTS, attacks, benign, payloads
 
 QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]
@@ -20,8 +20,8 @@ EVIDENCE_FAMILIES = [pytest.param(family, id=family.name) for family in INDIRECT
 
 @pytest.mark.parametrize("family", QUESTION_FAMILIES)
 def test_a_family_catches_its_example_and_no_near_miss(family: InjectionFamily) -> None:
-    assert family.name in score_injection(normalize_question(family.example)).rules
-    assert score_injection(normalize_question(family.near_miss)).name == "allow"
+    assert family.name in judge_injection(normalize_question(family.example)).rules
+    assert judge_injection(normalize_question(family.near_miss)).name == "allow"
 
 
 @pytest.mark.parametrize("family", EVIDENCE_FAMILIES)

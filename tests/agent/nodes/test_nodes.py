@@ -21,7 +21,7 @@ from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
-from agent.routing import after_gateway, after_preprocessor, after_retrieval, after_router
+from agent.routing import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.state import AgentState, EvidenceRef, Intent, make_empty_metadata, name_route, reset_turn
 from indexer.types import FileEntry, Filters, Location
 from tests.agent.conftest import SECRET, Told, redact
@@ -267,16 +267,16 @@ async def test_memory_does_not_keep_a_refused_question(runtime: Runtime[Deps]) -
 def test_branches_follow_the_state() -> None:
     chosen = decide_retrieval([], fast_path=True, reasoning="")
     broad = decide_retrieval([], fast_path=False, reasoning="")
-    assert after_gateway({"gateway_passed": True}) == "input_preprocessor"
-    assert after_gateway({}) == "conversation_memory"
-    assert after_preprocessor({"intent": "history_request"}) == "conversation_memory"
-    assert after_preprocessor({"intent": "out_of_scope"}) == "out_of_scope"
-    assert after_preprocessor({"intent": "follow_up"}) == "synthesis"
-    assert after_preprocessor({"intent": "follow_up_with_retrieval"}) == "router"
-    assert after_router({"router_output": chosen}) == "retrieval"
-    assert after_router({"router_output": {**chosen, "route": "generate"}}) == "synthesis"
-    assert after_retrieval({"router_output": chosen}) == "synthesis"
-    assert after_retrieval({"router_output": broad}) == "grade_documents"
+    assert route_after_gateway({"gateway_passed": True}) == "input_preprocessor"
+    assert route_after_gateway({}) == "conversation_memory"
+    assert route_after_preprocessor({"intent": "history_request"}) == "conversation_memory"
+    assert route_after_preprocessor({"intent": "out_of_scope"}) == "out_of_scope"
+    assert route_after_preprocessor({"intent": "follow_up"}) == "synthesis"
+    assert route_after_preprocessor({"intent": "follow_up_with_retrieval"}) == "router"
+    assert route_after_router({"router_output": chosen}) == "retrieval"
+    assert route_after_router({"router_output": {**chosen, "route": "generate"}}) == "synthesis"
+    assert route_after_retrieval({"router_output": chosen}) == "synthesis"
+    assert route_after_retrieval({"router_output": broad}) == "grade_documents"
 
 
 def test_a_turn_is_named_by_the_way_it_took() -> None:

@@ -25,7 +25,13 @@ from agent.nodes.research.setup_executor import setup_executor
 from agent.nodes.research.tool_node import tool_node
 from agent.ports import Deps, TurnModels
 from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
-from agent.routing import after_executor, after_human_check, after_planner, after_refinery, after_router
+from agent.routing import (
+    route_after_executor,
+    route_after_human_check,
+    route_after_planner,
+    route_after_refinery,
+    route_after_router,
+)
 from agent.state import AgentState, Finding, Route
 from agent.tools.registry import make_tool_registry
 from agent.tools.tool_calls import MAX_CALLS
@@ -120,7 +126,7 @@ async def test_what_costs_much_or_leaves_the_house_waits_for_a_person(
     changes = await planner({"cleaned_query": QUESTION}, runtime)
 
     assert changes["pause_reason"] == reason
-    assert after_planner(changes) == ("human_check" if reason else "setup_executor")
+    assert route_after_planner(changes) == ("human_check" if reason else "setup_executor")
 
 
 # setup_executor
@@ -161,7 +167,7 @@ async def step(model: ScriptedModel, runtime: Runtime[Deps] | None = None) -> tu
         changes = await node(state, runtime)
         messages = messages_after(state["messages"], changes)
         state = {**state, **changes, "messages": messages}
-        if node is executor_llm and after_executor(state) == "aggregate":
+        if node is executor_llm and route_after_executor(state) == "aggregate":
             return state, runtime
         node = tool_node if node is executor_llm else executor_llm
 
@@ -249,7 +255,7 @@ async def test_an_endless_reply_is_cut() -> None:
 
     assert len(text["messages"][0].text) == LONGEST_ANSWER
     assert calls["messages"][0].text == ""
-    assert after_executor(calls) == "aggregate"
+    assert route_after_executor(calls) == "aggregate"
 
 
 def test_old_results_make_room_for_new_ones() -> None:
@@ -312,7 +318,7 @@ async def test_the_loop_goes_on_while_there_is_something_to_gain(
     changes = await refinery(state, runtime_with(model))
 
     assert len(model.asked) == calls
-    assert after_refinery({**state, **changes}) == target
+    assert route_after_refinery({**state, **changes}) == target
     assert changes["iteration_count"] == iteration
 
 
@@ -352,12 +358,12 @@ def test_the_router_is_followed_within_limits(route: Route, calls: list[str], mo
             "reasoning": "",
         },
     }
-    assert after_router({**state, **more}) == target
+    assert route_after_router({**state, **more}) == target
 
 
 def test_after_an_abort_nothing_more_is_done() -> None:
-    assert after_human_check({"is_aborted": True}) == "conversation_memory"
-    assert after_human_check({}) == "setup_executor"
+    assert route_after_human_check({"is_aborted": True}) == "conversation_memory"
+    assert route_after_human_check({}) == "setup_executor"
 
 
 @pytest.mark.parametrize(

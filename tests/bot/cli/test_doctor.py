@@ -20,7 +20,7 @@ from bot.cli import doctor
 from bot.cli.doctor import format_report, read_slack_credentials, run_doctor
 from bot.cli.main import run
 from bot.errors import InboxError
-from bot.monitoring.findings import DoctorFinding, note, ok, problem, run_checks, warning
+from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note, run_checks
 from bot.settings import GuardTable, Settings
 from indexer.errors import StorageLocked
 from indexer.types import IndexStatus
@@ -39,7 +39,9 @@ KEY = "AIza-a-very-secret-key"
 
 
 def test_findings_are_lines_with_what_to_do_below() -> None:
-    told = format_report([ok("All is well."), warning("It is slow.", "Wait."), note("Not seen.")], as_json=False)
+    told = format_report(
+        [make_ok("All is well."), make_warning("It is slow.", "Wait."), note("Not seen.")], as_json=False
+    )
 
     assert told.ok
     assert told.output.splitlines() == [
@@ -53,21 +55,21 @@ def test_findings_are_lines_with_what_to_do_below() -> None:
 
 
 def test_a_problem_makes_it_fail() -> None:
-    told = format_report([problem("It is gone."), problem("This too.")], as_json=False)
+    told = format_report([make_problem("It is gone."), make_problem("This too.")], as_json=False)
 
     assert not told.ok
     assert told.output.endswith("2 problems, no warnings.")
 
 
 def test_findings_as_json_are_one_object() -> None:
-    told = format_report([problem("It is gone.", "Bring it back.")], as_json=True)
+    told = format_report([make_problem("It is gone.", "Bring it back.")], as_json=True)
 
     finding = {"level": "problem", "what": "It is gone.", "advice": "Bring it back."}
     assert json.loads(told.output) == {"ok": False, "findings": [finding]}
 
 
 def test_a_finding_cannot_steer_the_terminal_or_begin_a_line() -> None:
-    told = format_report([problem("a\x1b[31mb\nok       c")], as_json=False)
+    told = format_report([make_problem("a\x1b[31mb\nok       c")], as_json=False)
 
     assert told.output.splitlines()[0] == "problem  a\N{REPLACEMENT CHARACTER}[31mb ok c"
 
@@ -80,7 +82,7 @@ async def test_a_check_that_cannot_be_made_is_a_problem_beside_the_others() -> N
         raise PermissionError(13, "Permission denied")
 
     async def well() -> Sequence[DoctorFinding]:
-        return [ok("All is well.")]
+        return [make_ok("All is well.")]
 
     found = await run_checks([broken, well, denied])
 
@@ -92,7 +94,7 @@ async def test_a_check_that_cannot_be_made_is_a_problem_beside_the_others() -> N
 @given(st.text("0123456789abcdef", min_size=6), st.text("XYZ .:/"), st.text("XYZ .:/"))
 async def test_no_finding_quotes_a_secret(secret: str, before: str, after: str) -> None:
     async def careless() -> Sequence[DoctorFinding]:
-        return [problem(f"{before}{secret}{after}", f"Use {secret}.")]
+        return [make_problem(f"{before}{secret}{after}", f"Use {secret}.")]
 
     (found,) = await run_checks([careless], secrets=["", secret])
 
@@ -216,7 +218,7 @@ async def looked_at(**different: Any) -> Sequence[DoctorFinding]:
 
 
 async def test_an_index_of_head_is_fine() -> None:
-    assert await looked_at() == [ok("demo at 0123456 on main, indexed 2 hours ago.")]
+    assert await looked_at() == [make_ok("demo at 0123456 on main, indexed 2 hours ago.")]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,7 @@ async def test_a_model_is_not_called_unless_that_is_wanted(gemini: FakeGemini) -
 
 
 async def test_a_model_that_answers_is_fine(gemini: FakeGemini) -> None:
-    assert await asked(gemini) == [ok("The language model google_genai:gemini-flash-latest answers.")]
+    assert await asked(gemini) == [make_ok("The language model google_genai:gemini-flash-latest answers.")]
 
 
 async def test_the_small_model_is_called_as_well(gemini: FakeGemini) -> None:
