@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from agent.guard.hardening import harden
+from agent.guard.reading_tools import harden
 from agent.nodes.check_citations import check_citations
 from agent.nodes.clarify import clarify
 from agent.nodes.conversation_memory import conversation_memory

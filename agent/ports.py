@@ -300,7 +300,7 @@ class Deps:
     asked: str = ""  # what the person wrote in this turn: the only words that may be sent to the web
     approval_calls: int = APPROVAL_CALLS
     masked: MaskedValues = field(default_factory=MaskedValues)
-    is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.hardening`
+    is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.reading_tools`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

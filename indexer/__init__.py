@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from indexer.git.local_head import LocalHead
     from indexer.git.safe_paths import is_safe_path
     from indexer.index import CodeIndex
-    from indexer.parsers.plain_files import PLAIN_REASONS
-    from indexer.parsers.pool import ParserPool
+    from indexer.parser_pool.plain_files import PLAIN_REASONS
+    from indexer.parser_pool.pool import ParserPool
     from indexer.processes import start_git_async
     from indexer.remotes.addresses import Address
     from indexer.remotes.clone import RemoteClone, open_clones
@@ -110,8 +110,8 @@ _MODULES = {
     "indexer.git.local_head": "LocalHead",
     "indexer.git.safe_paths": "is_safe_path",
     "indexer.index": "CodeIndex",
-    "indexer.parsers.plain_files": "PLAIN_REASONS",
-    "indexer.parsers.pool": "ParserPool",
+    "indexer.parser_pool.plain_files": "PLAIN_REASONS",
+    "indexer.parser_pool.pool": "ParserPool",
     "indexer.processes": "start_git_async",
     "indexer.remotes.addresses": "Address",
     "indexer.remotes.clone": "RemoteClone open_clones",

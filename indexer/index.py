@@ -18,8 +18,8 @@ from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotInde
 from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
-from indexer.parsers.parse_sources import Parsers
-from indexer.parsers.plain_files import PlainFiles
+from indexer.parser_pool.parse_sources import Parsers
+from indexer.parser_pool.plain_files import PlainFiles
 from indexer.search.ranking import Fusion, RankingWeights
 from indexer.search.snapshot import Snapshot
 from indexer.store.attempts import note_attempt
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from indexer.generations.pipeline import RefreshParts
-    from indexer.parsers.pool import ParserPool
+    from indexer.parser_pool.pool import ParserPool
     from indexer.store.vectors import VectorStore
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ PACKAGES = ("bot", "agent", "indexer")
 # What each package may import of ours.
 ALLOWED = {
     "bot": ("bot", "agent", "indexer"),
-    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.patterns", "indexer.text.languages"),
+    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.linear_patterns", "indexer.text.languages"),
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.
@@ -61,7 +61,7 @@ HOMES = {
     "langgraph": ("agent/",),
     "networkx": ("indexer/search/centrality.py",),
     "re2": (
-        "indexer/text/patterns.py",
+        "indexer/text/linear_patterns.py",
         "indexer/git/gitattributes.py",
         "indexer/text/globs.py",
         "indexer/generations/grep.py",
@@ -238,7 +238,7 @@ def test_every_program_is_started_with_the_chosen_environment_in_the_fixed_folde
             given = {each.arg: ast.unparse(each.value) for each in node.keywords}
             assert given["cwd"] == "_FOLDER"
             # The second is the first with what every git is told; test_processes.py holds them to that.
-            assert given["env"] in {"select_environment(os.environ)", "_git_environment(protocols)"}
+            assert given["env"] in {"select_environment(os.environ)", "_make_git_environment(protocols)"}
 
 
 def starting_calls(path: Path) -> list[str]:

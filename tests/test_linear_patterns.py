@@ -22,7 +22,7 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 # What may be slow by its shape and is not: by file and name (or source), what bounds its input, and where.
 ALLOWED = {
     ("agent/answers/snippets.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
-    ("agent/text/line_layout.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
+    ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
     ("agent/questions/named_questions.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
@@ -102,7 +102,7 @@ def test_no_pattern_of_a_module_can_be_slow(path: Path) -> None:
         if (slowness := find_slowness(use.text, use.flags, use.mode))
     ]
 
-    assert slow == [], "write it so that it is linear, or with indexer.text.patterns.compile_pattern()"
+    assert slow == [], "write it so that it is linear, or with indexer.text.linear_patterns.compile_pattern()"
 
 
 def test_patterns_that_are_made_while_running_are_known_and_linear() -> None:

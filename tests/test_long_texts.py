@@ -22,7 +22,7 @@ from agent.prompts.answer_prompts import (
     build_router_prompt,
     build_synthesis_prompt,
 )
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.questions.follow_ups import Antecedent, resolve_references, resolve_selection
 from agent.questions.literals import Literal
@@ -190,7 +190,7 @@ CASES: dict[str, Call] = {
     "agent.text.code_fences.CodeBlockScanner": lambda text: [
         CodeBlockScanner().take(line) for line in (text, *text.split("\n"))
     ],
-    "agent.prompts.model_output.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),
+    "agent.prompts.model_text.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),
     "indexer.git.gitattributes.GitAttributes": lambda text: GitAttributes(
         {".gitattributes": f"{text} x\n{text[:2000]} linguist-vendored"}
     ).of(text),
@@ -220,8 +220,8 @@ LEFT_OUT: dict[str, str] = {
     "bot.cli.diagram.lay_out": NO_TEXT,
     "agent.evidence.refs.sort_definitions": OF_PORTS,
     "agent.evidence.refs.make_lines_ref": "it only keeps what it is given",
-    "agent.evidence.requests.decide_retrieval": "it only keeps what it is given",
-    "agent.evidence.requests.request_lookup": "it only keeps what it is given",
+    "agent.evidence.request_builders.decide_retrieval": "it only keeps what it is given",
+    "agent.evidence.request_builders.request_lookup": "it only keeps what it is given",
     "agent.llm.provider_errors.find_bad_ending": "it looks a word up in what a provider's client says",
     "agent.llm.provider_errors.is_truncated": "it looks a word up in what a provider's client says",
     "agent.llm.providers.parse_model_spec": "it is given the operator's choice of a model",
@@ -244,7 +244,7 @@ LEFT_OUT: dict[str, str] = {
     "bot.config_file.choose_config": "it is given the operator's paths",
     "agent.guard.evidence_check.mark_orders": "mark_text(), which calls it, is here",
     "agent.guard.approval.list_unapproved_tools": OF_PORTS,
-    "agent.guard.hardening.note_flags": "it only keeps what it is given",
+    "agent.guard.reading_tools.note_flags": "it only keeps what it is given",
     "agent.guard.leak_check.check_leaks": "says_instructions() and says_masked(), which it calls, are here",
     "indexer.git.git_errors.make_too_large_error": "it only joins what it is given",
     "agent.tools.tool_calls.add_flags": "it only keeps what it is given",
@@ -252,8 +252,8 @@ LEFT_OUT: dict[str, str] = {
     "agent.guard.classifier.model_folder.read_model_folder": "it reads a folder of the operator's",
     "indexer.store.attempts.count_deaths": "it reads a file of citebot's own",
     "indexer.store.attempts.note_attempt": "it writes a file of citebot's own",
-    "indexer.parsers.frames.unpack_reply": "it reads what citebot's own parsers write, within bounds",
-    "indexer.parsers.frames.unpack_request": "it reads what citebot itself writes to its parsers",
+    "indexer.parser_pool.wire_format.unpack_reply": "it reads what citebot's own parsers write, within bounds",
+    "indexer.parser_pool.wire_format.unpack_request": "it reads what citebot itself writes to its parsers",
     "indexer.processes.find_program": "it looks a program up",
     "indexer.processes.start_program": "it starts a program",
     "indexer.store.data_folder.make_damaged_catalog_error": NO_TEXT,
@@ -269,7 +269,7 @@ LEFT_OUT: dict[str, str] = {
     "bot.conversations.descriptions.describe_commit_read": NO_TEXT,
     "bot.conversations.descriptions.describe_refresh": NO_TEXT,
     "bot.maintenance.disk_usage.measure_disk_usage": "it reads folders",
-    "bot.replies.streaming_answer.format_source": NO_TEXT,
+    "bot.replies.answer_content.format_source": NO_TEXT,
     "bot.conversations.run_follower.plan_runs": NO_TEXT,
     "bot.conversations.run_follower.make_sections": NO_TEXT,
     "bot.cli.context.print_error": "it prints",
@@ -293,7 +293,7 @@ LEFT_OUT: dict[str, str] = {
     "indexer.embedding.factory.open_embedder": "it is given the operator's choice of a model",
     "indexer.text.globs.compile_globs": "globs are compiled one by one, those of more than 1,000 characters not at all",
     "indexer.embedding.langchain_providers.build_embeddings": OF_PORTS,
-    "indexer.text.patterns.compile_pattern": "the patterns are ours",
+    "indexer.text.linear_patterns.compile_pattern": "the patterns are ours",
     "indexer.text.decoding.unpack": "it unpacks what pack() made",
     "indexer.generations.pipeline.make_content_key": "it joins what it is given and hashes it",
     "indexer.generations.pipeline.make_embedding_input": "it only joins what it is given",
@@ -311,11 +311,11 @@ LEFT_OUT: dict[str, str] = {
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
     "agent.answers.citation_check.read_claim": (0.5, OBJECTS),
-    "agent.text.line_layout.read_layout": (0.3, OBJECTS),
+    "agent.text.statement_starts.read_layout": (0.3, OBJECTS),
     "agent.text.citation_markers.find_markers": (0.5, OBJECTS),
     "agent.text.citation_markers.replace_markers": (0.5, OBJECTS),
-    "agent.prompts.model_output.CitationParser": (0.8, OBJECTS),
-    "agent.prompts.model_output.clean_model_sentence": (0.8, OBJECTS),
+    "agent.prompts.model_text.CitationParser": (0.8, OBJECTS),
+    "agent.prompts.model_text.clean_model_sentence": (0.8, OBJECTS),
     "agent.guard.injection.clauses.read_clauses": (0.5, OBJECTS),
     "agent.guard.leak_check.has_leaked_instructions": (0.5, OBJECTS),
     "agent.guard.injection.normalization.find_hidden_text": (0.5, OBJECTS),

@@ -46,7 +46,7 @@ FLOORS = {
         "text secrets processes checksums watcher",
         "search parsing embedding git",
         "store",
-        "calls remotes parsers",
+        "calls remotes parser_pool",
         "generations",
         "index",
     ),

@@ -16,7 +16,7 @@ from agent.text.citation_markers import MARKER, CitationMarker, find_markers, fo
 from agent.text.code_spans import split_spans
 from indexer.errors import UnknownPath
 from indexer.text.languages import LANGUAGES
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Location
 
 UNVERIFIED = "*(unverified)*"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent.questions.literals import Literal
 from agent.questions.terms import match_terms
-from agent.text.line_layout import LineLayout, is_closing, is_header, read_layout
+from agent.text.statement_starts import LineLayout, is_closing, is_header, read_layout
 
 EXCERPT_LINES = 12
 WHOLE_LINES = 14

@@ -6,8 +6,8 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from agent.answers.answer_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.excerpts import QuestionWeights
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.listings import list_calls, list_files, list_tests
 from agent.answers.snippets import (
     LABEL,
@@ -20,11 +20,11 @@ from agent.answers.snippets import (
     quote_window,
 )
 from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
-from agent.evidence.requests import read_literal
+from agent.evidence.request_builders import read_literal
 from agent.questions.terms import find_content_terms, split_words, stem_word
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.escaping import format_code_block, format_code_span
-from agent.text.line_layout import dedent
+from agent.text.statement_starts import dedent
 
 MAX_LEADING = 3
 MAX_CITED = 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from agent.answers.answer_builder import AnswerBuilder
 from agent.answers.excerpts import (
     EXCERPT_LINES,
     NEAR_SIGNATURE,
@@ -14,13 +13,14 @@ from agent.answers.excerpts import (
     find_body_start,
     find_signature,
 )
+from agent.answers.extractive_builder import AnswerBuilder
 from agent.evidence.definitions import list_members
 from agent.evidence.refs import Quote, read_quote
 from agent.ports import Deps
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span, format_quote
-from agent.text.line_layout import dedent
+from agent.text.statement_starts import dedent
 from indexer.types import Definition, Location
 
 LABEL = "From the code, without a language model:"

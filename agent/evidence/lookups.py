@@ -20,7 +20,7 @@ from agent.evidence.refs import (
     sort_definitions,
 )
 from agent.evidence.relaxed_search import search_relaxed
-from agent.evidence.requests import read_literal
+from agent.evidence.request_builders import read_literal
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.path_lookup import FilePathLookup
-from agent.evidence.requests import decide_retrieval, request_lines, request_lookup, request_outline, request_search
+from agent.evidence.request_builders import (
+    decide_retrieval,
+    request_lines,
+    request_lookup,
+    request_outline,
+    request_search,
+)
 from agent.ports import CodeLookup, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query

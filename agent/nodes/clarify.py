@@ -10,7 +10,7 @@ from langgraph.types import interrupt
 from agent.guard.injection.normalization import normalize_question
 from agent.guard.injection.verdict import judge_injection
 from agent.ports import Deps
-from agent.prompts.model_output import clean_model_sentence
+from agent.prompts.model_text import clean_model_sentence
 from agent.state import AgentState, VerdictName
 
 LONGEST_REPLY = 1000

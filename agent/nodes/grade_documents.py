@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
-from agent.guard.hardening import harden, note_flags
+from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, SourceFiles
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.lookups import Retrieved, fetch_evidence
 from agent.evidence.refs import make_definition_ref
 from agent.guard.evidence_check import find_orders, list_rules
-from agent.guard.hardening import note_flags
+from agent.guard.reading_tools import note_flags
 from agent.ports import CodeSearch, Deps, SymbolIndex
 from agent.state import (
     AgentState,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.errors import ModelError
-from agent.evidence.requests import decide_retrieval, request_search
+from agent.evidence.request_builders import decide_retrieval, request_search
 from agent.evidence.rule_router import route_by_rules
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks

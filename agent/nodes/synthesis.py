@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
-from agent.answers.answer_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.extractive import write_extractive_answer
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.requests import decide_retrieval
-from agent.guard.hardening import harden, note_flags
+from agent.evidence.request_builders import decide_retrieval
 from agent.guard.leak_check import has_leaked_instructions, has_masked_values
+from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps
 from agent.prompts.answer_prompts import build_synthesis_prompt
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
 from agent.prompts.stream_sanitizer import StreamSanitizer

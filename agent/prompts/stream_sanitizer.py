@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from agent.ports import Deps
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.text.code_fences import CodeBlockScanner, move_fence_to_margin
 
 LONGEST_ANSWER = 16_000

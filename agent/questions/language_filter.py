@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from indexer.text.languages import LANGUAGES
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 
 _NAMES = {spoken.lower(): language.spoken_names[0] for language in LANGUAGES for spoken in language.spoken_names}
 _WORDS = "|".join(re.escape(name) for name in sorted(_NAMES, key=len, reverse=True))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 
 MAX_FRAMES = 40
 _LONGEST_PATH = 400

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.refs import make_hit_ref, make_lines_ref
 from agent.evidence.relaxed_search import search_relaxed
-from agent.evidence.requests import LONGEST_QUERY, request_search
+from agent.evidence.request_builders import LONGEST_QUERY, request_search
 from agent.ports import Deps
 from agent.tools.tool import Tool, ToolEvidence, ToolReport
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.guard.hardening import note_flags
+from agent.guard.reading_tools import note_flags
 from agent.ports import Deps, ToolOutcome
 from agent.state import EvidenceRef, ToolRecord
 from agent.text.storable import is_storable, make_storable

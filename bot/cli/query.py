@@ -51,7 +51,8 @@ async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
     present = {file.language for file in await code.files()}
     unknown = [language for language in filters.languages if language not in present]
     if unknown and present:
-        return f"No file of {_describe_snapshot(code)} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
+        snapshot = _describe_snapshot(code)
+        return f"No file of {snapshot} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
     return f"Nothing found in {_describe_snapshot(code)}. Use other words, or fewer filters."
 
 

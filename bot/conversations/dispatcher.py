@@ -13,8 +13,8 @@ from typing import Literal
 
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
+from bot.conversations.crash_suspects import Suspects
 from bot.conversations.sharing import ShareableAnswers
-from bot.conversations.suspects import Suspects
 from bot.conversations.turn import NOT_YOURS, ActiveTurn, Break, TurnDeps, open_reply
 from bot.errors import BotError, ChatError, InboxError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, fit_message

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agent import AgentError, AgentEvent, UnknownRun
 from bot.messages import MessageContent
 from bot.ports import Answerer
-from bot.replies.streaming_answer import AnswerSection, AnswerSections, StreamingAnswer
+from bot.replies.answer_content import AnswerSection, AnswerSections, StreamingAnswer
 from bot.repositories.choice import RepositoryChoice, label_section
 from bot.storage.inbox import InboxEntry
 from indexer import IndexerError

@@ -28,9 +28,9 @@ from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.commands import CommandHandlers, ParsedCommand, UnknownCommand
+from bot.conversations.crash_suspects import MAX_DEATHS
 from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.run_follower import RunFollower, TurnRun, make_sections, plan_runs
-from bot.conversations.suspects import MAX_DEATHS
 from bot.conversations.thread_context import read_question
 from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
 from bot.markdown.safety import neutralize
@@ -38,9 +38,9 @@ from bot.messages import MessageContent, MessageHandle
 from bot.monitoring import logs
 from bot.monitoring.observer import ConversationObserver, NullObserver, ReplyTimer, TurnOutcome
 from bot.ports import Answerer, Repositories
+from bot.replies.answer_content import AnswerSections, StreamingAnswer
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
-from bot.replies.streaming_answer import AnswerSections, StreamingAnswer
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox, InboxEntry

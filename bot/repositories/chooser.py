@@ -14,14 +14,7 @@ from bot.messages import ButtonAction, IncomingMessage
 from bot.ports import Repositories
 from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, label_section
 from bot.repositories.choice_store import ChoiceStore, PendingQuestion
-from bot.repositories.hints import (
-    HintLookup,
-    HintMatches,
-    find_hints,
-    find_name_hint,
-    pick_winner,
-    sort_by_likelihood,
-)
+from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
 from bot.storage.inbox import InboxEntry
 from bot.storage.threads import GOES_ON_SECONDS, ThreadStore

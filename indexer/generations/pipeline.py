@@ -13,8 +13,8 @@ import numpy as np
 from indexer.embedding.embedder import Embedder, EmbeddingInput
 from indexer.git.objects import Omission, TreeEntry
 from indexer.git.repository import Repository
-from indexer.parsers.frames import ParsedContents, SkippedFile
-from indexer.parsers.parse_sources import Parsers
+from indexer.parser_pool.parse_sources import Parsers
+from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
 from indexer.search.centrality import score_centrality
 from indexer.search.compaction import compact_if_needed, replace_centrality
 from indexer.search.path_traits import read_path_traits

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from indexer.errors import MissingObjects, NotARepository, RepositoryError, RepositoryTooLarge
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 
 # Words of git's own messages, which are always in English here.
 _DAMAGE = re.compile(

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from indexer.errors import BadAddress
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 
 Scheme = Literal["https", "http", "ssh", "file"]
 

@@ -11,7 +11,7 @@ from indexer.errors import DamagedClone, RemoteError
 from indexer.git.git_errors import decode_output, format_path, is_damage
 from indexer.remotes.addresses import format_address, is_same_repository, redact_address
 from indexer.remotes.remote_repository import RemoteRepository
-from indexer.text.patterns import Pattern, compile_pattern
+from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import RemoteState
 
 _MOST_NAMED = 10  # branches that a sentence lists

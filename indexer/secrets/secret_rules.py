@@ -17,7 +17,7 @@ Judge = Callable[[str], bool]
 JUDGES: Mapping[str, Judge] = MappingProxyType(
     {"password": is_password, "random": is_random, "url-password": is_url_password}
 )
-_FILE = Path(__file__).with_name("rules.toml")
+_FILE = Path(__file__).with_name("secret_rules.toml")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,7 @@ from agent.events import AgentEvent
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, CodeSearch, Deps, WebPage
 from agent.prompts.answer_prompts import DataFence
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.text.citation_markers import find_markers, replace_markers

@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from indexer.parsers import worker
-from indexer.parsers.file_source import parse_source
-from indexer.parsers.frames import ParsedContents, Request, SkippedFile
+from indexer.parser_pool import worker
+from indexer.parser_pool.file_source import parse_source
+from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
 
 
 def main(arguments: Sequence[str]) -> None:

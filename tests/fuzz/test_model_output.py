@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.guard.approval import parse_decision
 from agent.ports import Deps
-from agent.prompts.model_output import CitationParser, clean_model_sentence
+from agent.prompts.model_text import CitationParser, clean_model_sentence
 from agent.prompts.output_schemas import (
     GradeOutput,
     IntentOutput,

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from indexer.index import CodeIndex
-from indexer.parsers.parse_limits import Limits
-from indexer.parsers.pool import ParserPool
+from indexer.parser_pool.parse_limits import Limits
+from indexer.parser_pool.pool import ParserPool
 from indexer.types import PlainFile, RefreshReport
 from tests.fakes.repositories import GitRepo
 
@@ -113,5 +113,5 @@ async def test_a_file_that_is_no_trouble_any_more_is_not_named(tmp_path: Path, p
 
 
 def parser() -> psutil.Process:
-    (found,) = (child for child in psutil.Process().children() if "indexer.parsers.worker" in child.cmdline())
+    (found,) = (child for child in psutil.Process().children() if "indexer.parser_pool.worker" in child.cmdline())
     return found

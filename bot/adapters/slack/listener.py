@@ -22,13 +22,7 @@ from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.endpoint import APP_RATE_LIMITED, EventLimit
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages, is_ephemeral, make_ephemeral_place
 from bot.adapters.slack.home import PROMPTS, HomeTab
-from bot.adapters.slack.parsing import (
-    ButtonPressed,
-    MessageDeleted,
-    MessageEdited,
-    MessageReceived,
-    parse_delivery,
-)
+from bot.adapters.slack.parsing import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived, parse_delivery
 from bot.adapters.slack.platform import SlackPlatform
 from bot.errors import ChatError
 from bot.messages import IncomingMessage, MessageContent, Place

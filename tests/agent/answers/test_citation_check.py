@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.answers.citation_check import UNVERIFIED, read_claim, verify_citations
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import load_prompt_evidence
 from agent.text.citation_markers import find_markers
 from indexer.types import Location

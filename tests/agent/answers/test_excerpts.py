@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.answers.excerpts import QuestionWeights, find_best_window, find_body_start, find_signature
 from agent.answers.snippets import strip_doc_markup
 from agent.questions.literals import Literal
-from agent.text.line_layout import dedent, read_layout
+from agent.text.statement_starts import dedent, read_layout
 
 NOTHING = QuestionWeights(terms=frozenset())
 REGISTER = '''\

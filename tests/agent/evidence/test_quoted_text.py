@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.evidence.lookups import fetch_evidence
 from agent.evidence.quoted_text import MAX_PATTERN, make_line_patterns, measure_match
-from agent.evidence.requests import request_lookup
+from agent.evidence.request_builders import request_lookup
 from indexer.generations.grep import grep_texts
 from indexer.types import Matches
 from tests.fakes.code import FakeCode

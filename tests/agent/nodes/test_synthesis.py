@@ -14,14 +14,14 @@ from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.requests import decide_retrieval, request_lookup
+from agent.evidence.request_builders import decide_retrieval, request_lookup
 from agent.limits import Budget
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
 from agent.nodes.check_citations import check_citations
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.stream_sanitizer import LONGEST_ANSWER, StreamSanitizer
 from agent.state import AgentState

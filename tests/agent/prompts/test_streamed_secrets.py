@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agent.ports import Deps
-from agent.prompts.model_output import CitationParser
+from agent.prompts.model_text import CitationParser
 from agent.prompts.stream_sanitizer import StreamSanitizer
 from indexer.secrets import redact_secrets
 from tests.agent.conftest import Told

@@ -15,7 +15,7 @@ from bot.app import TeamApp
 from bot.clock import SystemClock
 from bot.conversations.composition import open_conversations
 from bot.messages import Capabilities
-from bot.replies.streaming_answer import UNANSWERED, WAITS, AnswerSection, AnswerSections, StreamingAnswer
+from bot.replies.answer_content import UNANSWERED, WAITS, AnswerSection, AnswerSections, StreamingAnswer
 from bot.serving.service import make_chat_policy
 from bot.settings import RepositoryTable, Settings
 from tests.bot.chat import message

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from bot.replies.answer_content import LONGEST_STATUS, StreamingAnswer
 from bot.replies.paging import cut_to_stable
-from bot.replies.streaming_answer import LONGEST_STATUS, StreamingAnswer
 from tests.fakes.parts import ANSWER, CITATION, event
 
 HOSTS = ("git.example.com",)

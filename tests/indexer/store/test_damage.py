@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from indexer.errors import IndexDamaged, StorageError
 from indexer.index import CodeIndex
-from indexer.parsers.plain_files import FILE, PlainFiles
+from indexer.parser_pool.plain_files import FILE, PlainFiles
 from indexer.store.data_folder import DataFolder
 from tests.fakes.repositories import GitRepo
 

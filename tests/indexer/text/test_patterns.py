@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 
 
 @pytest.mark.parametrize(

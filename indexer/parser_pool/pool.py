@@ -9,12 +9,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
-from indexer.parsers.frames import ParsedContents, Request, SkippedFile
-from indexer.parsers.lane import AT_HAND, Job, Lane
-from indexer.parsers.parse_limits import Limits
-from indexer.parsers.process import ParserProcess
+from indexer.parser_pool.parse_limits import Limits
+from indexer.parser_pool.parser_thread import AT_HAND, Job, Lane
+from indexer.parser_pool.process import ParserProcess
+from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
 
-WORKER = "indexer.parsers.worker"
+WORKER = "indexer.parser_pool.worker"
 _MOST_PARSERS = 4  # the rest of the pipeline cannot keep more of them busy
 
 

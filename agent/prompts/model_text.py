@@ -11,7 +11,7 @@ from agent.state import CitationRef
 from agent.text.citation_markers import find_markers, format_marker, replace_markers
 from agent.text.code_spans import Spans
 from agent.text.escaping import format_code_span, replace_control_characters
-from indexer.text.patterns import compile_pattern
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Location
 
 MAX_MARKS = 60

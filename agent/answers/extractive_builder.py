@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.answers.excerpts import QuestionWeights
 from agent.evidence.refs import LONGEST_RANGE
-from agent.evidence.requests import read_literal
+from agent.evidence.request_builders import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
 from agent.state import CitationRef, EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision

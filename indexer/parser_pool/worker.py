@@ -15,9 +15,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
-from indexer.parsers.file_source import parse_source
-from indexer.parsers.frames import HEADER, Failed, ParsedContents, Reply, SkippedFile, pack_reply, unpack_request
-from indexer.parsers.parse_limits import OUT_OF_MEMORY
+from indexer.parser_pool.file_source import parse_source
+from indexer.parser_pool.parse_limits import OUT_OF_MEMORY
+from indexer.parser_pool.wire_format import (
+    HEADER,
+    Failed,
+    ParsedContents,
+    Reply,
+    SkippedFile,
+    pack_reply,
+    unpack_request,
+)
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
-from indexer.parsers.frames import (
+from indexer.parser_pool.process import ParserEnded, ParserProcess
+from indexer.parser_pool.wire_format import (
     Failed,
     Malformed,
     ParsedContents,
@@ -21,7 +22,6 @@ from indexer.parsers.frames import (
     pack_request,
     unpack_reply,
 )
-from indexer.parsers.process import ParserEnded, ParserProcess
 from indexer.types import PlainReason
 
 log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 
 from indexer.git.objects import TreeEntry
-from indexer.parsers.frames import ParsedContents, Request, SkippedFile
-from indexer.parsers.lane import UNREADABLE
-from indexer.parsers.plain_files import PLAIN_REASONS, PlainFiles, Reasons
-from indexer.parsers.pool import ParserPool
+from indexer.parser_pool.parser_thread import UNREADABLE
+from indexer.parser_pool.plain_files import PLAIN_REASONS, PlainFiles, Reasons
+from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
 from indexer.store.fingerprint import FORMAT
 from indexer.types import PlainReason
 

@@ -21,8 +21,12 @@ from hypothesis import strategies as st
 from indexer.errors import ParserUnavailable
 from indexer.git.gitattributes import UNMARKED
 from indexer.git.objects import TreeEntry
-from indexer.parsers.file_source import parse_source
-from indexer.parsers.frames import (
+from indexer.parser_pool.file_source import parse_source
+from indexer.parser_pool.parse_limits import Limits
+from indexer.parser_pool.parse_sources import FileSource, ParseOutcome, Parsers
+from indexer.parser_pool.plain_files import PlainFiles
+from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.wire_format import (
     HEADER,
     Malformed,
     ParsedContents,
@@ -32,10 +36,6 @@ from indexer.parsers.frames import (
     pack_reply,
     unpack_reply,
 )
-from indexer.parsers.parse_limits import Limits
-from indexer.parsers.parse_sources import FileSource, ParseOutcome, Parsers
-from indexer.parsers.plain_files import PlainFiles
-from indexer.parsers.pool import ParserPool
 from indexer.text.decoding import unpack
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
@@ -71,7 +71,7 @@ def pool() -> Iterator[ParserPool]:
     pool.close()
 
 
-def children(name: str = "indexer.parsers.worker") -> list[psutil.Process]:
+def children(name: str = "indexer.parser_pool.worker") -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if name in " ".join(child.cmdline())]
 
 
@@ -179,7 +179,7 @@ def test_a_parser_that_is_killed_from_outside_costs_no_file(deadly: Parsers, tmp
 def test_a_file_that_was_too_much_is_not_tried_again_whoever_asks(tmp_path: Path) -> None:
     """Not by another process, nor in another repository of the data folder, nor under another name."""
     for path in ("a-crash.py", "other/a-crash.py"):
-        pool = ParserPool(processes=1, module=DEADLY if path == "a-crash.py" else "indexer.parsers.worker")
+        pool = ParserPool(processes=1, module=DEADLY if path == "a-crash.py" else "indexer.parser_pool.worker")
         try:
             found = list(Parsers(PlainFiles(tmp_path), pool).parse([source(path, blob="b" * 40)]))
         finally:
@@ -272,7 +272,7 @@ def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
 def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
     program = (
         "import os, psutil, sys, time\n"
-        "from tests.indexer.parsers.test_parse_sources import *\n"
+        "from tests.indexer.parser_pool.test_parse_sources import *\n"
         "pool = ParserPool(processes=1, module=DEADLY)\n"
         "pool.submit(Request(path='b.py', data=CODE)).result()\n"
         "pool.submit(Request(path=sys.argv[1], data=CODE))\n"

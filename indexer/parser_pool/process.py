@@ -15,8 +15,8 @@ from pathlib import Path
 import ormsgpack
 
 from indexer.errors import ParserUnavailable
-from indexer.parsers.frames import HEADER, LONGEST
-from indexer.parsers.parse_limits import OUT_OF_MEMORY, Limits
+from indexer.parser_pool.parse_limits import OUT_OF_MEMORY, Limits
+from indexer.parser_pool.wire_format import HEADER, LONGEST
 from indexer.processes import start_program
 from indexer.types import PlainReason
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from indexer.git.file_selection import judge_content
-from indexer.parsers.frames import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
 from indexer.parsing.file_parser import parse_file
 from indexer.parsing.grammars import GRAMMARS, describe_version
 from indexer.search.token_bags import build_bags
