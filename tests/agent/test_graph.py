@@ -110,7 +110,7 @@ def test_nodes_come_one_after_the_other() -> None:
         *(start for start, choices in graph.branches.items() for _ in choices),
         *(name for name, node in graph.nodes.items() if node.ends),
     ]
-    chosen = [get_type_hints(way)["return"] for name, way in vars(routing).items() if name.startswith("after_")]
+    chosen = [get_type_hints(way)["return"] for name, way in vars(routing).items() if name.startswith("route_after_")]
     assert len(ways) == len(set(ways))
     assert {get_origin(way) for way in chosen} == {Literal}
 
