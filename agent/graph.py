@@ -10,6 +10,17 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from agent.branches import (
+    route_after_executor,
+    route_after_gateway,
+    route_after_grading,
+    route_after_human_check,
+    route_after_planner,
+    route_after_preprocessor,
+    route_after_refinery,
+    route_after_retrieval,
+    route_after_router,
+)
 from agent.guard.reading_tools import harden
 from agent.nodes.check_citations import check_citations
 from agent.nodes.clarify import clarify
@@ -30,17 +41,6 @@ from agent.nodes.security_gateway import security_gateway
 from agent.nodes.synthesis import synthesis
 from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps
-from agent.routing import (
-    route_after_executor,
-    route_after_gateway,
-    route_after_grading,
-    route_after_human_check,
-    route_after_planner,
-    route_after_preprocessor,
-    route_after_refinery,
-    route_after_retrieval,
-    route_after_router,
-)
 from agent.state import AgentState, is_hardened
 
 Graph = StateGraph[AgentState, Deps, AgentState, AgentState]

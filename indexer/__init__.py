@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from indexer.index import CodeIndex
     from indexer.parser_pool.plain_files import PLAIN_REASONS
     from indexer.parser_pool.pool import ParserPool
-    from indexer.processes import start_git_async
     from indexer.remotes.addresses import Address
     from indexer.remotes.clone import RemoteClone, open_clones
     from indexer.remotes.remote_repository import RemoteRepository
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
         list_index_folders,
         remove_index,
     )
+    from indexer.subprocesses import start_git_async
     from indexer.text.globs import compile_globs
     from indexer.types import (
         CallSite,
@@ -112,7 +112,7 @@ _MODULES = {
     "indexer.index": "CodeIndex",
     "indexer.parser_pool.plain_files": "PLAIN_REASONS",
     "indexer.parser_pool.pool": "ParserPool",
-    "indexer.processes": "start_git_async",
+    "indexer.subprocesses": "start_git_async",
     "indexer.remotes.addresses": "Address",
     "indexer.remotes.clone": "RemoteClone open_clones",
     "indexer.remotes.remote_repository": "RemoteRepository",

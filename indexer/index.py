@@ -22,11 +22,11 @@ from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
 from indexer.search.ranking import Fusion, RankingWeights
 from indexer.search.snapshot import Snapshot
-from indexer.store.attempts import note_attempt
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.live_catalog import LiveCatalog
+from indexer.store.refresh_attempts import note_attempt
 from indexer.types import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
 
 if TYPE_CHECKING:

@@ -48,14 +48,14 @@ HOMES = {
         "bot/webhooks/",
         "bot/adapters/",
     ),
-    "aiosqlite": ("agent/persistence/sqlite_connection.py", "bot/storage/database.py"),
+    "aiosqlite": ("agent/persistence/transaction_connection.py", "bot/storage/database.py"),
     "chromadb": ("indexer/store/vectors.py",),
     "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/context.py"),
     "discord": ("bot/adapters/discord/",),
     # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.
     "fnmatch": ("agent/evidence/refs.py", "bot/access.py", "indexer/git/file_selection.py"),
     "filelock": ("indexer/store/data_folder.py",),
-    "git": ("indexer/processes.py",),
+    "git": ("indexer/subprocesses.py",),
     "httpx": ("agent/tools/searxng.py",),
     "langchain_core": ("agent/", "bot/cli/diagram.py", "indexer/embedding/"),
     "langgraph": ("agent/",),
@@ -91,7 +91,7 @@ HOMES = {
     "tree_sitter": ("indexer/",),
 }
 # The one module that starts programs, and what it could be done with elsewhere.
-DOOR = "indexer/processes.py"
+DOOR = "indexer/subprocesses.py"
 STARTING = re.compile(
     r"subprocess\.(Popen|run|call|check_\w+|get\w+)|(\w+\.)*create_subprocess_\w+|(\w+\.)*subprocess_(exec|shell)"
     r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)|(multiprocessing|pty|_posixsubprocess)(\.\w+)*"

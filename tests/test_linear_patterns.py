@@ -21,11 +21,11 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 
 # What may be slow by its shape and is not: by file and name (or source), what bounds its input, and where.
 ALLOWED = {
-    ("agent/answers/snippets.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
+    ("agent/answers/answer_parts.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
     ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
-    ("agent/questions/named_questions.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
+    ("agent/questions/symbol_questions.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
     ("bot/repositories/names.py", "_END"): "named() cuts the text to 4,000 characters",
     ("bot/repositories/names.py", "self._name"): "named(), only_named() and hinted() cut the text to 4,000 characters",
     ("bot/repositories/names.py", "f'{labelled}|{phrase}'"): "named() cuts the text to 4,000 characters",
@@ -77,7 +77,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
 }
 # Functions that compile what a module has when it is imported, where it is found.
 AT_IMPORT = {
-    ("agent/questions/named_questions.py", "f'(?:{named})[\\\\s?？.!。]*'"),
+    ("agent/questions/symbol_questions.py", "f'(?:{named})[\\\\s?？.!。]*'"),
     ("agent/questions/intent.py", "f'(?:{pattern})[\\\\s?.!,:)(]{{0,8}}'"),
     ("indexer/git/file_selection.py", "'|'.join(map(translate, patterns))"),
 }

@@ -32,7 +32,7 @@ FLOORS = {
     "agent": (
         "text state events errors",
         "questions persistence limits",
-        "ports routing",
+        "ports branches",
         "evidence llm guard",
         "answers prompts tools",
         "nodes",
@@ -43,7 +43,7 @@ FLOORS = {
     "indexer": (
         "types",
         "errors",
-        "text secrets processes checksums watcher",
+        "text secrets subprocesses checksums watcher",
         "search parsing embedding git",
         "store",
         "calls remotes parser_pool",

@@ -6,10 +6,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from agent.answers.excerpts import QuestionWeights
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.listings import list_calls, list_files, list_tests
-from agent.answers.snippets import (
+from agent.answers.answer_parts import (
     LABEL,
     TYPE_KINDS,
     format_headline,
@@ -19,6 +16,9 @@ from agent.answers.snippets import (
     quote_first_sentence,
     quote_window,
 )
+from agent.answers.excerpts import QuestionWeights
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.listings import list_calls, list_files, list_tests
 from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
 from agent.questions.terms import find_content_terms, split_words, stem_word

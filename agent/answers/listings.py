@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from agent.answers.answer_parts import LABEL, format_name, format_outline_entry, format_site, quote_definition
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.snippets import LABEL, format_name, format_outline_entry, format_site, quote_definition
 from agent.evidence.refs import is_test_or_docs, read_quote
 from agent.state import EvidenceRef, Role, to_location
 from agent.text.escaping import format_code_block, format_code_span

@@ -19,8 +19,8 @@ from agent.ports import CodeLookup, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
-from agent.questions.named_questions import NamedQuestion, parse_named_question
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
+from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.types import FileEntry

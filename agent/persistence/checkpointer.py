@@ -27,7 +27,7 @@ from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, C
 from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION
 from agent.persistence.evidence_store import EvidenceStore, Statement
 from agent.persistence.run_store import RunStore
-from agent.persistence.sqlite_connection import TransactionConnection
+from agent.persistence.transaction_connection import TransactionConnection
 
 _SHRINK_STEP = 500  # pages
 

@@ -28,8 +28,8 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.descriptions import describe_freshness
 from bot.errors import SettingsError
 from bot.markdown.formatting import to_one_line
-from bot.monitoring import findings
-from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note
+from bot.monitoring import doctor_findings
+from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
 from bot.ports import Repositories
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
@@ -195,7 +195,7 @@ async def run_doctor(
             name = (await app.index.status()).repository
             return await check_indexes(RepositoryLibrary({name: app.index}, Terminal.standard()), clock.now())
 
-    return await findings.run_checks(
+    return await doctor_findings.run_checks(
         [
             partial(check_configuration, settings.remark),
             check_git,
@@ -214,7 +214,7 @@ async def run_doctor(
 def report_invalid_settings(error: SettingsError) -> Sequence[DoctorFinding]:
     """Settings that cannot be read leave nothing else to look at."""
     first, *others = str(error).splitlines()
-    return [findings.make_problem(line.strip()) for line in others or [first]]
+    return [doctor_findings.make_problem(line.strip()) for line in others or [first]]
 
 
 def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
@@ -238,13 +238,13 @@ async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
 async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
     """Check whether Discord can be used; raises `BotError`s that say why it cannot."""
     if settings.discord_token is None:
-        return [findings.note("Discord is not set up.", HOW_TO_ADD)]
+        return [doctor_findings.note("Discord is not set up.", HOW_TO_ADD)]
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
         found = [
-            findings.note(each) if each == WITHOUT_CONTENT else findings.make_problem(each)
+            doctor_findings.note(each) if each == WITHOUT_CONTENT else doctor_findings.make_problem(each)
             for each in await discord.list_problems()
         ]
-        return [findings.make_ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
+        return [doctor_findings.make_ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
 
 
 def _reveal_secret(secret: SecretStr | None) -> str:

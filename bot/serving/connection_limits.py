@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal, cast
 
-from bot.webhooks.rare_warnings import RareWarnings
+from bot.webhooks.throttled_warnings import RareWarnings
 
 MOST = 128
 _LAST_ROUNDS = 2  # of the loop, within which what was aborted is gone

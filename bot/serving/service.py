@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bot.app import TeamApp, make_redactor
 from bot.clock import Clock, SystemClock
-from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.monitoring.watchdog import watch_loop
 from bot.repositories.library import WatchedRepositories

@@ -14,8 +14,8 @@ from bot.clock import Clock
 from bot.errors import SettingsError
 from bot.webhooks.body_limits import BodyReader
 from bot.webhooks.pushes import FORM, find_repositories, is_ping, read_event, read_payload, read_pushes
-from bot.webhooks.rare_warnings import RareWarnings
 from bot.webhooks.signatures import has_signature, verify_signature
+from bot.webhooks.throttled_warnings import RareWarnings
 from indexer import RemoteRepository
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from indexer.git.history import GitHistory, read_subject, read_time
 from indexer.git.objects import BlobReader, Omission, TreeChanges, TreeEntry, TreeItem, TreeListing, read_tree
 from indexer.git.permalinks import find_web_base
 from indexer.git.safe_paths import is_safe_path
-from indexer.processes import read_output, start_git
 from indexer.secrets import redact_secrets
+from indexer.subprocesses import read_output, start_git
 from indexer.text.decoding import decode_file
 from indexer.types import Commit
 

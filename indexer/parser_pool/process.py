@@ -17,7 +17,7 @@ import ormsgpack
 from indexer.errors import ParserUnavailable
 from indexer.parser_pool.parse_limits import OUT_OF_MEMORY, Limits
 from indexer.parser_pool.wire_format import HEADER, LONGEST
-from indexer.processes import start_program
+from indexer.subprocesses import start_program
 from indexer.types import PlainReason
 
 _READ_AT_ONCE = 1 << 20

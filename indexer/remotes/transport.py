@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import RepositoryError
-from indexer.processes import start_git_async
 from indexer.remotes.remote_repository import RemoteRepository
+from indexer.subprocesses import start_git_async
 
 # Settings for writing and for hosts; those of every git are added where it is started.
 _CONFIG = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.adapters.discord.adapter import DiscordAdapter, DiscordOptions
 from bot.adapters.discord.platform import RATES
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
 from bot.ports import ChatPlatform

@@ -9,7 +9,7 @@ from typing import Literal
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.adapters.slack.platform import RATES, Streaming
 from bot.adapters.slack.rendering import PREFIX, RATE
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
 from bot.monitoring.observer import Loss

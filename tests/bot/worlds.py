@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from bot.clock import Clock
-from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
 from bot.ports import ChatPlatform

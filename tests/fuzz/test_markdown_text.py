@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.answers.snippets import strip_doc_markup
+from agent.answers.answer_parts import strip_doc_markup
 from agent.text.escaping import (
     format_code_block,
     format_code_span,

@@ -11,8 +11,8 @@ from agent.questions.intent import clean_question, find_small_talk, is_history_r
 from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import MAX_NAMES, find_mentions
-from agent.questions.named_questions import parse_named_question
 from agent.questions.stack_traces import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
+from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, split_words
 from bot.repositories.hints import MOST_HINTS, find_hints, is_path_match
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named

@@ -14,6 +14,7 @@ from tenacity import stop_after_attempt, wait_chain, wait_fixed
 
 from bot.access import AccessPolicy
 from bot.adapters.discord.api_errors import map_post_errors
+from bot.adapters.discord.call_pacer import CallPacer
 from bot.adapters.discord.channels import ChannelDirectory
 from bot.adapters.discord.client import GatewayClient, override_api_url
 from bot.adapters.discord.connection import PORTAL, log_in, stay_connected
@@ -24,7 +25,6 @@ from bot.adapters.discord.listener import DiscordListener
 from bot.adapters.discord.members import MemberDirectory
 from bot.adapters.discord.parsing import describe_commands, has_changed_commands
 from bot.adapters.discord.platform import RATES, DiscordPlatform
-from bot.adapters.discord.rate_limit import CallPacer
 from bot.adapters.discord.reply_targets import ReplyTargets
 from bot.adapters.inbound import MessageSink
 from bot.clock import Clock

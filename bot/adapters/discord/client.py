@@ -19,7 +19,7 @@ from bot.adapters.discord.connection import AWAY_ERRORS, ReconnectBackoff
 from bot.adapters.discord.interactions import InteractionHandler
 from bot.adapters.discord.listener import DiscordListener
 from bot.adapters.inbound import EventsInFlight
-from bot.adapters.redirects import refuse_redirects
+from bot.adapters.no_redirects import refuse_redirects
 from bot.monitoring.observer import CountLoss, ignore_loss
 
 P = ParamSpec("P")

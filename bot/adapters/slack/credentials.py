@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from bot.monitoring.findings import DoctorFinding, make_problem, make_warning
+from bot.monitoring.doctor_findings import DoctorFinding, make_problem, make_warning
 
 APP_SCOPE = "connections:write"  # of the app token, for Socket Mode; all others are the bot's
 

@@ -23,7 +23,7 @@ from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.parsing import COMMANDS
 from bot.clock import Clock
 from bot.errors import ChatError, RateLimited
-from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note
+from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
 
 MANIFEST = "slack-manifest.yaml"
 _PAGES = 5

@@ -15,7 +15,7 @@ from slack_sdk.signature import SignatureVerifier
 from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
 from bot.clock import Clock
 from bot.webhooks.body_limits import BodyReader
-from bot.webhooks.rare_warnings import RareWarnings
+from bot.webhooks.throttled_warnings import RareWarnings
 
 PATH = "/slack/events"
 LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.answers.answer_parts import strip_doc_markup
 from agent.answers.excerpts import QuestionWeights, find_best_window, find_body_start, find_signature
-from agent.answers.snippets import strip_doc_markup
 from agent.questions.literals import Literal
 from agent.text.statement_starts import dedent, read_layout
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
+from agent.branches import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.request_builders import decide_retrieval, request_lookup, request_search
@@ -21,7 +22,6 @@ from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
 from agent.nodes.synthesis import synthesis
 from agent.ports import Deps
-from agent.routing import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.state import AgentState, EvidenceRef, Intent, make_empty_metadata, name_route, reset_turn
 from indexer.types import FileEntry, Filters, Location
 from tests.agent.conftest import SECRET, Told, redact

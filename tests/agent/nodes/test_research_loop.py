@@ -14,6 +14,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
+from agent.branches import (
+    route_after_executor,
+    route_after_human_check,
+    route_after_planner,
+    route_after_refinery,
+    route_after_router,
+)
 from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.guard.approval import parse_decision
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
@@ -25,13 +32,6 @@ from agent.nodes.research.setup_executor import setup_executor
 from agent.nodes.research.tool_node import tool_node
 from agent.ports import Deps, TurnModels
 from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
-from agent.routing import (
-    route_after_executor,
-    route_after_human_check,
-    route_after_planner,
-    route_after_refinery,
-    route_after_router,
-)
 from agent.state import AgentState, Finding, Route
 from agent.tools.registry import make_tool_registry
 from agent.tools.tool_calls import MAX_CALLS

@@ -20,7 +20,7 @@ from bot.cli import doctor
 from bot.cli.doctor import format_report, read_slack_credentials, run_doctor
 from bot.cli.main import run
 from bot.errors import InboxError
-from bot.monitoring.findings import DoctorFinding, make_ok, make_problem, make_warning, note, run_checks
+from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note, run_checks
 from bot.settings import GuardTable, Settings
 from indexer.errors import StorageLocked
 from indexer.types import IndexStatus

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.app import TeamApp
 from bot.clock import SystemClock
-from bot.conversations.composition import open_conversations
+from bot.conversations.assembly import open_conversations
 from bot.messages import Capabilities
 from bot.replies.answer_content import UNANSWERED, WAITS, AnswerSection, AnswerSections, StreamingAnswer
 from bot.serving.service import make_chat_policy

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import AccessPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.conversations.commands import COMMANDS, ParsedCommand, UnknownCommand, format_help, parse_command
-from bot.conversations.composition import ChatPolicy
 from bot.conversations.descriptions import (
     describe_commit_read,
     describe_freshness,

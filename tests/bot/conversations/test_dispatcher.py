@@ -16,7 +16,7 @@ import pytest_asyncio
 from agent.guard.thread_quotes import FLAG
 from agent.persistence.checkpointer import open_saver
 from bot.access import AccessPolicy, AccessRule
-from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.thread_context import add_thread_context
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
 from bot.messages import ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.storage.database import open_database
 from bot.storage.inbox import LEASE_SECONDS, Inbox
 from tests.bot.chat import message

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.errors import EditRefused, PostRefused, RateLimited
 from bot.messages import Capabilities
 from bot.monitoring.observer import TurnOutcome

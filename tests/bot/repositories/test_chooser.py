@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from bot.access import AccessPolicy
 from bot.clock import Clock
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.messages import ButtonPress, MessageContent, MessageHandle, ThreadMessage
 from bot.repositories.choice import RepositoryChoice
 from bot.repositories.choice_store import ChoiceStore, PendingQuestion

@@ -15,7 +15,7 @@ from aiohttp import web
 from bot.serving.connection_limits import Connections
 from bot.serving.http_server import make_application, run_http_server
 from bot.webhooks.body_limits import BodyReader
-from bot.webhooks.rare_warnings import RareWarnings
+from bot.webhooks.throttled_warnings import RareWarnings
 from tests.fakes.raw_http import exchange, read_answer, write_request
 
 LIMIT = 5.0

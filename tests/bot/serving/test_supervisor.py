@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from bot.access import AccessPolicy
 from bot.clock import Clock
-from bot.conversations.composition import ChatPolicy, open_conversations
+from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.errors import BotError, PlatformUnreachable, PostRefused, RateLimited, SettingsError
 from bot.monitoring.health import Health

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bot.access import AccessPolicy, AccessRule
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.worlds import HOSTS

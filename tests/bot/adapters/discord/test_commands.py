@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from agent.ports import Answer
 from bot.access import AccessPolicy
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.repositories.names import RepositoryProfile
 from tests.bot.contract import settled, until
 from tests.bot.discord_worlds import DiscordWorld

@@ -14,7 +14,7 @@ from discord.gateway import DiscordWebSocket
 from bot.adapters.discord import connection
 from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.connection import LONGEST_PAUSE, ReconnectBackoff
-from bot.conversations.composition import open_conversations
+from bot.conversations.assembly import open_conversations
 from bot.errors import RateLimited
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord

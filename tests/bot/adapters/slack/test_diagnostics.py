@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.adapters.slack.credentials import ESSENTIAL, WITHOUT, check_token_shape, list_bot_scopes
 from bot.adapters.slack.diagnostics import SlackCredentials, run_diagnostics
-from bot.monitoring.findings import DoctorFinding, Level
+from bot.monitoring.doctor_findings import DoctorFinding, Level
 from tests.fakes.slack import Clock, FakeSlack
 
 SECRET = "0123456789abcdef0123456789abcdef"

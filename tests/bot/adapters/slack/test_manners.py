@@ -13,7 +13,7 @@ import pytest_asyncio
 from agent.events import AgentEvent
 from agent.ports import Answer
 from bot.access import AccessPolicy, AccessRule
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
 from indexer.types import IndexStatus
 from tests.bot.contract import have, settled, until

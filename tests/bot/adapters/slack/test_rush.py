@@ -12,7 +12,7 @@ import pytest
 
 from agent.events import AgentEvent
 from bot.adapters.slack.platform import Streaming
-from bot.conversations.composition import ChatPolicy
+from bot.conversations.assembly import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.bot.worlds import HOSTS

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from indexer.git.repository import Repository
-from indexer.processes import find_program, select_environment, start_git_async
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
+from indexer.subprocesses import find_program, select_environment, start_git_async
 from tests.fakes.repositories import GitRepo
 
 SECRETS = {
