@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         CodeSearch,
         ModelSource,
         SourceFiles,
-        SymbolIndex,
     )
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
     from agent.questions.mentions import find_mentions, normalize_name
@@ -68,7 +67,6 @@ __all__ = [
     "SearxngSearch",
     "SourceFiles",
     "Subscription",
-    "SymbolIndex",
     "TokenUsage",
     "TurnLimits",
     "UnknownRun",
@@ -108,7 +106,7 @@ _HOMES = {
     "agent.persistence.checkpointer": "open_saver",
     "agent.persistence.conversation_schema": "CONVERSATION_SCHEMA_VERSION create_conversation_tables",
     "agent.persistence.pruning": "prune_idle_conversations",
-    "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles SymbolIndex",
+    "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.stack_traces": "parse_error_name parse_frames",

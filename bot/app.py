@@ -24,8 +24,7 @@ from bot.storage.data_lock import hold_shared_lock
 from indexer import IndexStatus
 
 if TYPE_CHECKING:
-    from agent.agent import Agent
-    from agent.guard.classifier.onnx_model import OnnxModel
+    from agent import Agent, OnnxModel
     from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, Watcher
 
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
@@ -228,9 +227,7 @@ def _name_indexes(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
 @asynccontextmanager
 async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
-    from agent.agent import Agent
-    from agent.persistence.checkpointer import open_saver
-    from agent.tools.searxng import SearxngSearch
+    from agent import Agent, SearxngSearch, open_saver
     from indexer import CachedRedactor
 
     async with AsyncExitStack() as stack:

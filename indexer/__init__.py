@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         RepositoryError,
         StorageLocked,
     )
-    from indexer.generations.reader import IndexReader
     from indexer.git.local_head import LocalHead
     from indexer.git.safe_paths import is_safe_path
     from indexer.index import CodeIndex
@@ -73,7 +72,6 @@ __all__ = [
     "Hit",
     "IndexDamaged",
     "IndexFolder",
-    "IndexReader",
     "IndexStatus",
     "IndexerError",
     "LocalHead",
@@ -106,7 +104,6 @@ __all__ = [
 _MODULES = {
     "indexer.errors": "BadAddress BadPattern EmptyRepository IndexDamaged IndexerError NotIndexed RepositoryError"
     " StorageLocked",
-    "indexer.generations.reader": "IndexReader",
     "indexer.git.local_head": "LocalHead",
     "indexer.git.safe_paths": "is_safe_path",
     "indexer.index": "CodeIndex",

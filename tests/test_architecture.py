@@ -9,9 +9,11 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import agent
 import indexer
 
 ROOT = Path(__file__).parent.parent
@@ -33,11 +35,13 @@ JOINED_IN_APP = (
     "indexer.Watcher",
     "indexer.open_clones",
     "indexer.redact_secrets",
-    "agent.agent",
-    "agent.persistence.checkpointer",
-    "agent.guard.classifier.background_classifier",
-    "agent.guard.classifier.onnx_model",
-    "agent.llm.models",
+    "agent.Agent",
+    "agent.BackgroundClassifier",
+    "agent.OnnxModel",
+    "agent.RetryPolicy",
+    "agent.SearxngSearch",
+    "agent.open_models",
+    "agent.open_saver",
 )
 
 # Where a third-party library may be imported; a folder ends with a slash.
@@ -179,26 +183,30 @@ def test_concrete_parts_meet_in_the_composition_root_alone() -> None:
     assert wrong == []
 
 
-def test_the_bot_uses_the_public_surface_of_the_indexer_alone() -> None:
-    public = {f"indexer.{name}" for name in indexer.__all__}
-    wrong = [
-        f"{name_of(path)} imports {module}"
+@pytest.mark.parametrize(("package", "beside"), [(agent, ("agent.text",)), (indexer, ())], ids=["agent", "indexer"])
+def test_the_bot_uses_the_public_surface_of_a_package_alone(package: ModuleType, beside: tuple[str, ...]) -> None:
+    public = {f"{package.__name__}.{name}" for name in package.__all__}
+    used = {
+        (name_of(path), module)
         for path in sources()
         if name_of(path).startswith("bot/")
         for module in imports(path)
-        if within(module, ("indexer",)) and module not in public
-    ]
+        if within(module, (package.__name__,)) and not within(module, beside)
+    }
 
-    assert wrong == []
+    assert {each for each in used if each[1] not in public} == set()
+    assert public - {module for _, module in used} == set(), "nothing in bot uses it: it need not be public"
 
 
-def test_type_checkers_find_every_public_name_of_the_indexer_where_it_is_loaded_from() -> None:
-    names = [name for name in imports(ROOT / "indexer/__init__.py") if name.startswith("indexer.")]
+@pytest.mark.parametrize("package", [agent, indexer], ids=["agent", "indexer"])
+def test_type_checkers_find_every_public_name_where_it_is_loaded_from(package: ModuleType) -> None:
+    own = f"{package.__name__}."
+    names = [name for name in imports(ROOT / package.__name__ / "__init__.py") if name.startswith(own)]
 
-    assert sorted(name.rpartition(".")[2] for name in names) == sorted(indexer.__all__)
+    assert sorted(name.rpartition(".")[2] for name in names) == sorted(package.__all__)
     for name in names:
         module, _, public = name.rpartition(".")
-        assert getattr(indexer, public) is getattr(importlib.import_module(module), public)
+        assert getattr(package, public) is getattr(importlib.import_module(module), public)
 
 
 def test_importing_the_indexer_loads_none_of_its_modules() -> None:

@@ -24,17 +24,12 @@ UNVERIFIED = "*(unverified)*"
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
-# How the names of files end; another dotted name is one of code.
-_ENDINGS = frozenset(
-    """py pyi js jsx ts tsx mjs cjs go rs java kt kts c h cc cpp hpp cs rb php swift scala lua sh bash zsh ex exs hs zig
-    md rst txt toml yaml yml json cfg ini sql html css scss vue svelte xml gradle lock mod proto tf""".split()
-)
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
     str string bool the and for with not new async await if else try except raise lambda list dict""".split()
 )
-# Endings that are members more often than files: `message.text`, `self.conf`.
+# Endings that are members more often than files: `message.text`, `self.conf`. Another dotted name is one of code.
 _MEMBERS = frozenset(
     """bat cmd conf csv cu dockerfile fs graphql gql inl j2 jinja less m markdown mm plist pm profile properties
     props r rake ru sc targets text""".split()
@@ -222,7 +217,7 @@ def read_claim(sentence: str) -> Claim:
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     return Claim(
         names=_find_identifiers(" ".join([quoted, *words]))
-        | frozenset(ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _ENDINGS),
+        | frozenset(ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _FILE_ENDINGS),
         paths=frozenset(path.lower() for path in paths),
         terms=find_content_terms(bare),
     )
