@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from agent.guard.classifier.background_classifier import BackgroundClassifier
     from agent.guard.classifier.onnx_model import OnnxModel
     from agent.guard.size import MAX_QUESTION, MAX_RAW_TEXT, QUESTION_TOO_LONG, fit_text
-    from agent.guard.thread_quotes import BACKGROUND_HEADING, quote_line, with_background
+    from agent.guard.thread_quotes import BACKGROUND_HEADING, quote_line, read_quotes, with_background
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model
     from agent.llm.metered_model import RetryPolicy
     from agent.llm.models import open_models
     from agent.persistence.checkpointer import open_saver
     from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION, create_conversation_tables
+    from agent.persistence.memory_store import open_memory_store
     from agent.persistence.pruning import prune_idle_conversations
     from agent.ports import (
         Answer,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     )
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
     from agent.questions.mentions import find_mentions, normalize_name
+    from agent.questions.remarks import is_bare_question
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.tools.searxng import SearxngSearch
 
@@ -75,9 +77,11 @@ __all__ = [
     "find_mentions",
     "find_small_talk",
     "fit_text",
+    "is_bare_question",
     "is_history_request",
     "is_repeat_request",
     "normalize_name",
+    "open_memory_store",
     "open_models",
     "open_saver",
     "parse_decision",
@@ -86,6 +90,7 @@ __all__ = [
     "ping_model",
     "prune_idle_conversations",
     "quote_line",
+    "read_quotes",
     "with_background",
 ]
 
@@ -98,17 +103,19 @@ _HOMES = {
     "agent.guard.classifier.background_classifier": "BackgroundClassifier",
     "agent.guard.classifier.onnx_model": "OnnxModel",
     "agent.guard.size": "MAX_QUESTION MAX_RAW_TEXT QUESTION_TOO_LONG fit_text",
-    "agent.guard.thread_quotes": "BACKGROUND_HEADING quote_line with_background",
+    "agent.guard.thread_quotes": "BACKGROUND_HEADING quote_line read_quotes with_background",
     "agent.limits": "TokenUsage TurnLimits",
     "agent.llm.chat_model": "ping_model",
     "agent.llm.metered_model": "RetryPolicy",
     "agent.llm.models": "open_models",
     "agent.persistence.checkpointer": "open_saver",
     "agent.persistence.conversation_schema": "CONVERSATION_SCHEMA_VERSION create_conversation_tables",
+    "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.pruning": "prune_idle_conversations",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
+    "agent.questions.remarks": "is_bare_question",
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.tools.searxng": "SearxngSearch",
 }

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from agent.errors import INTERRUPTED, STOPPED, AgentError, CheckpointError, UnknownRun
@@ -17,15 +17,18 @@ from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.graph_runner import (
     GraphResult,
     GraphRunner,
+    SingleTurnRunner,
+    TurnRunner,
     clip_question,
     format_pause_question,
     make_answer,
     make_unanswered,
 )
 from agent.guard.approval import parse_decision
+from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS, MAX_RUN_TRIES
-from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.memory_store import MemoryStore
 from agent.persistence.run_store import AgentRun, RunStore
 from agent.ports import (
     Answer,
@@ -43,6 +46,9 @@ from agent.text.masked_values import MaskedValues
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
 
+if TYPE_CHECKING:
+    from agent.persistence.checkpointer import SafeSqliteSaver
+
 LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
 STOP_SECONDS = 2.0
 
@@ -55,13 +61,14 @@ log = logging.getLogger(__name__)
 class Agent:
     """Answers questions about the code of a library, one turn at a time in each conversation.
 
+    Over a `MemoryStore` nothing is remembered, and no model may be used: each question stands for itself.
     `events` is the bus that every run of this agent publishes to; traces, metrics and logs subscribe to it.
     """
 
     def __init__(
         self,
         library: CodeLibrary,
-        saver: SafeSqliteSaver,
+        saver: SafeSqliteSaver | MemoryStore,
         redact: Redactor,
         *,
         models: ModelSource | None = None,
@@ -84,7 +91,9 @@ class Agent:
         self._clock = clock
         self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
-        self._turns = GraphRunner(saver, clock)
+        self._turns: TurnRunner = (
+            SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)
+        )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._stopped: set[str] = set()
@@ -101,6 +110,7 @@ class Agent:
         """
         name = run_id or uuid.uuid4().hex
         question = self._clean_input(question)
+        own, _ = split_background(question)
 
         async def begin() -> AgentRun:
             run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
@@ -108,14 +118,14 @@ class Agent:
                 return run
             waiting = await self._turns.pending(thread)
             # A question back is answered by anything, a request for approval by a yes or no.
-            if waiting is None or not (waiting.value.get("kind") == "clarify" or parse_decision(question)):
+            if waiting is None or not (waiting.value.get("kind") == "clarify" or parse_decision(own)):
                 return await self._journal.begin(name, thread=thread, repository=repository, question=question)
             return await self._journal.begin(
                 name,
                 thread=thread,
                 repository=run.repository,
                 question=run.question,
-                reply=question,
+                reply=own,
                 reply_to=waiting.id,
             )
 
@@ -261,7 +271,7 @@ class Agent:
             evidence=self._evidence.of(run.thread),
             web=self._web,
             classifier=self._classifier,
-            asked=" ".join(filter(None, (run.question, run.reply))),
+            asked=" ".join(filter(None, (split_background(run.question)[0], run.reply))),
             approval_calls=self._approval_calls,
         )
         if self._models is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from langchain_core.messages import AIMessage
-
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS
 from agent.state import AgentState
 
@@ -51,9 +49,13 @@ def route_after_router(
 
 
 def route_after_retrieval(state: AgentState) -> Literal["grade_documents", "synthesis"]:
-    """Grade a ranking; exact lookups need none."""
+    """Grade a ranking; exact lookups need none, unless one that found nothing has become a search."""
     decision = state.get("router_output")
-    return "synthesis" if decision is not None and decision["fast_path"] else "grade_documents"
+    if decision is None or not decision["fast_path"]:
+        return "grade_documents"
+    is_kind = any("parts" in request for request in decision["requests"])
+    is_ranked = any(ref["role"] == "hit" for ref in state.get("retrieved", []))
+    return "grade_documents" if is_kind and is_ranked else "synthesis"
 
 
 def route_after_grading(state: AgentState) -> Literal["router", "synthesis"]:
@@ -77,6 +79,8 @@ def route_after_human_check(state: AgentState) -> Literal["setup_executor", "too
 
 def route_after_executor(state: AgentState) -> Literal["tool_node", "aggregate"]:
     """Make the calls that the model asks for while rounds are left."""
+    from langchain_core.messages import AIMessage  # takes a quarter of a second, and only an investigation comes here
+
     last = next(reversed(state.get("messages", [])), None)
     calls = isinstance(last, AIMessage) and (last.tool_calls or last.invalid_tool_calls)
     return "tool_node" if calls and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS else "aggregate"

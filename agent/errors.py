@@ -32,7 +32,12 @@ INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again
 
 
 class AgentError(Exception):
-    """The root of all errors of this package; its text is a sentence for the person who asked."""
+    """The root of all errors of this package; its text is a sentence for the person who asked.
+
+    `package` names what has to be installed first, where that is what is missing.
+    """
+
+    package = ""
 
 
 class ModelError(AgentError):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import Protocol, TypeVar, get_args, get_type_hints
-
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Command
+from typing import TYPE_CHECKING, Protocol, TypeVar, get_args, get_type_hints
 
 from agent.branches import (
     route_after_executor,
@@ -40,10 +37,15 @@ from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
 from agent.nodes.synthesis import synthesis
 from agent.nodes.tool_executor import tool_executor
-from agent.ports import Deps
+from agent.ports import Deps, NodeRuntime, Runtime
 from agent.state import AgentState, is_hardened
 
-Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
+    from langgraph.types import Command
+
+    Graph = StateGraph[AgentState, Deps, AgentState, AgentState]
+
 Branch = Callable[[AgentState], str]
 Changes_co = TypeVar("Changes_co", covariant=True)
 
@@ -57,70 +59,83 @@ class Node(Protocol[Changes_co]):
         """Do the node's part."""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node, and what follows it: another one, what a branch chooses, or nothing."""
+
+    node: Node[AgentState]
+    then: Branch | str | None
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.node.__name__
+
+    async def run(self, state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+        """Run the node; in a watched turn it has less to work with, and no node can forget to."""
+        return await self.node(state, NodeRuntime(harden(runtime.context)) if is_hardened(state) else runtime)
+
+    def choose_next(self, state: AgentState) -> str | None:
+        """Return the name of the next node; None at the end."""
+        return self.then(state) if callable(self.then) else self.then
+
+
+def list_steps() -> Sequence[Step]:
+    """Return the nodes and edges; a turn begins with the first."""
+    return (
+        Step(security_gateway, route_after_gateway),
+        Step(input_preprocessor, route_after_preprocessor),
+        Step(out_of_scope, "conversation_memory"),
+        Step(router, route_after_router),
+        Step(retrieval, route_after_retrieval),
+        Step(grade_documents, route_after_grading),
+        Step(tool_executor, "router"),
+        Step(clarify, "router"),
+        Step(planner, route_after_planner),
+        Step(human_check, route_after_human_check),
+        Step(setup_executor, "executor_llm"),
+        Step(executor_llm, route_after_executor),
+        Step(tool_node, "executor_llm"),
+        Step(aggregate, "refinery"),
+        Step(refinery, route_after_refinery),
+        Step(synthesis, "check_citations"),
+        Step(check_citations, "conversation_memory"),
+        Step(conversation_memory, None),
+    )
+
+
 def build_graph() -> Graph:
     """Return the graph, ready to be compiled with a checkpointer."""
+    from langgraph.graph import END, START, StateGraph  # takes a second, which not every question is worth
+
     graph: Graph = StateGraph(AgentState, context_schema=Deps)
-
-    _add(graph, security_gateway, route_after_gateway)
-    _add(graph, input_preprocessor, route_after_preprocessor)
-    _add(graph, out_of_scope)
-    _add(graph, router, route_after_router)
-    _add(graph, retrieval, route_after_retrieval)
-    _add(graph, grade_documents, route_after_grading)
-    _add(graph, tool_executor)
-    _add(graph, clarify)
-    _add(graph, planner, route_after_planner)
-    _add(graph, human_check, route_after_human_check)
-    _add(graph, setup_executor)
-    _add(graph, executor_llm, route_after_executor)
-    _add(graph, tool_node)
-    _add(graph, aggregate)
-    _add(graph, refinery, route_after_refinery)
-    _add(graph, synthesis)
-    _add(graph, check_citations)
-    _add(graph, conversation_memory)
-
-    graph.add_edge(START, "security_gateway")
-    graph.add_edge("out_of_scope", "conversation_memory")
-    graph.add_edge("tool_executor", "router")
-    graph.add_edge("clarify", "router")
-    graph.add_edge("setup_executor", "executor_llm")
-    graph.add_edge("tool_node", "executor_llm")
-    graph.add_edge("aggregate", "refinery")
-    graph.add_edge("synthesis", "check_citations")
-    graph.add_edge("check_citations", "conversation_memory")
-    graph.add_edge("conversation_memory", END)
+    steps = list_steps()
+    graph.add_edge(START, steps[0].name)
+    for step in steps:
+        if callable(step.then):
+            chosen = get_args(get_type_hints(step.then)["return"])
+            graph.add_node(step.name, _add_branch(step), destinations=chosen)
+        else:
+            graph.add_node(step.name, _wrap_node(step))
+            graph.add_edge(step.name, step.then or END)
     return graph
 
 
-def _add(graph: Graph, node: Node[AgentState], branch: Branch | None = None) -> None:
-    """Add a node under its own name, with the branch that chooses the next one."""
-    guarded = _wrap_node(node)
-    if branch is None:
-        graph.add_node(node.__name__, guarded)
-    else:
-        graph.add_node(
-            node.__name__, _add_branch(guarded, branch), destinations=get_args(get_type_hints(branch)["return"])
-        )
-
-
-def _wrap_node(node: Node[AgentState]) -> Node[AgentState]:
-    """Wrap a node so that in a watched turn it has less to work with; no node can forget to."""
-
-    @wraps(node)
+def _wrap_node(step: Step) -> Node[AgentState]:
+    @wraps(step.node)
     async def run(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-        watched = runtime.override(context=harden(runtime.context)) if is_hardened(state) else runtime
-        return await node(state, watched)
+        return await step.run(state, runtime)
 
     return run
 
 
-def _add_branch(node: Node[AgentState], branch: Branch) -> Node[Command[str]]:
+def _add_branch(step: Step) -> Node[Command[str | None]]:
     """Let a node name the next one itself: a conditional edge would read the whole state a second time for that."""
+    from langgraph.types import Command
 
-    @wraps(node)
-    async def go(state: AgentState, runtime: Runtime[Deps]) -> Command[str]:
-        changes = await node(state, runtime)
-        return Command(update=changes, goto=branch({**state, **changes}))
+    @wraps(step.node)
+    async def go(state: AgentState, runtime: Runtime[Deps]) -> Command[str | None]:
+        changes = await step.run(state, runtime)
+        return Command(update=changes, goto=step.choose_next({**state, **changes}) or ())
 
     return go

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, cast
-
-from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphRecursionError
-from langgraph.types import Command, Interrupt, StateSnapshot
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from agent.errors import TurnTooLong
-from agent.graph import build_graph
+from agent.graph import build_graph, list_steps
 from agent.guard.size import clip, fit_text
 from agent.limits import RECURSION_LIMIT
-from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.run_store import AgentRun
-from agent.ports import Answer, Citation, Deps, PinnedCommit
+from agent.ports import Answer, Citation, Deps, NodeRuntime, PinnedCommit
 from agent.state import AgentState, make_empty_metadata, name_route, reset_turn, to_location
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
-GraphInput = AgentState | Command[Any] | None
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.types import Command, Interrupt, StateSnapshot
+
+    from agent.persistence.checkpointer import SafeSqliteSaver
+
+    GraphInput = AgentState | Command[Any] | None
 
 _MAX_SHOWN = 12
+_TOO_LONG = "This question went round too often without an answer. Ask for less at a time."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +35,58 @@ class GraphResult:
 
     state: AgentState
     request: Mapping[str, Any] | None = None
+
+
+class TurnRunner(Protocol):
+    """Takes turns through the graph; every method takes the conversation's lock for granted."""
+
+    async def state(self, thread: str) -> AgentState:
+        """Return the newest state of a conversation; empty for an unknown one."""
+
+    async def pending(self, thread: str) -> Interrupt | None:
+        """Return what a conversation waits for: the question, and the id that a reply to it names."""
+
+    async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
+        """Take a run as far as it goes, without repeating what is done already."""
+
+    async def abandon(self, thread: str, run_id: str) -> bool:
+        """Close an interrupted run, if it is the conversation's newest; return whether it was."""
+
+
+class SingleTurnRunner:
+    """Walks the graph once, for a question that nobody can go on with: nothing is saved, and no model may pause it.
+
+    LangGraph would take a second to import, several times as long as the answer.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+
+    async def state(self, thread: str) -> AgentState:  # noqa: ARG002
+        """Return nothing: no conversation is remembered."""
+        return {}
+
+    async def pending(self, thread: str) -> None:  # noqa: ARG002
+        """Return None: nothing waits."""
+        return
+
+    async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
+        """Take a run to its end."""
+        state = _make_initial_state(run, deps.code, self._clock())
+        steps = {step.name: step for step in list_steps()}
+        name: str | None = next(iter(steps))
+        for _ in range(RECURSION_LIMIT):
+            if name is None:
+                return GraphResult(state=state)
+            changes = await steps[name].run(state, NodeRuntime(deps))
+            state = {**state, **changes}
+            deps.emit("step_end", node=name, changes=changes)
+            name = steps[name].choose_next(state)
+        raise TurnTooLong(_TOO_LONG)
+
+    async def abandon(self, thread: str, run_id: str) -> bool:  # noqa: ARG002
+        """Return False: there is nothing to close."""
+        return False
 
 
 class GraphRunner:
@@ -54,7 +108,7 @@ class GraphRunner:
     async def take(self, run: AgentRun, deps: Deps) -> GraphResult:
         """Take a run as far as it goes, without repeating what is done already."""
         if run.is_new:
-            return await self._run_graph(self._make_initial_state(run, deps.code), run.thread, deps)
+            return await self._run_graph(_make_initial_state(run, deps.code, self._clock()), run.thread, deps)
         snapshot = await self._graph.aget_state(_make_config(run.thread))
         waiting = _find_waiting(snapshot)
         own = _is_of(snapshot, run, deps.code)
@@ -64,7 +118,8 @@ class GraphRunner:
             return await self._run_graph(_make_resume_command(snapshot, run, deps.code), run.thread, deps)
         if own and waiting is not None:
             return GraphResult(state=cast("AgentState", snapshot.values), request=waiting.value)
-        return await self._run_graph(None if own else self._make_initial_state(run, deps.code), run.thread, deps)
+        given = None if own else _make_initial_state(run, deps.code, self._clock())
+        return await self._run_graph(given, run.thread, deps)
 
     async def abandon(self, thread: str, run_id: str) -> bool:
         """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
@@ -75,20 +130,13 @@ class GraphRunner:
         snapshot = await self._graph.aget_state(config)
         if not _is_unfinished(snapshot) or snapshot.values.get("run_id") != run_id:
             return False
-        changes: AgentState = {**reset_turn(), "user_query": "", "run_id": ""}
+        changes: AgentState = {**reset_turn(cast("AgentState", snapshot.values)), "user_query": "", "run_id": ""}
         await self._graph.aupdate_state(config, changes, as_node="conversation_memory")
         return True
 
-    def _make_initial_state(self, run: AgentRun, code: PinnedCommit) -> AgentState:
-        return {
-            "user_query": run.question,
-            "asked_at": self._clock(),
-            "repository": code.repository,
-            "commit": code.commit.sha,
-            "run_id": run.id,
-        }
-
     async def _run_graph(self, given: GraphInput, thread: str, deps: Deps) -> GraphResult:
+        from langgraph.errors import GraphRecursionError
+
         state: AgentState = {}
         request: Mapping[str, Any] | None = None
         steps = self._graph.astream(
@@ -106,10 +154,18 @@ class GraphRunner:
                         for node, changes in data.items():
                             deps.emit("step_end", node=node, changes=changes or {})
         except GraphRecursionError as error:
-            raise TurnTooLong(
-                "This question went round too often without an answer. Ask for less at a time."
-            ) from error
+            raise TurnTooLong(_TOO_LONG) from error
         return GraphResult(state=state, request=request)
+
+
+def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentState:
+    return {
+        "user_query": run.question,
+        "asked_at": now,
+        "repository": code.repository,
+        "commit": code.commit.sha,
+        "run_id": run.id,
+    }
 
 
 def _find_waiting(snapshot: StateSnapshot) -> Interrupt | None:
@@ -130,6 +186,8 @@ def _is_of(snapshot: StateSnapshot, run: AgentRun, code: PinnedCommit) -> bool:
 
 
 def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: PinnedCommit) -> Command[Any]:
+    from langgraph.types import Command
+
     changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
     if snapshot.values.get("commit") != code.commit.sha:
         changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}
@@ -157,8 +215,8 @@ def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer
                 path=ref["path"],
                 start_line=ref["start_line"],
                 end_line=ref["end_line"],
-                commit=commit,
-                url=code.permalink(to_location(ref), commit),
+                commit=ref.get("commit", "") or commit,
+                url=code.permalink(to_location(ref), ref.get("commit", "") or commit),
             )
             for ref in state.get("citations", [])
         ),
@@ -169,6 +227,7 @@ def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer
         model=state.get("answer_model") or None,
         seconds=seconds,
         searched=tuple(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
+        found=state.get("found", False),
     )
 
 

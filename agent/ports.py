@@ -11,16 +11,25 @@ from agent.limits import APPROVAL_CALLS, Budget
 from agent.text.masked_values import MaskedValues
 from indexer.types import (
     CallSite,
+    CodeOwners,
     Commit,
+    CommitLog,
+    Contributors,
     Definition,
     FileEntry,
     FileHistory,
     Filters,
     Hit,
+    LineOrigin,
     Location,
+    LogQuery,
     Matches,
     Passage,
+    RegistrationKind,
+    RegistrationSite,
+    SearchAim,
     SearchMode,
+    Subclass,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +40,26 @@ if TYPE_CHECKING:
 
 
 Form = TypeVar("Form", bound="BaseModel")
+Context_co = TypeVar("Context_co", covariant=True)
+
+
+class CodePast(Protocol):
+    """What happened to the code up to the commit that is held: commits, releases, people, owners."""
+
+    async def log(self, query: LogQuery) -> CommitLog:
+        """List commits; `UnknownRevision` where the query names a tag, branch or commit that is not here."""
+
+    async def first_release(self, sha: str) -> str:
+        """Find the oldest finished version that has a commit; empty where none has."""
+
+    async def people(self, path: str = "") -> Contributors:
+        """Count who changed a file, what lies in a folder, or everything."""
+
+    async def origins(self, location: Location) -> Sequence[LineOrigin]:
+        """Find the commits that last wrote some lines, the one with most of them first."""
+
+    async def owners(self, path: str) -> CodeOwners | None:
+        """Find who owns a path by the CODEOWNERS file of the commit."""
 
 
 class PinnedCommit(Protocol):
@@ -43,6 +72,10 @@ class PinnedCommit(Protocol):
     @property
     def commit(self) -> Commit:
         """The commit that everything is read at."""
+
+    @property
+    def past(self) -> CodePast:
+        """What happened to the code up to the commit."""
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
@@ -63,6 +96,9 @@ class SourceFiles(Protocol):
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
 
+    async def find_submodule(self, path: str) -> str:
+        """Find the submodule that a path is or lies in, whose files are not indexed; empty where there is none."""
+
 
 class SymbolIndex(Protocol):
     """What the code of one commit defines, and who calls it."""
@@ -82,12 +118,37 @@ class SymbolIndex(Protocol):
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
 
+    async def subclasses(self, name: str) -> Sequence[Subclass]:
+        """What inherits from a type, implements it or mixes it in, the direct ones first."""
+
+    async def types_named(self, ending: str) -> Sequence[Definition]:
+        """The types whose names end so, in any case, by path and line."""
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        """What the files register of some kinds, by path and line: routes, commands, options, settings."""
+
+
+class NameLists(Protocol):
+    """Names of one commit's code for a person who does not know them yet."""
+
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        """The definitions that most of the code leads to, the most central first."""
+
 
 class TextSearch(Protocol):
     """Finds text in the code of one commit, by rank or by pattern."""
 
     async def search(
-        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
     ) -> Sequence[Hit]:
         """Rank chunks for the query, best first; `filters` apply before ranking."""
 
@@ -99,7 +160,7 @@ class CodeLookup(SourceFiles, SymbolIndex, Protocol):
     """What can be looked up by name or path, without a search."""
 
 
-class CodeSearch(PinnedCommit, CodeLookup, TextSearch, Protocol):
+class CodeSearch(PinnedCommit, CodeLookup, TextSearch, NameLists, Protocol):
     """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
 
 
@@ -303,9 +364,27 @@ class Deps:
     is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.reading_tools`
 
 
+class Runtime(Protocol[Context_co]):
+    """What a node is given beside the state, as LangGraph's class of the same name has it."""
+
+    @property
+    def context(self) -> Context_co:
+        """What the nodes of this run work with."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuntime:
+    """What a node is given by others than LangGraph."""
+
+    context: Deps
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Citation:
-    """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`."""
+    """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`.
+
+    Where the path is empty, the claim was read from the commit itself.
+    """
 
     mark: int
     path: str
@@ -319,7 +398,8 @@ class Citation:
 class Answer:
     """A settled answer: Markdown with numbered marks, and the citations that the marks stand for.
 
-    `model` is None when no chat model wrote it; `searched` lists the queries that were run.
+    `model` is None when no chat model wrote it; `searched` lists the queries that were run. `found` is False where the
+    repository has nothing that clearly answers, and the text shows the closest at best, and where there is no answer.
     """
 
     text: str
@@ -331,6 +411,7 @@ class Answer:
     model: str | None
     seconds: float
     searched: tuple[str, ...] = ()
+    found: bool = False
 
 
 class EvidenceTexts(Protocol):

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
-
-from langchain_core.messages import BaseMessage, RemoveMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
 from indexer.types import Location, SourceType
+
+if TYPE_CHECKING:
+    from langchain_core.messages import RemoveMessage
 
 Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
 VerdictName = Literal["allow", "watch", "block"]
 Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
 Grade = Literal["enough", "rewrite", "give_up"]
-Lookup = Literal["search", "message", "definition", "usages", "callers", "callees", "tests", "file", "lines"]
+Lookup = Literal[
+    "search",
+    "message",
+    "definition",
+    "attribute",
+    "usages",
+    "callers",
+    "callees",
+    "tests",
+    "file",
+    "lines",
+    # The kinds of question of `agent/questions/kinds`.
+    "changes",
+    "people",
+    "reasons",
+    "commands",
+    "options",
+    "entry_points",
+    "lists",
+    "overview",
+    "outline",
+    "prose",
+    "example",
+]
 LoopDecision = Literal["CONTINUE", "FINISH"]
-Role = Literal["hit", "definition", "parent", "sibling", "caller", "callee", "mention", "test", "file", "lines"]
+Role = Literal[
+    "hit",
+    "definition",
+    "parent",
+    "sibling",
+    "caller",
+    "callee",
+    "mention",
+    "test",
+    "file",
+    "lines",
+    "explanation",  # documentation that holds what is asked
+    "entry",  # of a list: an option, an endpoint, a command; the symbol is its name
+    "commit",  # the symbol is its subject; `commit` is set, and the path is empty
+]
 
 
 class RetrievalRequest(TypedDict):
     """One thing to fetch. `query` is a search text, a message as somebody saw it, or the name that a lookup is about.
 
-    `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise.
+    `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise. `parts` are
+    the named parts of a question of some kind: whose `query` is the whole question.
     """
 
     lookup: Lookup
@@ -33,6 +71,7 @@ class RetrievalRequest(TypedDict):
     start_line: int
     end_line: int
     reasoning: str
+    parts: NotRequired[dict[str, str]]
 
 
 class ToolRequest(TypedDict):
@@ -58,7 +97,11 @@ class RouterDecision(TypedDict):
 
 
 class EvidenceRef(TypedDict):
-    """Lines that were read in this turn, and what is known of them; their text is read again from the commit."""
+    """Lines that were read in this turn, and what is known of them; their text is read again from the commit.
+
+    `commit` is another one than the turn's; with an empty path, it is what is referred to. `calls` are how many of one
+    name a line holds, where they are several.
+    """
 
     path: str
     start_line: int
@@ -72,6 +115,8 @@ class EvidenceRef(TypedDict):
     signature: str
     doc: str
     ambiguous: bool
+    commit: NotRequired[str]
+    calls: NotRequired[int]
 
 
 class ToolRecord(TypedDict):
@@ -93,26 +138,41 @@ class Finding(TypedDict):
 
 
 class CitationRef(TypedDict):
-    """Lines that a mark in the answer stands for."""
+    """Lines that a mark in the answer stands for; `commit` is another one than the turn's (see `EvidenceRef`)."""
 
     mark: int
     path: str
     start_line: int
     end_line: int
+    commit: NotRequired[str]
+
+
+class Continuation(TypedDict):
+    """What "more" means after an answer: a question, and how many of its entries have been shown already."""
+
+    question: str
+    skip: int
 
 
 class RetrievalMetadata(TypedDict):
-    """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits."""
+    """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits.
+
+    `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between.
+    """
 
     searched: list[str]
     relaxed: list[str]
     failures: list[str]
     totals: dict[str, int]
     weak: bool
+    facts: NotRequired[dict[str, str]]
 
 
 class PastTurn(TypedDict):
-    """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question."""
+    """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question.
+
+    `more` is what "more" means, None where nothing was left out.
+    """
 
     question: str
     answer: str
@@ -124,6 +184,7 @@ class PastTurn(TypedDict):
     repository: str
     commit: str
     asked_at: float
+    more: NotRequired[Continuation | None]
 
 
 Value = TypeVar("Value")
@@ -132,6 +193,14 @@ Value = TypeVar("Value")
 def take_newest(_: Value, new: Value) -> Value:
     """Take the later one: what comes with a reply may come twice, when the process is killed in between."""
     return new
+
+
+def merge_messages(left: list[Any], right: list[Any]) -> list[Any]:
+    """Add messages to those of a step, or empty them, as LangGraph does."""
+    # Takes a second to import, and only an investigation has messages.
+    from langgraph.graph.message import add_messages
+
+    return list(add_messages(left, right))
 
 
 class AgentState(TypedDict, total=False):
@@ -151,9 +220,11 @@ class AgentState(TypedDict, total=False):
     flagged: Annotated[list[str], take_newest]
 
     cleaned_query: str
+    background: list[str]  # what others wrote around the question, quoted: for models, and never searched for
     intent: Intent
     is_follow_up: bool
     needs_retrieval: bool
+    skip: int  # entries of the answer's list that an earlier answer has shown
 
     router_output: RouterDecision | None
     retrieved: Annotated[list[EvidenceRef], take_newest]
@@ -170,7 +241,7 @@ class AgentState(TypedDict, total=False):
     plan_applies: bool
     findings: dict[str, Finding]
     loop_decision: LoopDecision
-    messages: Annotated[list[BaseMessage], add_messages]
+    messages: Annotated[list[Any], merge_messages]  # of LangChain
     executor_call_count: int
     tool_history: list[ToolRecord]
 
@@ -185,6 +256,8 @@ class AgentState(TypedDict, total=False):
     citations: list[CitationRef]
     main_symbol: str
     main_kind: str
+    more: Continuation | None
+    found: bool
 
     conversation_history: list[PastTurn]
     turn_count: int
@@ -196,8 +269,8 @@ def make_empty_metadata() -> RetrievalMetadata:
     return {"searched": [], "relaxed": [], "failures": [], "totals": {}, "weak": False}
 
 
-def reset_turn() -> AgentState:
-    """Return the values that a turn begins with, whatever an interrupted one has left behind."""
+def reset_turn(left: AgentState) -> AgentState:
+    """Return the values that a turn begins with, whatever an interrupted one has left behind in the state."""
     return {
         "gateway_passed": False,
         "gateway_reason": "",
@@ -205,9 +278,11 @@ def reset_turn() -> AgentState:
         "is_blocked": False,
         "flagged": [],
         "cleaned_query": "",
+        "background": [],
         "intent": "new_question",
         "is_follow_up": False,
         "needs_retrieval": False,
+        "skip": 0,
         "router_output": None,
         "retrieved": [],
         "expanded": [],
@@ -216,7 +291,7 @@ def reset_turn() -> AgentState:
         "better_query": "",
         "codebase_tree": "",
         "iteration_count": 0,
-        **reset_research(),
+        **reset_research(left),
         "pause_reason": "",
         "approved": [],
         "is_aborted": False,
@@ -227,26 +302,32 @@ def reset_turn() -> AgentState:
         "citations": [],
         "main_symbol": "",
         "main_kind": "",
+        "more": None,
+        "found": False,
         "error": "",
     }
 
 
-def reset_research() -> AgentState:
-    """Return the values of an investigation that has not begun."""
-    return {
+def reset_research(left: AgentState) -> AgentState:
+    """Return the values of an investigation that has not begun, whatever one has left behind in the state."""
+    changes: AgentState = {
         "plan": [],
         "current_step": 0,
         "plan_applies": True,
         "findings": {},
         "loop_decision": "FINISH",
-        "messages": [clear_messages()],
         "executor_call_count": 0,
         "tool_history": [],
     }
+    return {**changes, "messages": [clear_messages()]} if left.get("messages") else changes
 
 
 def clear_messages() -> RemoveMessage:
     """Return the change that empties `messages`."""
+    # As in `merge_messages`.
+    from langchain_core.messages import RemoveMessage
+    from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
     return RemoveMessage(id=REMOVE_ALL_MESSAGES)
 
 
@@ -257,7 +338,20 @@ def is_hardened(state: AgentState) -> bool:
 
 def to_location(ref: EvidenceRef | CitationRef) -> Location:
     """Return the lines that a reference points at."""
-    return Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["end_line"])
+    return Location(
+        path=ref["path"], start_line=ref["start_line"], end_line=ref["end_line"], commit=ref.get("commit", "")
+    )
+
+
+def to_citation(mark: int, location: Location) -> CitationRef:
+    """Return what a mark stands for."""
+    citation: CitationRef = {
+        "mark": mark,
+        "path": location.path,
+        "start_line": location.start_line,
+        "end_line": location.end_line,
+    }
+    return {**citation, "commit": location.commit} if location.commit else citation
 
 
 def name_route(state: AgentState) -> str:

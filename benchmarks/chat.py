@@ -87,20 +87,24 @@ async def at_once(office: Office, platform: Platform) -> Figures:
 
 async def restarts(office: Office, platform: Platform) -> Figures:
     """A kill in the middle of an answer, and how long until it is whole."""
-    office.model.pause = PAUSE
-    rounds = [await _restarted(office, platform, number) for number in range(RESTARTS)]
+    paced = [await _restarted(office, platform, number, PAUSE) for number in range(RESTARTS)]
+    at_once = [await _restarted(office, platform, number, 0.0) for number in range(RESTARTS, 2 * RESTARTS)]
     names = ("connected", "first call about the answer", "answer whole")
-    medians = map(statistics.median, zip(*rounds, strict=True))
-    return {f"start after SIGKILL to {name}": f"{seconds:.1f} s" for name, seconds in zip(names, medians, strict=True)}
+    medians = [*map(statistics.median, zip(*paced, strict=True)), statistics.median(whole for *_, whole in at_once)]
+    named = zip((*names, "answer whole, model at once"), medians, strict=True)
+    return {f"start after SIGKILL to {name}": f"{seconds:.1f} s" for name, seconds in named}
 
 
-async def _restarted(office: Office, platform: Platform, number: int) -> tuple[float, float, float]:
+async def _restarted(office: Office, platform: Platform, number: int, pause: float) -> tuple[float, float, float]:
+    """Kill while the model writes; from then on it pauses for so long before each piece."""
+    office.model.pause = PAUSE
     dying = Serving.started(office, platform)
     await dying.hears()
     asked = await platform.ask(question(number), number)
     await platform.until(lambda: any(step.text for step in platform.steps(asked)), within=PATIENCE)
     await dying.kill()
     before = len(platform.steps(asked))
+    office.model.pause = pause
     serving = Serving.started(office, platform)
     try:
         connected = await serving.hears()

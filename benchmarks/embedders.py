@@ -78,7 +78,6 @@ def embed(inputs: list[EmbeddingInput]) -> FloatArray:
     with measured("a question", times=200):
         for _ in range(200):
             embedder.embed_query(QUESTION)
-    embedder.embed_documents(inputs[:1])  # scipy's import is not the embedder's speed
     cpu = time.process_time()
     with measured("embed all"):
         rows = embedder.embed_documents(inputs)

@@ -1,10 +1,10 @@
-"""Who may ask about what, and where: read from citebot.toml, and refusing whatever it does not allow."""
+"""Who may ask about what, and where, and what is answered in a channel: read from citebot.toml."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
@@ -13,6 +13,10 @@ from bot.messages import IncomingMessage, Place
 
 ANYBODY = "*"
 DIRECT = "direct"  # stands for DMs among the channels
+
+# It answers mentions alone; follow-ups in its threads as well; or each new question of the channel, where it finds
+# something.
+Manners = Literal["mentions", "follow", "every question"]
 
 Names = tuple[Annotated[str, Field(min_length=1)], ...]
 
@@ -25,6 +29,14 @@ class AccessRule(BaseModel):
     repositories: Annotated[Names, Field(min_length=1)]
     channels: Names = (ANYBODY,)
     people: Names = (ANYBODY,)
+
+
+class ChannelTable(BaseModel):
+    """One table `[channels.ID]`: how citebot behaves in the channel of that id, bare or as `slack:C123`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    manners: Manners = "follow"
 
 
 class AccessPolicy(BaseModel):
@@ -90,6 +102,11 @@ class AccessPolicy(BaseModel):
             and _is_on_list(rule.people, platform, list_author_names(message))
             for rule in rules
         )
+
+
+def find_manners(channels: Mapping[str, Manners], place: Place) -> Manners:
+    """Return how citebot behaves in the channel of a place; direct messages are answered in any case."""
+    return channels.get(f"{place.platform}:{place.channel}") or channels.get(place.channel) or "follow"
 
 
 def list_channel_names(message: IncomingMessage) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from agent import AsyncEventBus, Classifier, CodeLibrary, CodeSearch, ModelSource
+from agent import AsyncEventBus, Classifier, CodeLibrary, CodeSearch, EventKind, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.ports import Answerer, Assistant, RepositoryIndex
+from bot.repositories.cloned_index import ClonedIndex
 from bot.repositories.library import RepositoryLibrary
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.refresh import ProgressDisplay
@@ -30,23 +31,38 @@ if TYPE_CHECKING:
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
 
 
+def _keep_silent(_: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none."""
+    """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none.
+
+    There is one for a conversation, and a lighter one for a question that nobody goes on with.
+    """
 
     settings: Settings
     index: RepositoryIndex
     open_assistant: Callable[[], AbstractAsyncContextManager[Assistant]]
+    open_single: Callable[[], AbstractAsyncContextManager[Assistant]]
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, repository: Path) -> AsyncGenerator[Self]:
-        """Open the index of the repository at (or around) a path."""
+    async def open(
+        cls, settings: Settings, table: RepositoryTable, *, say: Callable[[str], None] = _keep_silent
+    ) -> AsyncGenerator[Self]:
+        """Open the index of a repository; one on another machine is fetched when it is asked about."""
         async with AsyncExitStack() as stack:
             stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
-            index = await _open_index(settings, _make_single_table(settings, repository), stack)
-            opening = partial(_open_agent, settings, SingleRepositoryLibrary(index))
-            yield cls(settings=settings, index=index, open_assistant=opening)
+            clone = _make_clone(settings, table)
+            index: RepositoryIndex = await _open_index(settings, table, stack, clone)
+            if clone is not None:
+                index = ClonedIndex(index, clone, interval=settings.poll_seconds, say=say)
+            library = SingleRepositoryLibrary(index)
+            opening = partial(_open_agent, settings, library)
+            single = opening if settings.has_model else partial(_open_single_agent, settings, library)
+            yield cls(settings=settings, index=index, open_assistant=opening, open_single=single)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +102,7 @@ async def open_team_repositories(
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
 
-    tables = settings.repositories or (_make_single_table(settings, repository),)
+    tables = settings.repositories or (make_path_table(settings, repository),)
     clones = open_clones([_make_remote(settings, table) for table in tables if table.url is not None], settings.home)
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
@@ -123,9 +139,7 @@ async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
 
 
 async def _read_status(settings: Settings, table: RepositoryTable) -> RepositoryState:
-    from indexer import RemoteClone
-
-    clone = RemoteClone(_make_remote(settings, table), settings.home) if table.url is not None else None
+    clone = _make_clone(settings, table)
 
     async def read() -> IndexStatus:
         async with AsyncExitStack() as stack:
@@ -145,8 +159,20 @@ class SingleRepositoryLibrary:
         return await self._index.pin()
 
 
-def _make_single_table(settings: Settings, path: Path) -> RepositoryTable:
+def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
+    """Describe the repository at (or around) a path as citebot.toml would."""
     return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
+
+
+def name_remote(settings: Settings, table: RepositoryTable) -> str:
+    """Return what a repository with a url is called."""
+    return _make_remote(settings, table).name
+
+
+def _make_clone(settings: Settings, table: RepositoryTable) -> RemoteClone | None:
+    from indexer import RemoteClone
+
+    return RemoteClone(_make_remote(settings, table), settings.home) if table.url is not None else None
 
 
 def _make_remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:
@@ -249,6 +275,16 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
 
 
 @asynccontextmanager
+async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
+    """Open what answers single questions from the code alone: nothing of that is stored."""
+    from agent import Agent, open_memory_store
+    from indexer import CachedRedactor
+
+    async with open_memory_store() as store, _open_classifier(settings) as classifier:
+        yield Agent(library, store, CachedRedactor(make_redactor(settings)), classifier=classifier)
+
+
+@asynccontextmanager
 async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | None]:
     """Open the operator's classifier, which goes on loading in the background; None if there is none."""
     if settings.guard.classifier is None:
@@ -285,6 +321,17 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
         return redact_secrets(text)
 
     return mask
+
+
+async def find_writer(settings: Settings) -> str:
+    """Name the model that writes the answers; empty where none does."""
+    async with open_models(settings) as models:
+        main = models.for_turn(models.budget(), _ignore).main
+        return main.name if main is not None else ""
+
+
+def _ignore(kind: EventKind, /, **payload: Any) -> None:
+    """Nobody follows what a look at the models does."""
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:

@@ -77,7 +77,7 @@ def _find_named(path: Path) -> Path | None:
 def _explain_distrust(file: Path) -> str:
     """Return why a file that was found may be somebody else's; empty if it cannot."""
     place = file.parent.resolve()
-    if any(_is_repository(folder) for folder in (place, *place.parents)):
+    if lies_in_repository(place):
         return "it lies in a repository, and anybody who writes to that could set anything with it"
     for found, open_to_all, of_another in (
         (place.stat(), "everybody may write in this directory", "the directory belongs to another user"),
@@ -88,6 +88,11 @@ def _explain_distrust(file: Path) -> str:
         if found.st_uid not in {os.geteuid(), 0}:
             return of_another
     return ""
+
+
+def lies_in_repository(place: Path) -> bool:
+    """Whether git would find a repository at or above a resolved path."""
+    return any(_is_repository(folder) for folder in (place, *place.parents))
 
 
 def _is_repository(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from agent import fit_text
 
-MessageKind = Literal["mention", "follow_up", "direct", "command"]
+MessageKind = Literal["mention", "follow_up", "direct", "command", "overheard"]
 ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose"]
 LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
 
@@ -46,12 +46,12 @@ class MessageKey:
 class IncomingMessage:
     """One message to citebot, as plain Markdown without the mention of it.
 
-    `kind` is how it was addressed: a `follow_up` names nobody. `private` says that nobody but the author reads the
-    reply (a DM, an ephemeral answer). `in_thread` says that there was a thread before the message. `external` says that
-    people of other organisations read the channel, or that the author is one; `mentions_others` that somebody else is
-    addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the epoch. `about` are the
-    repositories that the author chose when asked which ones are meant. `oversize` is how many characters a message had
-    that is too long to be read: nothing of its text is kept.
+    `kind` is how it was addressed: a `follow_up` names nobody, an `overheard` one is in no thread either. `private`
+    says that nobody but the author reads the reply (a DM, an ephemeral answer), `in_thread` that there was a thread
+    before the message. `external` says that people of other organisations read the channel, or that the author is one;
+    `mentions_others` that somebody else is addressed. `roles` are the author's groups on the platform; `sent_at` is in
+    seconds since the epoch. `about` are the repositories that the author chose when asked which ones are meant.
+    `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept.
     """
 
     place: Place
@@ -166,7 +166,8 @@ SendMethod = Literal["post", "edit", "withdraw", "stream_start", "stream_append"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
     """What a platform can do. `max_units` holds for a message's text, status and footer together, counted in UTF-16
-    units where `utf16` is set; `edit_every` is the least number of seconds between two changes of one message.
+    units where `utf16` is set, and with `&`, `<` and `>` escaped where `escapes` is. `edit_every` is the least number
+    of seconds between two changes of one message.
     """
 
     max_units: int
@@ -175,4 +176,5 @@ class Capabilities:
     max_parts: int = 6
     edits: bool = True
     streams: bool = False
+    escapes: bool = False
     edit_every: float = 1.2

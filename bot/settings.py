@@ -31,7 +31,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from bot.access import AccessPolicy, AccessRule
+from bot.access import AccessPolicy, AccessRule, ChannelTable
 from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
 from bot.errors import SettingsError
 
@@ -40,7 +40,7 @@ PREFIX = "CITEBOT_"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
-TABLES = ("access", "guard", "prices", "repositories")
+TABLES = ("access", "channels", "guard", "prices", "repositories")
 # Not settings: values of the variables that tables name, and a remark on a file that is not read.
 _RESOLVED = ("tokens", "remark")
 
@@ -83,9 +83,12 @@ Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
 
-Name = Annotated[str, Field(pattern=r"^[\w.-]{1,80}$")]
+CHANNEL = r"^[^\s*]+$"
+# Not as `{1,80}` in the pattern: to count letters of all scripts takes a tenth of a second to compile.
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=80)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-Channels = tuple[Annotated[str, Field(pattern=r"^[^\s*]+$")], ...]
+Channel = Annotated[str, Field(pattern=CHANNEL)]
+Channels = tuple[Channel, ...]
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
 SHA256 = r"^[0-9A-Fa-f]{64}$"
 Address = Annotated[str, Field(pattern=HTTP)]
@@ -146,6 +149,7 @@ class GuardTable(BaseModel):
 # What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "access": AccessPolicy,
+    "channels": ChannelTable,
     "rules": AccessRule,
     "repositories": RepositoryTable,
     "prices": PriceTable,
@@ -196,6 +200,7 @@ class Settings(BaseSettings):
     metrics_port: int = Field(default=8081, ge=0, le=65_535)
     metrics_token: SecretStr | None = Field(default=None, min_length=16, validation_alias="CITEBOT_METRICS_TOKEN")
     access: AccessPolicy = Field(default_factory=AccessPolicy)
+    channels: dict[Channel, ChannelTable] = Field(default_factory=dict)
     repositories: tuple[RepositoryTable, ...] = ()
     tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
     remark: str = ""
@@ -254,6 +259,11 @@ class Settings(BaseSettings):
         if problems:
             raise SettingsError(_format_problems(problems))
         return settings
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a chat model is used: the one that is named, or else Gemini where there is a key."""
+        return self.model != NO_MODEL and (self.model is not None or self.google_api_key is not None)
 
     def missing_tokens(self) -> list[str]:
         """Describe the variables that are named for tokens and not set."""
@@ -338,7 +348,7 @@ def _describe_expected(detail: ErrorDetails) -> str:
         return "This is empty. It has to name at least one"
     if kind == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
         return f"This is too short. It has to have at least {limits['min_length']} characters"
-    if kind in {"model_type", "tuple_type", "extra_forbidden"}:
+    if kind in {"dict_type", "model_type", "tuple_type", "extra_forbidden"}:
         return _describe_form(kind, [part for part in detail["loc"] if isinstance(part, str)])
     return _WANTED.get(limits.get("pattern", kind), detail["msg"].removeprefix("Value error, "))
 
@@ -349,6 +359,8 @@ def _describe_form(kind: str, names: Sequence[str]) -> str:
         table = next((_TABLE_OF[name] for name in reversed(names[:-1]) if name in _TABLE_OF), Settings)
         return f"This is not a key; the table has {', '.join(table.model_fields)}"
     path = ".".join(name if name.isidentifier() else f'"{name}"' for name in names)
+    if kind == "dict_type":
+        return f"These are tables, each with a name of its own, such as [{path}.NAME]"
     if path in _SEVERAL:
         return f"These are tables, written [[{path}]]"
     return f"This is a table, written [{path}]" if kind == "model_type" else _LIST

@@ -6,14 +6,15 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar, cast
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_never
-from tenacity.stop import stop_base
-from tenacity.wait import wait_base
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bot.clock import Clock
 from bot.errors import BotError, PlatformUnreachable, RateLimited
+
+if TYPE_CHECKING:
+    from tenacity import AsyncRetrying, RetryCallState
+    from tenacity.stop import stop_base
+    from tenacity.wait import wait_base
 
 T = TypeVar("T")
 
@@ -108,13 +109,16 @@ def retry_while_away(
     clock: Clock,
     *,
     wait: wait_base,
-    stop: stop_base = stop_never,
+    stop: stop_base | None = None,
     report: Callable[[Exception, float], None],
 ) -> AsyncRetrying:
     """Return what tries a call again while a platform is away or puts it off, and no sooner than that asks for.
 
-    `report` is given the error and the seconds before each wait. The last error is raised as it is.
+    `report` is given the error and the seconds before each wait. The last error is raised as it is; without a `stop`
+    there is none.
     """
+    # Of all commands only `serve` tries anything again.
+    from tenacity import AsyncRetrying, retry_if_exception_type, stop_never
 
     def wait_as_asked(state: RetryCallState) -> float:
         error, pause = _get_error(state), wait(state)
@@ -124,7 +128,7 @@ def retry_while_away(
         sleep=clock.sleep,
         retry=retry_if_exception_type((RateLimited, PlatformUnreachable)),
         wait=wait_as_asked,
-        stop=stop,
+        stop=stop or stop_never,
         before_sleep=lambda state: report(_get_error(state), state.upcoming_sleep),
         reraise=True,
     )

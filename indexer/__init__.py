@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StorageLocked,
     )
     from indexer.git.local_head import LocalHead
+    from indexer.git.repository import locate_repository
     from indexer.git.safe_paths import is_safe_path
     from indexer.index import CodeIndex
     from indexer.parser_pool.plain_files import PLAIN_REASONS
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
         list_index_folders,
         remove_index,
     )
-    from indexer.subprocesses import start_git_async
+    from indexer.subprocesses import find_editor, start_editor, start_git_async
     from indexer.text.globs import compile_globs
     from indexer.types import (
         CallSite,
         Definition,
         Drift,
+        FileEntry,
         Filters,
         Hit,
         IndexStatus,
@@ -68,6 +70,7 @@ __all__ = [
     "Definition",
     "Drift",
     "EmptyRepository",
+    "FileEntry",
     "Filters",
     "Hit",
     "IndexDamaged",
@@ -91,12 +94,15 @@ __all__ = [
     "copy_database",
     "copy_index",
     "create_catalog_tables",
+    "find_editor",
     "find_index_folder",
     "is_safe_path",
     "list_index_folders",
+    "locate_repository",
     "open_clones",
     "redact_secrets",
     "remove_index",
+    "start_editor",
     "start_git_async",
 ]
 
@@ -105,11 +111,12 @@ _MODULES = {
     "indexer.errors": "BadAddress BadPattern EmptyRepository IndexDamaged IndexerError NotIndexed RepositoryError"
     " StorageLocked",
     "indexer.git.local_head": "LocalHead",
+    "indexer.git.repository": "locate_repository",
     "indexer.git.safe_paths": "is_safe_path",
     "indexer.index": "CodeIndex",
     "indexer.parser_pool.plain_files": "PLAIN_REASONS",
     "indexer.parser_pool.pool": "ParserPool",
-    "indexer.subprocesses": "start_git_async",
+    "indexer.subprocesses": "find_editor start_editor start_git_async",
     "indexer.remotes.addresses": "Address",
     "indexer.remotes.clone": "RemoteClone open_clones",
     "indexer.remotes.remote_repository": "RemoteRepository",
@@ -119,7 +126,8 @@ _MODULES = {
     "indexer.store.data_folder": "REPOSITORIES_FOLDER IndexFolder copy_database copy_index find_index_folder"
     " list_index_folders remove_index",
     "indexer.text.globs": "compile_globs",
-    "indexer.types": "CallSite Definition Drift Filters Hit IndexStatus Location Progress RefreshReport SearchMode",
+    "indexer.types": "CallSite Definition Drift FileEntry Filters Hit IndexStatus Location Progress RefreshReport"
+    " SearchMode",
     "indexer.watcher": "WatchIntervals Watcher",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -22,6 +22,7 @@ IndexerError
 ├── NotIndexed               a question came before the first generation
 │   └── IndexDamaged         what was indexed is damaged, and is built again
 ├── BadPattern               a glob or a regular expression cannot be understood
+├── UnknownRevision          no tag, branch or commit has the name
 └── UnknownPath              the path is not in the indexed commit
 """
 
@@ -97,7 +98,9 @@ class MissingVectors(StorageError, LookupError):
 
 
 class EmbedderError(IndexerError):
-    """An embedder cannot be built, or does not answer."""
+    """An embedder cannot be built, or does not answer; `package` names what has to be installed first, if anything."""
+
+    package = ""
 
 
 class CommitSetAside(IndexerError):
@@ -118,6 +121,10 @@ class IndexDamaged(NotIndexed):
 
 class BadPattern(IndexerError):
     """A glob or a regular expression is none, or is too long."""
+
+
+class UnknownRevision(IndexerError):
+    """No tag, branch or commit has the name; the sentence lists the newest tags."""
 
 
 class UnknownPath(IndexerError):

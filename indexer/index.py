@@ -16,6 +16,7 @@ from indexer.embedding.embedder import Embedder
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
 from indexer.generations.generation_cache import GenerationCache
+from indexer.generations.history_reader import HistoryReader
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
@@ -162,7 +163,7 @@ class CodeIndex:
             embedder=self._embedder,
             open_store=self._open_store,
             recipe=self._recipe,
-            past=self._repository.history,
+            past=HistoryReader(self._repository, generation.commit.sha, self._contents),
         )
         self._readers.add(reader)
         return reader
@@ -378,12 +379,23 @@ class CodeIndex:
         except RepositoryError as error:
             log.warning("%s: %s", self.name, error)
             return Drift(behind=None, changed=None)
+        uncommitted = self._list_uncommitted(head, paths)
         if head == commit:
-            return Drift(behind=0, changed=())
+            return Drift(behind=0, changed=(), uncommitted=uncommitted)
         return Drift(
             behind=self._repository.commits_between(commit, head),
             changed=self._repository.list_changed_paths(commit, head, paths),
+            uncommitted=uncommitted,
         )
+
+    def _list_uncommitted(self, head: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """List the paths that differ in the working tree, if what is checked out there is what is followed."""
+        try:
+            is_followed = self._repository.commit().sha == head
+            return self._repository.working_tree.list_uncommitted(paths) if is_followed else ()
+        except RepositoryError as error:  # nothing is known of a working tree whose commit cannot be read
+            log.warning("%s: %s", self.name, error)
+            return ()
 
     def _count_behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
         """Count the commits since a generation; a repository that is damaged or gone leads to a warning."""

@@ -11,6 +11,7 @@ import errno
 import importlib.util
 import os
 import selectors
+import shlex
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,11 @@ _INHERITED = frozenset(
 _INHERITED_BY_NETWORK = frozenset(
     """http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSH_AUTH_SOCK
     SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_SSL_CERT GIT_SSL_KEY""".split()
+)
+# The person's own editor also inherits where it shows itself, and where it finds its settings.
+_INHERITED_BY_EDITOR = frozenset(
+    """TERM COLORTERM TERM_PROGRAM TERMINFO NO_COLOR TMUX SHELL DISPLAY XAUTHORITY WAYLAND_DISPLAY XDG_RUNTIME_DIR
+    XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME DBUS_SESSION_BUS_ADDRESS SSH_TTY VSCODE_IPC_HOOK_CLI""".split()
 )
 # Lists of folders; one that is empty or relative would mean the current one.
 _SEARCHED = frozenset({"PATH", "LD_LIBRARY_PATH"})
@@ -103,6 +109,28 @@ def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subpr
         pass_fds=pass_fds,
         start_new_session=True,
     )
+
+
+def find_editor() -> list[str]:
+    """Return the words of the command that the person edits with; empty where none is named."""
+    for name in ("VISUAL", "EDITOR"):
+        try:
+            words = shlex.split(os.environ.get(name, ""))
+        except ValueError:  # a quotation mark that is not closed
+            continue
+        if words:
+            return words
+    return []
+
+
+def start_editor(line: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start the person's editor at the terminal that citebot runs in; no shell reads its arguments."""
+    return subprocess.Popen([find_program(line[0]), *line[1:]], env=_make_editor_environment(), cwd=_FOLDER)
+
+
+def _make_editor_environment() -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name in _INHERITED_BY_EDITOR}
+    return select_environment(os.environ) | own
 
 
 def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:

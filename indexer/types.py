@@ -20,7 +20,10 @@ SymbolKind = Literal[
     "macro",
 ]
 ReferenceKind = Literal["call", "inherit"]
+RegistrationKind = Literal["route", "command", "task", "event", "model", "flag", "environment", "setting", "mount"]
 SearchMode = Literal["hybrid", "lexical", "vector"]
+# A list of places is spread over files; of passages to be read, several of one file may come one after the other.
+SearchAim = Literal["places", "passages"]
 PlainReason = Literal["time", "memory", "crash"]  # what a parser had not enough of, or how it ended
 
 # What can be told of a repository that is looked at; the first three go on, the others leave everything as it was.
@@ -41,11 +44,15 @@ RemoteState = Literal[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Location:
-    """Lines of one file; both ends are 1-based and inclusive."""
+    """Lines of one file; both ends are 1-based and inclusive.
+
+    `commit` is empty for the one that is read. Where `path` is empty, the commit itself is meant.
+    """
 
     path: str
     start_line: int
     end_line: int
+    commit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +106,23 @@ class Import:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Registration:
+    """One thing that a file offers by a name that is no definition's: a route, a command, an option.
+
+    `name` is what it is known by (`GET /users`, `--timeout`, `DATABASE_URL`), `detail` its default, or what more there
+    is to say of its kind, `help` what its author says of it, and `handler` what is called for it; each may be empty.
+    A `mount` is no such thing itself: it puts its name before the routes of the module that `handler` names.
+    """
+
+    kind: RegistrationKind
+    name: str
+    detail: str
+    help: str
+    handler: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Chunk:
     """Consecutive lines of a file that are ranked and cited as one.
 
@@ -125,6 +149,7 @@ class ParsedFile:
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = ()
     imports: tuple[Import, ...] = ()
+    registrations: tuple[Registration, ...] = ()
     plain: PlainReason | None = None
 
 
@@ -139,6 +164,29 @@ class Definition:
     def location(self) -> Location:
         """The lines of the whole definition."""
         return Location(path=self.path, start_line=self.symbol.start_line, end_line=self.symbol.end_line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegistrationSite:
+    """A registration and the file it stands in."""
+
+    path: str
+    registration: Registration
+
+    @property
+    def location(self) -> Location:
+        """The line of the registration."""
+        line = self.registration.line
+        return Location(path=self.path, start_line=line, end_line=line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subclass:
+    """A type that inherits from another, implements it or mixes it in; `base` is the name by which it does so."""
+
+    definition: Definition
+    base: str
+    is_direct: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -242,10 +290,14 @@ class IndexStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
-    """What happened to a repository since a commit; None where that cannot be told."""
+    """What happened to a repository since a commit; None where that cannot be told.
+
+    `uncommitted` are the paths that differ in the working tree from what is committed.
+    """
 
     behind: int | None
     changed: tuple[str, ...] | None
+    uncommitted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -290,12 +342,27 @@ class Matches:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Revision:
-    """A commit that touched a file; `committed_at` is in seconds since the epoch, the author's address is left out."""
+    """A commit; `committed_at` is in seconds since the epoch, the author's address is left out.
+
+    `body` is the message below the subject, and `paths` are the files that it touched; they are empty where they were
+    not asked for.
+    """
 
     sha: str
     author: str
     committed_at: int
     subject: str
+    body: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitMessage:
+    """What a commit says, secrets masked, and the files that it touched."""
+
+    subject: str
+    body: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -310,6 +377,96 @@ class FileHistory:
     complete: bool
     line: int = 0
     last_changed: Revision | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogQuery:
+    """Which commits are wanted, of those up to the held one; an empty field does not restrict.
+
+    `after` and `until` are tags, branches or commits as people write them; `release` is a tag, whose commits are those
+    since the release before it. `newest` stands for the newest release. `since` is in seconds since the epoch. `path`
+    is a file or a folder; `lines`, the first and the last, are of that file, and `text` is one that a commit brought
+    or took away.
+    """
+
+    path: str = ""
+    after: str = ""
+    until: str = ""
+    release: str = ""
+    since: int = 0
+    lines: tuple[int, int] | None = None
+    text: str = ""
+    limit: int = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitLog:
+    """Commits without merges, newest first. Not `complete`: there are older ones, or git could not tell.
+
+    `total` counts all of them, None where that is not known; `after` and `until` are what was found under those names.
+    """
+
+    revisions: tuple[Revision, ...]
+    total: int | None
+    complete: bool
+    is_shallow: bool = False
+    after: Tag | None = None
+    until: Tag | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tag:
+    """A name of a commit, and when it was given, in seconds since the epoch."""
+
+    name: str
+    sha: str
+    created_at: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contributor:
+    """Somebody who changed some files: how many commits, when they began and ended, and how many lines are left.
+
+    `newest` is the last of the commits.
+    """
+
+    name: str
+    commits: int
+    first_at: int
+    last_at: int
+    newest: str
+    lines: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contributors:
+    """Who changed some files, who did most first. Lines are counted within one file only, else `lines` is 0.
+
+    Not `complete`: there are older commits that are not known.
+    """
+
+    people: tuple[Contributor, ...]
+    commits: int
+    lines: int
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LineOrigin:
+    """A commit that last wrote some lines of a file, how many of those asked for, and the first of them."""
+
+    revision: Revision
+    lines: int
+    first_line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeOwners:
+    """Who owns a path, as a line of a CODEOWNERS file says; addresses of people are left out."""
+
+    location: Location
+    pattern: str
+    owners: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

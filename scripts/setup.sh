@@ -34,8 +34,35 @@ find_python() {
     fail "Python 3.11, 3.12 or 3.13 is missing; install one (on Debian: apt install python3 python3-venv), or name it: PYTHON=/path/to/python3 make ..."
 }
 
-announce() {
-    echo "Installing citebot into $venv (once; it takes a minute or two) ..." >&2
+# Runs an installer, shows what it is at while it is at it, and all that it said if it fails.
+install() {
+    echo "Installing citebot into $venv (once; it takes a minute) ..." >&2
+    log=$venv/install.log
+    "$@" >"$log" 2>&1 &
+    installer=$!
+    trap 'kill $installer 2>/dev/null; exit 130' INT TERM HUP
+    seconds=0
+    while kill -0 $installer 2>/dev/null; do
+        sleep 1
+        seconds=$((seconds + 1))
+        show_progress
+    done
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+    if ! wait $installer; then
+        cat "$log" >&2
+        fail "The installation failed; what went wrong is above, and in $log."
+    fi
+    rm -f "$log"
+}
+
+# On a terminal one line that changes; elsewhere a line every ten seconds.
+show_progress() {
+    now=$(sed -n 's/^ *\(\(Resolved\|Collecting\|Downloading\|Downloaded\|Building\|Prepared\|Installing\) [^ ]*\).*/\1/p' "$log" | tail -n 1)
+    if [ -t 2 ]; then
+        printf '\r\033[K  %s s  %.60s' "$seconds" "$now" >&2
+    elif [ $((seconds % 10)) -eq 0 ]; then
+        echo "  $seconds s  $now" >&2
+    fi
 }
 
 version_of() {
@@ -43,22 +70,20 @@ version_of() {
 }
 
 with_uv() {
-    announce
     if ! suitable "$venv/bin/python"; then
         uv venv -q --clear --python "${PYTHON:->=3.11,<3.14}" "$venv"
     fi
-    uv pip install -q --python "$venv/bin/python" -c constraints.txt -e "$target"
+    install uv pip install --python "$venv/bin/python" -c constraints.txt -e "$target"
 }
 
 with_pip() {
     if ! suitable "$venv/bin/python" || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
         find_python
-        announce
         "$python" -m venv --clear "$venv"
-    else
-        announce
     fi
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e "$target"
+    # What is imported is compiled then, as with uv; to compile all of it takes half a minute and 150 MB.
+    install "$venv/bin/python" -m pip install --no-compile --progress-bar off --no-input --disable-pip-version-check \
+        -c constraints.txt -e "$target"
 }
 
 command -v git >/dev/null 2>&1 || fail "git is missing; install it (on Debian: apt install git; on macOS: xcode-select --install)."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import agent
 import indexer
+from tests.fakes.repositories import GitRepo
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("bot", "agent", "indexer")
@@ -40,6 +42,7 @@ JOINED_IN_APP = (
     "agent.OnnxModel",
     "agent.RetryPolicy",
     "agent.SearxngSearch",
+    "agent.open_memory_store",
     "agent.open_models",
     "agent.open_saver",
 )
@@ -63,7 +66,6 @@ HOMES = {
     "httpx": ("agent/tools/searxng.py",),
     "langchain_core": ("agent/", "bot/cli/diagram.py", "indexer/embedding/"),
     "langgraph": ("agent/",),
-    "networkx": ("indexer/search/centrality.py",),
     "re2": (
         "indexer/text/linear_patterns.py",
         "indexer/git/gitattributes.py",
@@ -77,11 +79,10 @@ HOMES = {
     "PIL": ("bot/cli/diagram.py",),
     "platformdirs": ("bot/settings.py",),
     "prometheus_client": ("bot/monitoring/metrics.py",),
-    "prompt_toolkit": ("bot/adapters/terminal/console.py",),
+    "prompt_toolkit": ("bot/adapters/terminal/prompt.py", "bot/adapters/terminal/completion.py"),
     "pydantic_settings": ("bot/settings.py",),
     "rank_bm25": ("indexer/search/bm25.py",),
     "rich": ("bot/adapters/",),
-    "scipy": ("indexer/",),
     "slack_bolt": ("bot/adapters/slack/",),
     "slack_sdk": ("bot/adapters/slack/",),
     "onnxruntime": ("agent/guard/classifier/onnx_model.py",),
@@ -91,7 +92,7 @@ HOMES = {
         "bot/replies/reply.py",
         "bot/adapters/discord/adapter.py",
     ),
-    "tokenizers": ("agent/guard/classifier/onnx_model.py", "indexer/"),
+    "tokenizers": ("agent/guard/classifier/onnx_model.py",),
     "tree_sitter": ("indexer/",),
 }
 # The one module that starts programs, and what it could be done with elsewhere.
@@ -246,7 +247,11 @@ def test_every_program_is_started_with_the_chosen_environment_in_the_fixed_folde
             given = {each.arg: ast.unparse(each.value) for each in node.keywords}
             assert given["cwd"] == "_FOLDER"
             # The second is the first with what every git is told; test_processes.py holds them to that.
-            assert given["env"] in {"select_environment(os.environ)", "_make_git_environment(protocols)"}
+            assert given["env"] in {
+                "select_environment(os.environ)",
+                "_make_git_environment(protocols)",
+                "_make_editor_environment()",
+            }
 
 
 def starting_calls(path: Path) -> list[str]:
@@ -292,6 +297,51 @@ def test_importing_what_a_search_needs_loads_neither_chroma_nor_langgraph() -> N
     heavy = {"chromadb", "langgraph", "langchain_core", "prompt_toolkit", "networkx", "tree_sitter"}
 
     assert loaded_by("bot.app, bot.cli.query, bot.adapters.terminal.display, indexer.index", heavy) == set()
+
+
+# What an answer without a model does without: the graph's engine, models, platforms, and what only indexing needs.
+IDLE = {
+    "PIL",
+    "agent.persistence.checkpointer",
+    "aiohttp",
+    "aiosqlite",
+    "bot.conversations",
+    "bot.serving",
+    "chromadb",
+    "discord",
+    "google",
+    "httpx",
+    "langchain_core",
+    "langgraph",
+    "langsmith",
+    "networkx",
+    "onnxruntime",
+    "prometheus_client",
+    "prompt_toolkit",
+    "requests",
+    "slack_bolt",
+    "slack_sdk",
+    "tree_sitter",
+}
+
+
+@pytest.mark.parametrize("question", ["where is parse_date defined?", "how are dates parsed?"])
+def test_a_question_without_a_model_loads_nothing_that_it_has_no_use_for(question: str, tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("shop/dates.py", "def parse_date(text):\n    return text.split('-')\n")
+    repository.commit("Sell things")
+    home = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_MODEL": "none", "PATH": os.environ["PATH"]}
+    program = "import sys; from bot.cli.main import run; code = run(sys.argv[1:]); print(*sys.modules); sys.exit(code)"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program, *words, "--repo", str(repository.root)],
+            cwd=ROOT, env=home, capture_output=True, text=True, check=True, timeout=60,
+        ).stdout
+        for words in (["index"], ["ask", question])
+    ]  # fmt: skip
+
+    assert "shop/dates.py" in said[1]
+    assert IDLE & set(said[1].split()) == set()
 
 
 def test_a_process_that_answers_has_nothing_to_parse_with() -> None:

@@ -24,6 +24,7 @@ from bot.cli.main import run
 from indexer.errors import IndexerError
 from indexer.store.catalog import Catalog
 from indexer.store.data_folder import DataFolder
+from tests.fakes.citebot import converse
 from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
 
@@ -105,6 +106,10 @@ def shop(root: Path) -> GitRepo:
 
 def ask(citebot: Citebot, root: Path) -> Done:
     return citebot("ask", QUESTION, "--json", "--repo", os.fspath(root))
+
+
+def talk(citebot: Citebot, root: Path) -> Done:
+    return converse(citebot, QUESTION, "--repo", os.fspath(root))
 
 
 def folder_of(home: Path) -> Path:
@@ -211,7 +216,7 @@ def test_files_that_hold_no_source_are_counted_and_passed_over(citebot: Citebot,
     repo.submodule("lib", shop(tmp_path / "lib"))
     repo.commit()
 
-    assert ask(citebot, repo.root).paths == ["src/retry.py"]
+    assert ask(citebot, repo.root).paths[0] == "src/retry.py"
     status = json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)
     assert status["skipped"] == {"symlink": 3, "LFS pointer": 1, "minified": 1, "submodule": 1}
 
@@ -336,7 +341,7 @@ def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRe
 def test_data_of_another_version_is_left_alone(
     name: str, advice: str, citebot: Citebot, repo: GitRepo, home: Path
 ) -> None:
-    ask(citebot, repo.root)
+    talk(citebot, repo.root)
     (database,) = home.rglob(name)
     with sqlite3.connect(database) as db:
         db.execute("PRAGMA user_version = 99")
@@ -344,7 +349,7 @@ def test_data_of_another_version_is_left_alone(
     for noted in home.rglob("catalog.json"):  # as every version does that writes to the catalog
         noted.unlink()
 
-    complaint = ask(citebot, repo.root).complaint
+    complaint = talk(citebot, repo.root).complaint
 
     assert "another version of citebot" in complaint
     assert advice in complaint
@@ -461,7 +466,7 @@ def test_a_damaged_vector_store_is_built_again(
 
     done = ask(citebot, repo.root)
 
-    assert done.paths == ["src/retry.py"]
+    assert done.paths[0] == "src/retry.py"
     assert "Traceback" not in done.err
     assert pattern == "vectors" or caplog.messages[0].startswith("The vector store was damaged and has been built")
     assert json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)["commits_behind"] == 0
@@ -552,16 +557,16 @@ def test_the_status_of_a_damaged_index_says_so(citebot: Citebot, repo: GitRepo, 
 def test_damaged_conversations_say_how_to_bring_them_back_and_are_left_as_they_are(
     damage: Callable[[Path], Any], citebot: Citebot, repo: GitRepo, home: Path, tmp_path: Path
 ) -> None:
-    ask(citebot, repo.root)
+    talk(citebot, repo.root)
     assert citebot("backup", str(tmp_path / "b.tar.gz")).code == 0
     damage(home / "conversations.sqlite")
     before = (home / "conversations.sqlite").read_bytes()
 
-    complaint = ask(citebot, repo.root).complaint
+    complaint = talk(citebot, repo.root).complaint
 
     assert f"{home / 'conversations.sqlite'} is damaged" in complaint
     assert "citebot restore FILE --force" in complaint
     assert (home / "conversations.sqlite").read_bytes() == before
     assert citebot("search", "send again", "--repo", str(repo.root)).code == 0
     assert citebot("restore", str(tmp_path / "b.tar.gz"), "--force").code == 0
-    assert ask(citebot, repo.root).paths == ["src/retry.py"]
+    assert "src/retry.py" in talk(citebot, repo.root).out

@@ -120,7 +120,9 @@ def test_every_path_that_a_document_names_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["bot", "agent", "indexer"])
 def test_the_documented_floors_have_every_room(package: str) -> None:
-    (picture,) = re.findall(rf"^{package}/\n((?:  \d  .*\n)+)", read(ROOT / "docs" / "architecture.md"), re.MULTILINE)
+    (picture,) = re.findall(
+        rf"^{package}/\n((?: [ \d]\d  .*\n)+)", read(ROOT / "docs" / "architecture.md"), re.MULTILINE
+    )
     rooms = {room for line in picture.splitlines() for room in line.split()[1:]}
     modules = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
     folders = {f"{path.parent.name}/" for path in (ROOT / package).glob("*/__init__.py")}

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from indexer.parsing.registrations.rules import RULES
 from tests.ambiguity import Mode, find_slowness
 from tests.test_architecture import ROOT, imports, name_of, parsed, sources
 
@@ -72,6 +73,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/questions/literals.py", "f'{between.join((first + begins, *rest))}(?![^\\\\W_])'"): lambda: [
         r"no(?:(?<![^\W_]no)|(?<=\\[nrt]no))(?:\\[nrt]|[\W_])+such(?:\\[nrt]|[\W_])+file(?![^\W_])"
     ],
+    ("indexer/parsing/registrations/rules.py", "pattern"): lambda: [rule.receiver for rule in RULES if rule.receiver],
     ("bot/adapters/slack/rendering.py", "f'<@{re.escape(user)}[|>]'"): lambda: ["<@U1[|>]"],
     ("indexer/calls/receivers.py", "f'{re.escape(name)}\\\\b(?!\\\\()'"): lambda: [r"value\b(?!\()"],
 }

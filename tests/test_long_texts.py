@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import importlib
 import inspect
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from agent.answers.excerpts import QuestionWeights, find_best_window
 from agent.guard.leak_check import has_masked_values
 from agent.llm.provider_errors import map_provider_error
+from agent.ports import Citation
 from agent.prompts.answer_prompts import (
     build_grading_prompt,
     build_preprocess_prompt,
@@ -24,8 +26,9 @@ from agent.prompts.answer_prompts import (
 )
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.questions.follow_ups import Antecedent, resolve_references, resolve_selection
+from agent.questions.follow_ups import Antecedent, find_continuation, resolve_references, resolve_selection
 from agent.questions.literals import Literal
+from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.state import CitationRef, PastTurn
 from agent.text.citation_markers import replace_markers
 from agent.text.code_fences import CodeBlockScanner
@@ -33,11 +36,12 @@ from agent.text.masked_values import MaskedValues
 from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
 from bot.adapters.slack.rendering import has_mention as names_user
-from bot.adapters.terminal.output import to_json
-from bot.conversations.thread_context import add_thread_context
+from bot.adapters.terminal.output import choose_line, describe_callee, describe_caller, describe_hit, to_json
+from bot.conversations.thread_context import quote_thread
 from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.splitting import split_markdown
 from bot.messages import MessageContent, ThreadMessage
+from bot.replies.citation_links import link_marks
 from bot.replies.paging import split_into_pages
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named, map_aliases
 from bot.webhooks.pushes import read_payload, read_pushes
@@ -51,10 +55,13 @@ from indexer.git.permalinks import make_permalink
 from indexer.parsing.chunking import SizedLines, find_markdown_headings, find_rst_headings, split_sections
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.file_parser import parse_file
+from indexer.parsing.headings import find_headings, name_sections, split_versions
+from indexer.parsing.registrations.finder import find_in_text
 from indexer.remotes.fetch_errors import describe_redirect, make_fetch_error
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.text.languages import detect_language
 from indexer.types import Location
+from tests.fakes.parts import CALL, HIT
 from tests.test_architecture import ROOT, name_of, sources
 
 LENGTH = 100_000
@@ -79,6 +86,11 @@ def identity(text: str) -> str:
 
 def citation() -> CitationRef:
     return {"mark": 1, "path": "a.py", "start_line": 1, "end_line": 2}
+
+
+def link() -> Citation:
+    """A citation that a mark can lead to."""
+    return Citation(mark=1, path="a.py", start_line=1, end_line=2, commit="", url="https://a.example/a.py#L1")
 
 
 def turn(text: str) -> PastTurn:
@@ -140,6 +152,7 @@ CASES: dict[str, Call] = {
     ),
     "agent.prompts.answer_prompts.build_preprocess_prompt": lambda text: build_preprocess_prompt(text, [turn(text)]),
     "agent.questions.follow_ups.resolve_selection": lambda text: resolve_selection("show me the second", [turn(text)]),
+    "agent.questions.follow_ups.find_continuation": lambda text: find_continuation(text, [turn("more")]),
     "agent.questions.follow_ups.resolve_references": lambda text: resolve_references(
         text, Antecedent(symbol="a.b", kind="", path="a.py")
     ),
@@ -154,14 +167,21 @@ CASES: dict[str, Call] = {
         MessageContent(text=text, status="", footer=""), 2_000, utf16=True, fixed=text[:500]
     ),
     "bot.adapters.terminal.output.to_json": lambda text: to_json({"text": text}),
+    "bot.adapters.terminal.output.choose_line": lambda text: choose_line(dataclasses.replace(HIT, text=text), text),
+    "bot.adapters.terminal.output.describe_hit": lambda text: describe_hit(dataclasses.replace(HIT, text=text), text),
+    "bot.adapters.terminal.output.describe_caller": lambda text: describe_caller(CALL, text),
+    "bot.adapters.terminal.output.describe_callee": lambda text: describe_callee(CALL, text),
     "bot.repositories.names.find_named": lambda text: find_named(text, signs()),
     "bot.repositories.names.find_only_named": lambda text: find_only_named(text, signs()),
     "bot.repositories.names.find_hinted": lambda text: find_hinted(text, signs()),
     "bot.repositories.names.map_aliases": lambda text: map_aliases(
         {"shop": RepositoryProfile(page=f"https://a/{text}".replace("[", ""))}
     ),
-    "bot.conversations.thread_context.add_thread_context": lambda text: add_thread_context(
-        "What is this?", [ThreadMessage(id="1", author="a", text=text)], room=4_000
+    "bot.replies.citation_links.link_marks": lambda text: link_marks(text, [link()], ("a.example",)),
+    "agent.questions.thread_subject.find_thread_antecedent": lambda text: find_thread_antecedent([text]),
+    "agent.questions.thread_subject.find_thread_subject": lambda text: find_thread_subject([text]),
+    "bot.conversations.thread_context.quote_thread": lambda text: quote_thread(
+        [ThreadMessage(id="1", author="a", text=text)], room=4_000
     ),
     "bot.webhooks.pushes.read_pushes": lambda text: read_pushes(
         "push", {"ref": text, "repository": {"full_name": text}}
@@ -201,11 +221,23 @@ CASES: dict[str, Call] = {
     "indexer.parsing.chunking.split_sections": lambda text: deque(
         split_sections(SizedLines(text), lambda row: row % 7 == 0, 1500, 300), maxlen=0
     ),
+    "indexer.parsing.headings.find_headings": lambda text: [
+        name_sections(find_headings(language, text.split("\n")), [(row, row + 9) for row in range(0, 1000, 10)])
+        for language in ("markdown", "rst")
+    ],
+    "indexer.parsing.headings.split_versions": lambda text: deque(
+        split_versions("text", SizedLines(text), 1500) or (), maxlen=0
+    ),
     "indexer.parsing.chunking.headings": lambda text: (
         find_markdown_headings(text.split("\n")),
         find_rst_headings(text.split("\n")),
     ),
     "indexer.parsing.file_parser.plain": lambda text: parse_file("a.txt", text),
+    "indexer.parsing.registrations.finder.find_in_text": lambda text: (
+        find_in_text("a.md", "markdown", f"# Options\n\n{text}", f"# Options\n\n{text}".split("\n")),
+        find_in_text("a.rst", "rst", text, text.split("\n")),
+        find_in_text("a.prisma", "text", text, text.split("\n")),
+    ),
     "bot.maintenance.backup_archive.read_manifest": wrap(lambda text: read_manifest(text.encode()), InvalidBackup),
     "bot.webhooks.pushes.json": wrap(lambda text: read_payload(text.encode(), "application/json"), ValueError),
 }
@@ -214,14 +246,26 @@ NO_TEXT = "it is given what citebot itself wrote"
 OF_PORTS = "it asks other parts, whose own functions are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
+    "indexer.subprocesses.start_editor": "it starts a program",
+    "indexer.git.commit_messages.read_commit_messages": "it is given names of commits",
+    "bot.access.find_manners": "it looks a channel up in the table of the operator",
     "agent.text.code_spans.find_outside": "find_markers(), which calls it, is here",
     "agent.answers.answer_parts.quote_lines": "it is given lines of a draft, which are cut before",
-    "agent.answers.answer_parts.quote_window": "it is given lines of a draft, which are cut before",
+    "agent.answers.answer_parts.format_related": OF_PORTS,
+    "agent.answers.passages.write_related": OF_PORTS,
+    "agent.kinds.examples.find_family": "it is given the listing of the files",
+    "agent.kinds.outlines.describe_folders": "it only joins what it is given",
     "bot.cli.diagram.lay_out": NO_TEXT,
     "agent.evidence.refs.sort_definitions": OF_PORTS,
+    "agent.kinds.listing.narrowing.make_entry_ref": "it only keeps what it is given",
+    "agent.kinds.listing.narrowing.narrow_entries": "it is given entries, whose texts were cut",
+    "agent.kinds.listing.narrowing.order_by_kind": "it sorts what it is given",
     "agent.evidence.refs.make_lines_ref": "it only keeps what it is given",
     "agent.evidence.request_builders.decide_retrieval": "it only keeps what it is given",
     "agent.evidence.request_builders.request_lookup": "it only keeps what it is given",
+    "agent.history.commit_refs.make_commit_ref": "it only keeps what it is given",
+    "agent.history.commit_refs.count_touched": "it counts the paths of commits, which are bounded where git is read",
+    "agent.evidence.request_builders.request_kind": "it only keeps what it is given",
     "agent.llm.provider_errors.find_bad_ending": "it looks a word up in what a provider's client says",
     "agent.llm.provider_errors.is_truncated": "it looks a word up in what a provider's client says",
     "agent.llm.providers.parse_model_spec": "it is given the operator's choice of a model",
@@ -269,14 +313,21 @@ LEFT_OUT: dict[str, str] = {
     "bot.conversations.descriptions.describe_commit_read": NO_TEXT,
     "bot.conversations.descriptions.describe_refresh": NO_TEXT,
     "bot.maintenance.disk_usage.measure_disk_usage": "it reads folders",
-    "bot.replies.answer_content.format_source": NO_TEXT,
+    "bot.replies.citation_links.find_chat_link": NO_TEXT,
     "bot.conversations.run_follower.plan_runs": NO_TEXT,
     "bot.conversations.run_follower.make_sections": NO_TEXT,
     "bot.cli.context.print_error": "it prints",
+    "bot.cli.context.complete_repository": "it is given what the person types at a shell",
+    "bot.cli.target.complete_names": "as above",
+    "bot.cli.target.choose_table": "as above",
+    "bot.cli.target.choose_tables": "as above",
+    "bot.cli.target.narrow_settings": "as above",
     "bot.monitoring.logs.log_always": "it prints",
     "bot.monitoring.logs.log_to_stderr": "it sets up the log",
     "bot.serving.http_server.open_monitoring": OF_PORTS,
     "bot.adapters.terminal.output.format_refresh_report": NO_TEXT,
+    "bot.adapters.terminal.banner.format_banner": NO_TEXT,
+    "bot.adapters.terminal.last_answer.make_editor_arguments": "it is given the person's own choice of an editor",
     "bot.adapters.terminal.output.report_to_record": NO_TEXT,
     "bot.repositories.choice.make_clarifying_question": NO_TEXT,
     "bot.repositories.hints.sort_by_likelihood": NO_TEXT,
@@ -287,6 +338,21 @@ LEFT_OUT: dict[str, str] = {
     "indexer.store.data_folder.remove_index": "it removes a folder",
     "indexer.parsing.grammars.parse_tree": PARSES,
     "indexer.parsing.outline.find_entries": PARSES,
+    "indexer.generations.mounted_routes.mount_routes": OF_PORTS,
+    "indexer.parsing.registrations.command_readers.read_inherited": PARSES,
+    "indexer.parsing.registrations.finder.find_registrations": PARSES,
+    "indexer.parsing.registrations.invocations.find_literals": PARSES,
+    "indexer.parsing.registrations.invocations.read_code": PARSES,
+    "indexer.parsing.registrations.invocations.read_comment_above": PARSES,
+    "indexer.parsing.registrations.invocations.read_definition_name": PARSES,
+    "indexer.parsing.registrations.invocations.read_invocation": PARSES,
+    "indexer.parsing.registrations.invocations.read_literal": PARSES,
+    "indexer.parsing.registrations.invocations.read_name": PARSES,
+    "indexer.parsing.registrations.invocations.read_object": PARSES,
+    "indexer.parsing.registrations.invocations.read_pair": PARSES,
+    "indexer.parsing.registrations.route_groups.find_class_prefix": PARSES,
+    "indexer.parsing.registrations.route_groups.find_enclosing_prefix": PARSES,
+    "indexer.parsing.registrations.documents.find_documented_options": "find_in_text(), which calls it, is here",
     "indexer.parsing.references.find_imports": PARSES,
     "indexer.parsing.references.find_references": PARSES,
     "indexer.parsing.outline.make_symbols": PARSES,
@@ -303,7 +369,7 @@ LEFT_OUT: dict[str, str] = {
     "indexer.remotes.fetch_errors.make_clone_error": "it is complaint_error, or a sentence of its own",
     "indexer.search.ranking.make_penalties": OF_PORTS,
     "indexer.search.ranking.rank_chunks": OF_PORTS,
-    "indexer.search.ranking.read_question": OF_PORTS,
+    "indexer.search.signals.read_question": OF_PORTS,
     "indexer.parsing.chunking.split_tree": PARSES,
     "indexer.git.objects.read_tree": OF_PORTS,
 }

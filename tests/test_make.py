@@ -197,3 +197,41 @@ def test_a_python_without_venv_is_one_line(bench: Path) -> None:
     assert setup(bench, "git", python3=python).splitlines() == [
         "citebot: python3 has no venv module; install it (on Debian: apt install python3.12-venv)."
     ]
+
+
+UV = 'case "$1" in venv) mkdir -p new/bin;; pip) echo "Downloading numpy (16.2MiB)"; {};; esac'
+SHELL_TOOLS = ("git", "mkdir", "sleep", "sed", "tail", "cat", "rm")
+
+
+def test_an_installation_that_fails_shows_all_that_the_installer_said(bench: Path) -> None:
+    said = setup(bench, *SHELL_TOOLS, uv=UV.format('echo "no space left"; exit 1'))
+
+    assert said.splitlines() == [
+        "Installing citebot into new (once; it takes a minute) ...",
+        "Downloading numpy (16.2MiB)",
+        "no space left",
+        "citebot: The installation failed; what went wrong is above, and in new/install.log.",
+    ]
+
+
+def test_an_installation_shows_what_it_is_at(bench: Path) -> None:
+    path = bench / "bin"
+    path.mkdir()
+    for tool in ("sh", *SHELL_TOOLS):
+        (path / tool).symlink_to(shutil.which(tool) or "")
+    script(path / "uv", UV.format("read line <go"))  # which waits until somebody writes to it
+    os.mkfifo(bench / "go")
+    terminal, other_end = os.openpty()
+    with subprocess.Popen(
+        ["sh", "scripts/setup.sh", "new", "."], cwd=bench, env={"PATH": str(path)}, stderr=other_end
+    ) as installing:
+        os.close(other_end)
+        shown = b""
+        while b"Downloading numpy" not in shown:
+            shown += os.read(terminal, 1024)
+        (bench / "go").write_text("go\n", encoding="utf-8")
+        assert installing.wait(LIMIT) == 0
+    os.close(terminal)
+
+    assert b"Installing citebot into new" in shown
+    assert not (bench / "new" / "install.log").exists()

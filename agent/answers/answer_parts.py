@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent.answers.excerpts import (
     EXCERPT_LINES,
@@ -14,21 +15,25 @@ from agent.answers.excerpts import (
     find_signature,
 )
 from agent.answers.extractive_builder import AnswerBuilder
+from agent.evidence.call_sites import count_calls
 from agent.evidence.definitions import list_members
 from agent.evidence.refs import Quote, read_quote
 from agent.ports import Deps
-from agent.questions.terms import find_content_terms
+from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span, format_quote
 from agent.text.statement_starts import dedent
 from indexer.types import Definition, Location
 
-LABEL = "From the code, without a language model:"
 TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})
 MAX_MEMBERS = 8
+MAX_PROSE_LINES = 18
+_FEWEST_PROSE_LINES = 6
 _LONGEST_SIGNATURE = 12
 _LEAST_WEIGHT = 0.5  # of a window within a class; below this its methods say more
 
+_HEADING_LINES = 40
+_HEADING = re.compile(r"(?:#{1,6}|={1,6})\s+(?P<text>\S.{0,200})")
 _LONGEST = 1_000  # characters; a sentence is a fraction of it
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r":(?:[\w-]+:)?[\w-]+:`([^`<>]{1,120}?)\s*<[^`<>]{1,200}>`"), r"\1"),  # :ref:`text <target>`
@@ -95,8 +100,7 @@ async def quote_definition(
     elif start - head <= NEAR_SIGNATURE:
         draft.say(format_code_block(dedent(whole.lines[top : max(end, head)]), whole.language))
     else:
-        draft.say(format_code_block(dedent(whole.lines[top:head]), whole.language))
-        quote_lines(draft, ref["path"], whole, start, end, names_file=False)
+        quote_lines(draft, ref["path"], whole, start, end)
     if inner:
         draft.say(_format_members(inner))
 
@@ -133,40 +137,80 @@ def _format_members(inner: list[Definition]) -> str:
     return f"Methods, with their lines: {', '.join(shown)}{more}."
 
 
-def quote_window(draft: AnswerBuilder, path: str, source: Quote, emphasis: QuestionWeights) -> None:
-    """Quote the lines of a passage that match the question best, with their own citation."""
+def quote_window(draft: AnswerBuilder, source: Quote, emphasis: QuestionWeights) -> None:
+    """Quote the lines of a passage that match the question best; the passage has been cited."""
     start, end, _ = find_best_window(source.lines, emphasis, language=source.language)
-    quote_lines(draft, path, source, start, end, names_file=True)
+    draft.say(format_code_block(dedent(source.lines[start:end]), source.language))
 
 
-def quote_lines(draft: AnswerBuilder, path: str, source: Quote, start: int, end: int, *, names_file: bool) -> None:
+def quote_explanation(draft: AnswerBuilder, source: Quote, emphasis: QuestionWeights) -> None:
+    """Quote documentation: from its heading where it begins with one, else the lines that match the question best."""
+    if not _read_heading(source.lines[0]) and not _is_underlined(source.lines):
+        quote_window(draft, source, emphasis)
+        return
+    end = min(len(source.lines), MAX_PROSE_LINES)
+    if end < len(source.lines):
+        # Where a fence would be left open, the block ends before it; else at the end of a paragraph.
+        blank = [at for at in range(_FEWEST_PROSE_LINES, end) if not source.lines[at].strip()]
+        closed = [at for at in blank if sum(line.strip().startswith("```") for line in source.lines[:at]) % 2 == 0]
+        end = next(reversed(closed), end)
+    draft.say(format_code_block(source.lines[:end], source.language))
+
+
+def _is_underlined(lines: Sequence[str]) -> bool:
+    return len(lines) > 1 and len(lines[1]) > 2 and len(set(lines[1])) == 1 and lines[1][0] in "=-~^"
+
+
+def quote_lines(draft: AnswerBuilder, path: str, source: Quote, start: int, end: int) -> None:
     """Quote some lines of a passage under a heading with their numbers and their own mark."""
     lines = Location(path=path, start_line=source.first_line + start, end_line=source.first_line + end - 1)
-    place = (
-        f"{format_code_span(path)}, {format_line_numbers(lines)}"
-        if names_file
-        else format_line_numbers(lines).capitalize()
-    )
+    place = format_line_numbers(lines).capitalize()
     draft.say(f"{place} {draft.cite(lines)}:\n\n{format_code_block(dedent(source.lines[start:end]), source.language)}")
 
 
-async def format_site(draft: AnswerBuilder, deps: Deps, ref: EvidenceRef) -> str:
-    """Write one call, use or test as a list item: who, where, and the line itself."""
-    lines = to_location(ref)
-    text = (await read_quote(deps, lines)).lines[0].strip()
-    who = format_code_span(ref["symbol"]) if ref["symbol"] else "module level"
-    maybe = "possibly " if ref["ambiguous"] else ""
-    place = format_code_span(f"{ref['path']}:{ref['start_line']}")
-    return f"- {maybe}{who} in {place} {draft.cite(lines)}: {format_code_span(text)}"
+async def format_site(draft: AnswerBuilder, deps: Deps, refs: Sequence[EvidenceRef]) -> str:
+    """Write one call, use or test as a list item, or those of one function: who, where, and the first line itself."""
+    first = refs[0]
+    lines = {ref["start_line"]: to_location(ref) for ref in refs}
+    text = (await read_quote(deps, lines[first["start_line"]])).lines[0].strip()
+    who = format_code_span(first["symbol"]) if first["symbol"] else "module level"
+    maybe = "possibly " if first["ambiguous"] else ""
+    place = format_code_span(f"{first['path']}:{', '.join(map(str, lines))}")
+    calls = count_calls(refs)
+    count = f" ({calls} calls)" if calls > len(lines) else ""
+    marks = " ".join(map(draft.cite, lines.values()))
+    return f"- {maybe}{who} in {place} {marks}{count}: {format_code_span(text)}"
 
 
-def format_see_also(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Write one further place as a list item."""
+def format_source_place(draft: AnswerBuilder, ref: EvidenceRef, source: Quote) -> str:
+    """Introduce lines that are about no definition: their file, the heading above them, their mark."""
+    heading = next((line for line in map(_read_heading, source.lines[:_HEADING_LINES]) if line), "")
+    about = f", {format_quote(strip_doc_markup(heading), longest=100)}" if heading else ""
     lines = to_location(ref)
-    about = quote_first_sentence(ref, longest=120)
+    return f"{format_code_span(ref['path'])} {draft.cite(lines)}{about}, {format_line_numbers(lines)}:"
+
+
+def _read_heading(line: str) -> str:
+    found = _HEADING.match(line)
+    return found["text"] if found else ""
+
+
+def format_related(draft: AnswerBuilder, ref: EvidenceRef, terms: frozenset[str]) -> str:
+    """Write one further place as a list item, with what it is for, or which of the question's words it is about."""
+    lines = to_location(ref)
     place = format_code_span(f"{ref['path']}:{lines.start_line}")
     name = f"{format_code_span(ref['symbol'])} in " if ref["symbol"] else ""
-    return f"- {name}{place} {draft.cite(lines)}" + (f": {about}" if about else "")
+    return f"- {name}{place} {draft.cite(lines)}: {quote_first_sentence(ref, longest=120) or _give_reason(ref, terms)}"
+
+
+def _give_reason(ref: EvidenceRef, terms: frozenset[str]) -> str:
+    named = sorted(match_terms(f"{ref['path']} {ref['symbol']}", terms))
+    if ref["role"] == "sibling":
+        return "stands beside it"
+    if ref["role"] == "definition":
+        return f"the {ref['kind'] or 'definition'} of that name"
+    kind = {"doc": "documentation", "test": "a test"}.get(ref["source_type"], ref["kind"] or "lines")
+    return f"{kind} on {', '.join(map(format_code_span, named[:3]))}" if named else f"{kind} with words of the question"
 
 
 def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:

@@ -11,7 +11,7 @@ from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import SourceFiles
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import find_content_terms, match_terms
-from agent.state import CitationRef, EvidenceRef, to_location
+from agent.state import CitationRef, EvidenceRef, to_citation, to_location
 from agent.text.citation_markers import MARKER, CitationMarker, find_markers, format_marker, replace_markers
 from agent.text.code_spans import split_spans
 from indexer.errors import UnknownPath
@@ -69,10 +69,7 @@ async def verify_citations(
     for location in locations:
         if location is not None:
             numbers.setdefault(location, len(numbers) + 1)
-    kept: list[CitationRef] = [
-        {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
-        for at, mark in numbers.items()
-    ]
+    kept = [to_citation(mark, at) for at, mark in numbers.items()]
     good = {mark.number for mark, location in zip(found, locations, strict=True) if location is not None}
     return CheckedAnswer(
         text=replace_markers(text, _make_replacements(found, locations, numbers, by_model=by_model)),
@@ -119,6 +116,8 @@ class _Examiner:
         return self.judged[cited, mark.claim]
 
     async def _judge(self, cited: Location | None, mark: CitationMarker, *, by_model: bool) -> Location | None:
+        if cited is not None and cited.commit:
+            return cited if cited in self.read else None  # of another commit than the files that can be read here
         place = await self._locate_citation(cited) if cited is not None else None
         if not by_model or cited is None:
             return place

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.questions.literals import Literal
 from agent.questions.terms import match_terms
-from agent.text.statement_starts import LineLayout, is_closing, is_header, read_layout
+from agent.text.statement_starts import LineLayout, is_closing, is_header, is_import, read_layout
 
 EXCERPT_LINES = 12
-WHOLE_LINES = 14
+WHOLE_LINES = 18
 NEAR_SIGNATURE = 3
 
 _QUOTES = ('"""', "'''")
-_IMPORT = re.compile(r"\s*(?:import|from|use|require|include|#include|using|package)\b|.*=\s*require\(")
 _SHORTEST = 3
+_FEW_LINES = 6
 _LONGEST_HEAD = 150  # lines in which a signature is looked for; decorators can be longer than the function
 _PROSE_SHARE = 0.4
 _IMPORT_SHARE = 0.1
@@ -57,7 +56,14 @@ def find_best_window(
         if value > best[0] + 1e-9:
             best = (value, at)
     start = _include_header(layout, best[1], first) if best[0] > 0 else best[1]
-    return start, _find_end(lines, layout, start), max(best[0], 0.0)
+    end = _find_end(lines, layout, start)
+    return _reach_back(layout, start, end, first), end, max(best[0], 0.0)
+
+
+def _reach_back(layout: LineLayout, start: int, end: int, first: int) -> int:
+    """Begin earlier where the window is short because its block ends soon: what leads there belongs to it."""
+    earlier = [at for at in range(max(first, end - EXCERPT_LINES), start) if layout.starts[at]]
+    return earlier[0] if earlier and end - start < _FEW_LINES else start
 
 
 def find_signature(lines: Sequence[str], signature: str) -> tuple[int, int]:
@@ -86,7 +92,7 @@ def find_body_start(lines: Sequence[str], signature: str) -> int:
 
 
 def _weigh_line(line: str, prose: bool) -> float:
-    if _IMPORT.match(line):
+    if is_import(line):
         return _IMPORT_SHARE
     return _PROSE_SHARE if prose else 1.0
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from agent.answers.excerpts import QuestionWeights
 from agent.evidence.refs import LONGEST_RANGE
 from agent.evidence.request_builders import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
-from agent.state import CitationRef, EvidenceRef, Lookup, RetrievalMetadata, Role, RouterDecision
+from agent.state import (
+    CitationRef,
+    Continuation,
+    EvidenceRef,
+    Lookup,
+    RetrievalMetadata,
+    Role,
+    RouterDecision,
+    to_citation,
+)
 from agent.text.citation_markers import format_marker
 from indexer.types import Location
 
@@ -26,7 +35,7 @@ class AnswerBuilder:
     def cite(self, location: Location) -> str:
         """Return the marker of these lines; of a very long range, of its first lines."""
         end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
-        lines = Location(path=location.path, start_line=location.start_line, end_line=end)
+        lines = replace(location, end_line=end)
         return format_marker(self._marks.setdefault(lines, len(self._marks) + 1))
 
     def say(self, paragraph: str) -> None:
@@ -48,10 +57,7 @@ class AnswerBuilder:
     @property
     def citations(self) -> list[CitationRef]:
         """What the markers stand for, in order."""
-        return [
-            {"mark": mark, "path": lines.path, "start_line": lines.start_line, "end_line": lines.end_line}
-            for lines, mark in self._marks.items()
-        ]
+        return [to_citation(mark, lines) for lines, mark in self._marks.items()]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +71,7 @@ class AnswerContext:
     retrieved: Sequence[EvidenceRef]
     expanded: Sequence[EvidenceRef]
     metadata: RetrievalMetadata
+    skip: int = 0  # entries of a list that an earlier answer has shown
 
     def of(self, *roles: Role) -> list[EvidenceRef]:
         """Return what was retrieved in these roles, in order."""
@@ -83,6 +90,17 @@ class AnswerContext:
         return requests[0]["query"] if requests else self.question
 
     @property
+    def is_of_kind(self) -> bool:
+        """Whether the question is of one of the kinds that have an answer of their own."""
+        return any("parts" in request for request in self.decision["requests"])
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """The named parts of a question of some kind, such as its `target`."""
+        requests = self.decision["requests"]
+        return requests[0].get("parts", {}) if requests else {}
+
+    @property
     def emphasis(self) -> QuestionWeights:
         """The words and the quoted texts that an excerpt should show."""
         searched = map(read_literal, self.decision["requests"])
@@ -97,7 +115,8 @@ class AnswerContext:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerSubject:
-    """What an answer led with, for the next question's "it"."""
+    """What an answer led with, for the next question's "it", and what it left out, for "more"."""
 
     symbol: str = ""
     kind: str = ""
+    more: Continuation | None = None

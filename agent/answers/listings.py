@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agent.answers.answer_parts import LABEL, format_name, format_outline_entry, format_site, quote_definition
+from agent.answers.answer_parts import format_name, format_outline_entry, format_site, quote_definition
+from agent.answers.entry_lists import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.call_sites import count_calls, group_by_place
 from agent.evidence.refs import is_test_or_docs, read_quote
-from agent.state import EvidenceRef, Role, to_location
+from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.escaping import format_code_block, format_code_span
+from agent.text.statement_starts import dedent
 
 MAX_LISTED = 8
 MAX_MENTIONED = 5
@@ -26,14 +29,14 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     target = _format_target(draft, material, definitions)
     if not sites and not mentions:
         verb = "calls" if role == "caller" else "is called by"
-        draft.say(f"{LABEL} as far as the syntax tells, nothing in the repository {verb} {target}.")
+        draft.say(f"As far as the syntax tells, nothing in the repository {verb} {target}.")
         for ref in definitions[:1]:
             await quote_definition(draft, material.deps, ref, material.emphasis)
         return subject
     if sites:
         await _write_sites(draft, material, sites, role, target)
     if mentions and len(sites) < MAX_LISTED:
-        draft.say(f"{LABEL} these lines mention {target}:" if not sites else "It is also mentioned in:")
+        draft.say(f"These lines mention {target}:" if not sites else "It is also mentioned in:")
         room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
         await _list_sites(draft, material, mentions[:room], material.metadata["totals"].get("mention", len(mentions)))
     return subject
@@ -46,20 +49,34 @@ async def _write_sites(
     calls = totals.get(f"{role} sites", len(sites))
     total = totals.get(role, len(sites))
     if role == "callee":
-        inside = [ref for ref in sites if ref["kind"]]
-        outside = list(dict.fromkeys(ref["symbol"] for ref in sites if not ref["kind"]))
-        draft.say(f"{LABEL} {_format_count(calls, 'call')} made by {target}" + (":" if inside else "."))
-        if inside:
-            await _list_sites(draft, material, inside[:MAX_LISTED], len(inside))
-        if outside:
-            draft.say(f"Names from outside the repository: {', '.join(map(format_code_span, outside[:MAX_LISTED]))}.")
+        await _write_callees(draft, material, sites, target)
         return
-    where_from = f", from {total} places" if total < calls else ""
-    draft.say(f"{LABEL} {_format_count(calls, 'call')} of {target}{where_from}:")
-    main = [ref for ref in sites if not is_test_or_docs(ref["path"])]
-    asides = [ref for ref in sites if is_test_or_docs(ref["path"])]
+    where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
+    draft.say(f"{_format_count(calls, 'call')} of {target}{where_from}:")
+    places = group_by_place(sites)
+    main = [place for place in places if not is_test_or_docs(place[0]["path"])]
+    asides = [place for place in places if is_test_or_docs(place[0]["path"])]
     shown = [*main[:MAX_LISTED], *asides[: MAX_ASIDES if main else MAX_LISTED - MAX_ASIDES]][:MAX_LISTED]
-    await _list_sites(draft, material, shown, total, left=[ref for ref in sites if ref not in shown])
+    left = [ref for place in places if place not in shown for ref in place]
+    await _list_places(draft, material, shown, calls, left=left)
+
+
+async def _write_callees(
+    draft: AnswerBuilder, material: AnswerContext, sites: Sequence[EvidenceRef], target: str
+) -> None:
+    totals = material.metadata["totals"]
+    inside = [ref for ref in sites if ref["kind"]]
+    outside = list(dict.fromkeys(ref["symbol"] for ref in sites if not ref["kind"]))
+    calls = totals.get("callee sites", len(sites))
+    known = totals.get("callee inside", len(inside))
+    of_names = f", {known} of them of names defined here" if inside and known < calls else ""
+    draft.say(f"{_format_count(calls, 'call')} made by {target}{of_names}" + (":" if inside else "."))
+    if inside:
+        await _list_places(draft, material, group_by_place(inside)[:MAX_LISTED], known)
+    if outside:
+        names = ", ".join(map(format_code_span, outside[:MAX_LISTED]))
+        others = " and others" if len(outside) > MAX_LISTED else ""
+        draft.say(f"Names from outside the repository: {names}{others}.")
 
 
 async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -67,40 +84,68 @@ async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     definitions, tests = material.of("definition"), material.of("test")
     target = _format_target(draft, material, definitions)
     if tests:
-        draft.say(f"{LABEL} these tests use {target}:")
+        draft.say(f"These tests use {target}:")
         total = material.metadata["totals"].get("test", len(tests))
         await _list_sites(draft, material, tests[:MAX_MENTIONED], total, left=tests[MAX_MENTIONED:])
     else:
-        draft.say(f"{LABEL} no test in the repository names {target}.")
+        draft.say(f"No test in the repository names {target}.")
     return _make_subject(material, definitions)
+
+
+async def write_attributes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write which classes set an attribute, and how."""
+    sites, totals = material.of("entry"), material.metadata["totals"]
+    first, total = sites[0], totals.get("attributes", len(sites))
+    owner = material.name.rpartition(".")[0]
+    place = format_code_span(first["path"] + ":" + str(first["start_line"]))
+    within = f"{first['kind']} {format_code_span(first['symbol'])}, {place} {draft.cite(to_location(first))}"
+    is_elsewhere = bool(owner) and not totals.get("of owner")
+    opening = f"{format_code_span(owner)} itself does not set it, as far as the syntax tells. " if is_elsewhere else ""
+    draft.say(f"{opening}{format_code_span(first['doc'])} is set in {within}:")
+    source = await read_quote(material.deps, to_location(first))
+    draft.say(format_code_block(dedent(source.lines), source.language))
+    if sites[1:]:
+        draft.say("It is also set in:")
+        await _list_sites(draft, material, sites[1 : 1 + MAX_MENTIONED], total - 1, left=sites[1 + MAX_MENTIONED :])
+    return AnswerSubject(symbol=first["symbol"], kind=first["kind"])
 
 
 async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what the files define, or how they begin."""
+    more: Continuation | None = None
     for head in material.of("file"):
         source = await read_quote(material.deps, to_location(head))
         if not any(source.lines):
-            draft.say(f"{LABEL} {format_code_span(head['path'])} holds nothing.")
+            draft.say(f"{format_code_span(head['path'])} holds nothing.")
             continue
         symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
-        outline = _choose_worth_listing(symbols)
-        about = f" defines {_format_count(len(symbols), 'name')} at the top level:" if outline else " begins like this:"
-        draft.say(f"{LABEL} {format_code_span(head['path'])} {draft.cite(to_location(head))}{about}")
-        if outline:
-            items = [format_outline_entry(draft, ref) for ref in outline[:MAX_LISTED]]
-            draft.say("\n".join([*items, *_count_rest(len(outline) - len(items))]))
-        else:
+        place = f"{format_code_span(head['path'])} {draft.cite(to_location(head))}"
+        if not symbols:
+            draft.say(f"{place} defines no names; it begins like this:")
             draft.say(format_code_block(source.lines[:20], source.language))
-    return AnswerSubject()
+            continue
+        draft.say(f"{place} defines {_format_count(len(symbols), 'name')} at the top level:")
+        rest = write_entries(draft, material, symbols, format_entry=format_outline_entry, is_grouped=False)
+        if rest and more is None:
+            more = {**rest, "question": head["path"]}
+    return AnswerSubject(more=more)
 
 
-def _choose_worth_listing(symbols: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Leave out constants where there are functions and types, and private names where there are public ones."""
-    if len(symbols) <= MAX_LISTED:
-        return list(symbols)
-    telling = [ref for ref in symbols if ref["kind"] != "constant"] or list(symbols)
-    public = [ref for ref in telling if not ref["symbol"].startswith("_")]
-    return public if len(public) >= MAX_MENTIONED else telling
+async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write what lies in a folder."""
+    totals, folder = material.metadata["totals"], material.decision["requests"][0]["path"]
+    folders, files = totals.get("folders", 0), totals.get("files", 0)
+    below = f" and {_format_count(folders, 'folder')}" if folders else ""
+    draft.say(f"{format_code_span(folder + '/')} holds {_format_count(files, 'file')}{below}:")
+    more = write_entries(draft, material, material.of("entry"), format_entry=_format_file, is_grouped=False)
+    return AnswerSubject(more=more)
+
+
+def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    if ref["kind"] == "folder":
+        return f"- {format_code_span(ref['symbol'])}: {ref['doc']}"
+    names = f": {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
+    return f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}, {ref['doc']}{names}"
 
 
 async def _list_sites(
@@ -111,8 +156,20 @@ async def _list_sites(
     *,
     left: Sequence[EvidenceRef] = (),
 ) -> None:
-    items = [await format_site(draft, material.deps, ref) for ref in refs]
-    draft.say("\n".join([*items, *_count_rest(total - len(items), left)]))
+    await _list_places(draft, material, [[ref] for ref in refs], total, left=left)
+
+
+async def _list_places(
+    draft: AnswerBuilder,
+    material: AnswerContext,
+    places: Sequence[Sequence[EvidenceRef]],
+    total: int,
+    *,
+    left: Sequence[EvidenceRef] = (),
+) -> None:
+    """List places, each with what it holds side by side; `total` counts what all of them hold."""
+    items = [await format_site(draft, material.deps, place) for place in places]
+    draft.say("\n".join([*items, *_count_rest(total - sum(map(count_calls, places)), left)]))
 
 
 def _count_rest(count: int, left: Sequence[EvidenceRef] = ()) -> list[str]:

@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.evidence.refs import make_definition_ref, sort_definitions
+from agent.evidence.refs import is_import_line, make_definition_ref, sort_definitions
 from agent.ports import SymbolIndex
 from agent.questions.literals import Literal
 from agent.state import EvidenceRef
@@ -57,7 +57,13 @@ async def find_hit_definition(
     """
     around = await code.enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
     candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
-    candidates = list({one.symbol.qualified_name: one for one in candidates if not _is_import(one)}.values())
+    candidates = list(
+        {
+            one.symbol.qualified_name: one
+            for one in candidates
+            if not is_import_line(one.symbol.kind, one.symbol.signature)
+        }.values()
+    )
     if not candidates:
         return await _find_in_file(code, hit, find_terms)
     own = _assign_lines(hit, candidates)
@@ -109,17 +115,17 @@ async def _find_in_file(code: SymbolIndex, hit: Hit, find_terms: TermFinder) -> 
     """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
     if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
         return HitDefinition()
-    inside = [one for one in await list_members(code, hit.location.path) if not _is_import(one)]
+    inside = [
+        one
+        for one in await list_members(code, hit.location.path)
+        if not is_import_line(one.symbol.kind, one.symbol.signature)
+    ]
     best = max(inside, key=lambda one: _score_definition(one, hit, (), find_terms, ()), default=None)
     return (
         HitDefinition(definition=best)
         if best is not None and _score_definition(best, hit, (), find_terms, ())[0] > 0
         else HitDefinition()
     )
-
-
-def _is_import(definition: Definition) -> bool:
-    return definition.symbol.kind == "constant" and "require(" in definition.symbol.signature
 
 
 async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[Definition]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import PurePosixPath
 
+from agent.evidence.attributes import find_attributes
+from agent.evidence.call_sites import count_calls, group_by_place, make_call_refs, take_places
 from agent.evidence.definitions import find_hit_definition, find_similar_names, list_members
+from agent.evidence.part_search import search_parts
 from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (
     is_test_or_docs,
@@ -21,6 +23,7 @@ from agent.evidence.refs import (
 )
 from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.request_builders import read_literal
+from agent.evidence.retrieved import Fetch, Retrieved
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
@@ -33,32 +36,24 @@ MAX_SITES = 24
 MAX_NAMED_HITS = 8
 _CONTEXT_LINES = 5
 _FILE_HEAD = 40
+MAX_PASSAGES = 30  # of one search; as many as a model reads
+_LITERAL_HITS = 10
 _LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they stand
 _IMPORTING = re.compile(
     r"^\s*(?:import|from|#\s*include|(?:pub\s+)?use|using|mod|export|require|source)\b|\b(?:require|import)\("
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Retrieved:
-    """The result of one request: evidence, what surrounds it, how much there was in all, and notes for the answer."""
-
-    refs: Sequence[EvidenceRef]
-    around: Sequence[EvidenceRef] = ()
-    totals: Mapping[str, int] = field(default_factory=dict)
-    relaxed: str = ""
-    failures: tuple[str, ...] = ()
-
-
-async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Carry out one retrieval request."""
-    return await _LOOKUPS[request["lookup"]](code, request)
-
-
-async def _search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+async def search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """Rank the code for the query; a text that it quotes is looked for as it stands."""
     literal = parse_literal(request["query"])
-    result = await search_relaxed(code, request, limit=_LITERAL_DEPTH if literal else 10)
-    hits, matches = await rank_by_literal(code, result.hits, literal) if literal else (list(result.hits), 0)
+    if literal:
+        result = await search_relaxed(code, request, limit=_LITERAL_DEPTH)
+        ranked, matches = await rank_by_literal(code, result.hits, literal)
+        hits = ranked[:_LITERAL_HITS]
+    else:
+        result = await search_parts(code, request, limit=MAX_PASSAGES)
+        hits, matches = list(result.hits), 0
     refs, around = await _describe_hits(code, request["query"], hits, literal)
     near = await _find_similar(code, request["query"], hits) if literal and not matches else []
     totals = {"said": matches, "quoted": 1} if literal else {}
@@ -70,7 +65,7 @@ async def _search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 async def _search_message(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     result = await search_relaxed(code, request, limit=_LITERAL_DEPTH)
     spelt = await find_message(code, result.hits, request["query"])
-    refs, around = await _describe_hits(code, request["query"], spelt.hits, read_literal(request))
+    refs, around = await _describe_hits(code, request["query"], spelt.hits[:_LITERAL_HITS], read_literal(request))
     totals = {"said": spelt.said, "quoted": 1, "filled": int(0 < spelt.share < 1)}
     return Retrieved(refs=refs, around=around, totals=totals, relaxed=result.relaxed, failures=result.failures)
 
@@ -84,7 +79,7 @@ async def _describe_hits(
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
-    for hit in hits[:10]:
+    for hit in hits:
         ref = make_hit_ref(hit)
         if len(refs) < MAX_NAMED_HITS:
             about = (await find_hit_definition(code, hit, find_terms, literals)).refs()
@@ -190,12 +185,15 @@ async def _add_definition(
     if role == "callee" and own:
         makers = [(site, site.caller) for site in sites if site.caller is not None]
         sites = [site for site, maker in makers if (maker.path, maker.symbol.qualified_name) in own]
-    distinct = _keep_one_per_symbol([make_call_ref(site, role) for site in sites])
-    ordered = sorted(distinct, key=lambda ref: (is_test_or_docs(ref["path"]), ref["ambiguous"]))
-    return Retrieved(
-        refs=[*definitions.refs[:3], *ordered[:MAX_SITES]],
-        totals={**definitions.totals, role: len(distinct), f"{role} sites": len(sites)},
-    )
+    calls = make_call_refs(sites, role)
+    totals = {**definitions.totals, role: len(group_by_place(calls)), f"{role} sites": count_calls(calls)}
+    if role == "callee":
+        inside, outside = [[ref for ref in calls if bool(ref["kind"]) is known] for known in (True, False)]
+        totals["callee inside"] = count_calls(inside)
+        shown = [*take_places(inside, MAX_SITES), *take_places(outside, MAX_SITES)]
+    else:
+        shown = take_places(calls, MAX_SITES)
+    return Retrieved(refs=[*definitions.refs[:3], *shown], totals=totals)
 
 
 async def _find_mentions(
@@ -220,15 +218,15 @@ async def _find_mentions(
 def _keep_one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     first: dict[tuple[str, str], EvidenceRef] = {}
     for ref in refs:
-        key = ("", ref["symbol"]) if ref["role"] == "callee" else (ref["path"], ref["symbol"] or str(ref["start_line"]))
-        first.setdefault(key, ref)
+        first.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
     return list(first.values())
 
 
-_LOOKUPS: Mapping[Lookup, Callable[[CodeSearch, RetrievalRequest], Awaitable[Retrieved]]] = {
-    "search": _search,
+LOOKUPS: Mapping[Lookup, Fetch] = {
+    "search": search,
     "message": _search_message,
     "definition": _find_definition,
+    "attribute": find_attributes,
     "usages": _find_usages,
     "callers": _find_callers,
     "callees": _find_callees,

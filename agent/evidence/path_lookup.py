@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agent.ports import SourceFiles
 from indexer.types import FileEntry
 
 
@@ -17,20 +18,24 @@ class FilePathLookup:
 
     def find(self, written: str) -> FileEntry | None:
         """Return the one file that the written path means; None when none or several fit equally well."""
+        alike = self.find_alike(written)
+        return alike[0] if len(alike) == 1 else None
+
+    def find_alike(self, written: str) -> list[FileEntry]:
+        """Return the files that the written path may mean, all of which fit equally well."""
         wanted = _split_path(written)
         if not wanted:
-            return None
+            return []
         alike = [entry for entry in self._files if entry.path.endswith(wanted[-1])]
         fits = [(_count_shared_end(wanted, _split_path(entry.path)), entry) for entry in alike]
         # One path ends in the whole of the other, or they share a folder: a file name alone proves little.
         good = [(n, entry) for n, entry in fits if n >= min(len(wanted), len(_split_path(entry.path)), 2)]
         if not good:
-            return None
+            return []
         best = max(shared for shared, _ in good)
         winners = [entry for shared, entry in good if shared == best]
         exact = [entry for entry in winners if _split_path(entry.path) == wanted]
-        choice = exact or winners
-        return choice[0] if len(choice) == 1 else None
+        return exact or winners
 
 
 def _split_path(path: str) -> list[str]:
@@ -44,3 +49,15 @@ def _count_shared_end(left: list[str], right: list[str]) -> int:
             break
         shared += 1
     return shared
+
+
+async def find_folder(code: SourceFiles, written: str) -> str | None:
+    """Return the one indexed folder that a written path means: whole, or the end of one."""
+    path = written.strip("./ ")
+    folders = await code.folders()
+    if path in folders:
+        return path
+    ending = [folder for folder in folders if folder.lower().endswith(f"/{path.lower()}") or folder == path]
+    shortest = min((folder.count("/") for folder in ending), default=0)
+    nearest = [folder for folder in ending if folder.count("/") == shortest]
+    return nearest[0] if len(nearest) == 1 else None

@@ -10,9 +10,12 @@ from fnmatch import fnmatch
 from agent.ports import Deps
 from agent.state import EvidenceRef, Role
 from agent.text.escaping import replace_control_characters
+from agent.text.statement_starts import is_import
 from indexer.types import CallSite, Definition, Hit, Location, Symbol
 
 LONGEST_RANGE = 200
+IMPORTS = "imports"  # the kind of a hit that only takes names from elsewhere
+_IMPORT_SHARE = 0.7  # of its lines
 
 _SIDE_FOLDER = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|spec|specs|mocks?|__mocks__|fixtures?|examples?|samples?|demos?|benches|benchmarks?|docs?|www)(?:/|$)",
@@ -51,7 +54,13 @@ def make_hit_ref(hit: Hit) -> EvidenceRef:
     ref = make_lines_ref(hit.location, "hit", language=hit.language, score=hit.score)
     ref["source_type"] = hit.source_type
     ref["symbol"] = hit.scope
+    ref["kind"] = IMPORTS if not hit.scope and _holds_imports(hit.text) else ""
     return ref
+
+
+def _holds_imports(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip(" )}];,")]
+    return sum(map(is_import, lines)) >= _IMPORT_SHARE * len(lines)
 
 
 def make_call_ref(site: CallSite, role: Role) -> EvidenceRef:
@@ -76,7 +85,8 @@ def _add_symbol(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
 
 def is_within(inner: Location, outer: Location) -> bool:
     """Whether some lines are part of others."""
-    return inner.path == outer.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
+    is_same = (inner.path, inner.commit) == (outer.path, outer.commit)
+    return is_same and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
 
 
 def is_test_or_docs(path: str) -> bool:
@@ -92,8 +102,9 @@ def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
 def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
     """Order definitions of one name: where the patterns say, the code first, the outer first; overloads only once."""
     fitting = [one for one in definitions if any(fnmatch(f"/{one.path}".lower(), glob.lower()) for glob in patterns)]
+    made = [one for one in definitions if not is_import_line(one.symbol.kind, one.symbol.signature)]
     longest: dict[tuple[str, str], Definition] = {}
-    for one in fitting or definitions:
+    for one in fitting or made or definitions:
         key = (one.path, one.symbol.qualified_name)
         held = longest.get(key)
         if held is None or _count_lines(one) > _count_lines(held):
@@ -102,6 +113,11 @@ def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str])
     return sorted(
         longest.values(), key=lambda one: (is_test_or_docs(one.path), bool(patterns) and one.symbol.kind == "method")
     )
+
+
+def is_import_line(kind: str, signature: str) -> bool:
+    """Whether what is indexed as a constant only takes a name from another module (`const x = require("x")`)."""
+    return kind == "constant" and "require(" in signature
 
 
 def _count_lines(definition: Definition) -> int:

@@ -58,7 +58,7 @@ async def _search_in_any_mode(
     failures: list[str] = []
     for mode in MODES:
         try:
-            return await code.search(query, limit=limit, filters=filters, mode=mode), tuple(failures)
+            return await code.search(query, limit=limit, filters=filters, mode=mode, aim="passages"), tuple(failures)
         except BadPattern as error:  # the filter of a model, which no other mode reads otherwise
             log.warning("a filter was ignored: %s", error)
             return (), (str(error),)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.questions.literals import Literal, parse_literal
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
+IN_SUBMODULE = "a path in a submodule"  # the reason of a decision whose `unknown` is the submodule
 
 
 def request_search(
@@ -31,6 +32,12 @@ def request_search(
 def request_lookup(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
     """Ask for what is known of a name."""
     return {**request_search(name, reasoning=reasoning), "lookup": lookup}
+
+
+def request_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> RetrievalRequest:
+    """Ask for what a question of some kind wants."""
+    reasoning = f"a question about {lookup.replace('_', ' ')}"
+    return {**request_lookup(lookup, question[:LONGEST_QUERY], reasoning=reasoning), "parts": dict(parts)}
 
 
 def read_literal(request: RetrievalRequest) -> Literal | None:

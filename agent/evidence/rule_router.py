@@ -7,18 +7,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.manifests import request_dependencies
+from agent.evidence.path_lookup import FilePathLookup, find_folder
+from agent.evidence.refs import is_test_or_docs
 from agent.evidence.request_builders import (
+    IN_SUBMODULE,
     decide_retrieval,
+    request_kind,
     request_lines,
     request_lookup,
     request_outline,
     request_search,
 )
-from agent.ports import CodeLookup, SymbolIndex
+from agent.ports import CodeLookup, CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
+from agent.questions.question_kinds import KindQuestion, parse_kind
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
@@ -27,40 +32,44 @@ from indexer.types import FileEntry
 
 MAX_FRAMES_SHOWN = 3
 MAX_LINES = 80
+MAX_ALIKE = 3  # files of one name that are shown side by side
 FUNCTION_HEAD = 14
 _MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
 _LONGEST_ACRONYM = 5
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 
-_OVERVIEW = re.compile(
-    r"(?:what(?:'s|’s|\s+is|\s+does)|describe|explain|summari[sz]e|tell\s+me\s+about|(?:give\s+me\s+)?an?\s+(?:overview|summary)\s+of)"
-    r"\s+(?:this|the|our)\s+(?:whole\s+|entire\s+)?(?:project|repo(?:sitory)?|code\s?base|library|package|app(?:lication)?|code)"
-    r"(?:\s+(?:about|do|for|all\s+about))?[\s?.!]*",
-    re.IGNORECASE,
-)
-
 _NAMES_A_THING = re.compile(
     r"\b(?:function|method|class|struct|interface|constant|variable|macro|defined|calls)\b", re.IGNORECASE
 )
+_SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
+_DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
 _IMPORTERS = re.compile(
     r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
     re.IGNORECASE,
 )
 
 
-async def route_by_rules(question: str, code: CodeLookup) -> RouterDecision:
+async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (_route_trace, _route_paths, _route_form, _route_literals, _route_names):
+    for attempt in (
+        _route_trace,
+        _route_submodule,
+        _route_kind,
+        _route_paths,
+        _route_form,
+        _route_literals,
+        _route_names,
+    ):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
     return _route_broadly(question)
 
 
-async def _route_in_language(asked: LanguageFilter, code: CodeLookup) -> RouterDecision:
+async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
     """Answer from the files of one language; with nothing where the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
         return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
@@ -113,6 +122,52 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
     return start + lines.index(close[0]) if close else None
 
 
+async def _route_submodule(question: str, code: CodeLookup) -> RouterDecision | None:
+    """Say of a path in a submodule that it is in one: its files are not here."""
+    mentioned = find_mentions(question).paths
+    names = FilePathLookup(await code.files(), (mention.path for mention in mentioned)) if mentioned else None
+    for mention in mentioned:
+        if names is not None and names.find(mention.path) is None:
+            submodule = await code.find_submodule(mention.path)
+            if submodule:
+                return _decide_submodule(submodule)
+    return None
+
+
+def _decide_submodule(submodule: str) -> RouterDecision:
+    return decide_retrieval([], fast_path=True, reasoning=IN_SUBMODULE, unknown=[submodule])
+
+
+async def _route_kind(question: str, code: CodeLookup) -> RouterDecision | None:
+    """Answer a question of a kind that has an answer of its own."""
+    asked = parse_kind(question)
+    if asked is None:
+        return None
+    if asked.lookup == "outline":
+        return await _route_outline(asked.parts["target"], code)
+    return _decide_kind(question, asked)
+
+
+async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:
+    """List what is in a file or a folder; None for what is neither."""
+    entries = _choose_files(FilePathLookup(await code.files(), [target]).find_alike(target), 0)
+    if entries:
+        outlines = [request_outline(entry.path, reasoning="a file that the question names") for entry in entries]
+        return decide_retrieval(outlines, fast_path=True, reasoning="a file by name")
+    folder = await find_folder(code, target)
+    if folder is None:
+        submodule = await code.find_submodule(target)
+        return _decide_submodule(submodule) if submodule else None
+    request = request_kind("outline", target, {"target": target})
+    request["path"] = folder
+    return decide_retrieval([request], fast_path=True, reasoning="a folder by name")
+
+
+def _decide_kind(question: str, asked: KindQuestion, *, fast_path: bool = True) -> RouterDecision:
+    request = request_kind(asked.lookup, question, asked.parts)
+    return decide_retrieval([request], fast_path=fast_path, reasoning=request["reasoning"])
+
+
 async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | None:
     """Search for the texts that the question quotes, unless they are names that are defined."""
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
@@ -141,7 +196,11 @@ async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None
     if not mentioned:
         return None
     names = FilePathLookup(await code.files(), (mention.path for mention in mentioned))
-    known = [(entry, mention) for mention in mentioned if (entry := names.find(mention.path)) is not None]
+    known = [
+        (entry, mention)
+        for mention in mentioned
+        for entry in _choose_files(names.find_alike(mention.path), mention.start_line)
+    ]
     lines = [
         request_lines(
             entry.path,
@@ -158,6 +217,12 @@ async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None
     return await _route_files(question, paths, code) if paths else None
 
 
+def _choose_files(alike: Sequence[FileEntry], line: int) -> list[FileEntry]:
+    """Choose the files that a path may mean: those that have the line, the code first."""
+    long_enough = [entry for entry in alike if entry.lines >= line]
+    return sorted(long_enough or alike, key=lambda entry: is_test_or_docs(entry.path))[:MAX_ALIKE]
+
+
 async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
     if _IMPORTERS.search(question):
@@ -171,7 +236,7 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) ->
     )
     if not rest:
         return decide_retrieval(
-            [request_outline(path, reasoning="a file that the question names") for path in paths[:2]],
+            [request_outline(path, reasoning="a file that the question names") for path in paths[:MAX_ALIKE]],
             fast_path=True,
             reasoning="a file by name",
         )
@@ -180,10 +245,19 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) ->
     return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
 
 
-async def _route_form(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
     asked = parse_named_question(question)
-    if asked is None or _OVERVIEW.fullmatch(question):
+    if asked is None:
         return None
+    if (
+        asked.lookup == "callees"
+        and _DEPENDS.search(question)
+        and asked.name.lower() == code.repository.rpartition("/")[2].lower()
+    ):
+        # The project is meant, and not a class that is called like it.
+        declared = await request_dependencies(code)
+        if declared:
+            return decide_retrieval(declared, fast_path=True, reasoning="what the project depends on")
     known = await _find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _route_unknown_name(question, asked)
@@ -202,7 +276,8 @@ def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision |
     if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
         return None
     is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}
-    if is_word and not (question.strip("`?. ") == asked.name or _NAMES_A_THING.search(question)):
+    is_about_setting = bool(_SETS.search(question))
+    if is_word and not (question.strip("`?. ") == asked.name or is_about_setting or _NAMES_A_THING.search(question)):
         return None
     requests: list[RetrievalRequest] = []
     if asked.lookup == "usages":
@@ -210,6 +285,8 @@ def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision |
             request_lookup("usages", asked.name, reasoning="the name may be used without being defined here")
         )
     requests.append(request_search(asked.name, reasoning="the name is not defined here"))
+    if asked.lookup == "definition" or is_about_setting:
+        requests.append(request_lookup("attribute", asked.name, reasoning="the name may be an attribute of a class"))
     return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
 
 
@@ -288,11 +365,9 @@ def _request_known(lookup: Lookup, known: _Known, *, reasoning: str) -> Retrieva
 
 
 def _route_broadly(question: str) -> RouterDecision:
-    if _OVERVIEW.fullmatch(question):
-        readme = request_search(
-            "overview introduction", patterns=["README*"], source_types=["doc"], reasoning="what the project is"
-        )
-        return decide_retrieval([readme], fast_path=False, reasoning="a question about the whole repository")
+    asked = parse_kind(question, late=True)
+    if asked is not None:
+        return _decide_kind(question, asked, fast_path=False)
     return decide_retrieval(
         [request_search(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
     )

@@ -16,9 +16,11 @@ _ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|di
 
 def list_unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str:
     """List the tools among these that still need a person's approval, as the reason of a pause."""
+    wanted = dict.fromkeys(names)
+    if not wanted:  # as in most questions: to describe all tools takes a while, the first time
+        return ""
     offered = {str(tool["name"]) for tool in deps.tools.menu(deps, asking=True)}
     approved = state.get("approved", [])
-    wanted = dict.fromkeys(names)
     return " ".join(
         name for name in wanted if name in offered and name not in approved and deps.tools.is_approval_required(name)
     )

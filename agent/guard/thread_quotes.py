@@ -31,6 +31,12 @@ def quote_line(author: str, text: str) -> str:
     return f"> {FLAG} {author}: {text}" if list_order_families(author, text) else line
 
 
+def read_quotes(lines: Sequence[str]) -> Sequence[str]:
+    """Return what the quoted messages say, without their authors; what gives orders is left out."""
+    quoted = [line.removeprefix("> ") for line in lines if line.startswith("> ") and FLAG not in line]
+    return [text for _, _, text in (line.partition(": ") for line in quoted) if text]
+
+
 def list_order_families(author: str, text: str) -> tuple[str, ...]:
     """Name the families of orders in a message among people.
 

@@ -102,7 +102,9 @@ def parse_model_spec(
     provider = PROVIDERS[name]
     if importlib.util.find_spec(provider.package) is None:
         package = provider.package.replace("_", "-")
-        raise ModelMisconfigured(f"The package for the language model {spec} is missing: pip install {package}")
+        error = ModelMisconfigured(f"The language model {spec} needs the package {package}, which is not installed.")
+        error.package = package
+        raise error
     is_google = name == GOOGLE
     if is_google and google_api_key is None:
         raise ModelMisconfigured(f"The language model {spec} needs a key: set the variable {provider.key_variable}.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from langgraph.runtime import Runtime
-
 from agent.answers.citation_check import verify_citations
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.state import AgentState
 
 log = logging.getLogger(__name__)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from langgraph.runtime import Runtime
-from langgraph.types import interrupt
-
 from agent.guard.injection.normalization import normalize_question
 from agent.guard.injection.verdict import judge_injection
-from agent.ports import Deps
+from agent.guard.thread_quotes import split_background
+from agent.ports import Deps, Runtime
 from agent.prompts.model_text import clean_model_sentence
 from agent.state import AgentState, VerdictName
 
@@ -25,11 +23,13 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     Reads router_output, cleaned_query, gateway_verdict. Writes cleaned_query, clarified, pause_reason, and
     gateway_verdict where the reply is watched.
     """
+    from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
+
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
     redact = runtime.context.redact
     answer = str(interrupt({"kind": "clarify", "question": clean_model_sentence(question[:500], redact) or WHICH}))
-    reply, verdict = _screen_reply(answer.strip()[:LONGEST_REPLY])
+    reply, verdict = _screen_reply(split_background(answer)[0].strip()[:LONGEST_REPLY])
     asked = state.get("cleaned_query", "")
     changes: AgentState = {
         "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from langgraph.runtime import Runtime
-
-from agent.ports import Deps
-from agent.state import AgentState, PastTurn, reset_research
+from agent.guard.thread_quotes import split_background
+from agent.ports import Deps, Runtime
+from agent.questions.intent import find_small_talk
+from agent.state import (
+    AgentState,
+    PastTurn,
+    RetrievalMetadata,
+    RouterDecision,
+    make_empty_metadata,
+    reset_research,
+)
 from agent.text.code_fences import find_open_fence
 
 MAX_TURNS = 40
@@ -16,11 +23,12 @@ _LONGEST_ANSWER = 4000
 async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Store the turn, the last forty with the very first kept; a refused question is not remembered.
 
-    Reads user_query, final_answer, citations, intent, main_symbol, main_kind, asked_at, turn_count,
-    conversation_history. Writes conversation_history, turn_count, and empties user_query, retrieved, expanded and
-    all that an investigation has left.
+    Reads user_query, final_answer, citations, intent, main_symbol, main_kind, more, asked_at, turn_count,
+    conversation_history, and what tells whether anything was found. Writes conversation_history, turn_count, found, and
+    empties user_query, retrieved, expanded and all that an investigation has left.
     """
-    changes: AgentState = {**reset_research(), "user_query": "", "retrieved": [], "expanded": []}
+    changes: AgentState = {**reset_research(state), "user_query": "", "retrieved": [], "expanded": []}
+    changes["found"] = is_answer_found(state)
     if state.get("is_blocked"):
         return changes
     history = [*state.get("conversation_history", []), _make_turn(state, runtime.context)]
@@ -30,19 +38,49 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     return changes
 
 
+def is_answer_found(state: AgentState) -> bool:
+    """Whether the turn has what was asked for; closest places, and names that are only spelt alike, are not that."""
+    if state.get("is_blocked") or state.get("is_aborted"):
+        return False
+    match state.get("intent"):
+        case "history_request" | "follow_up":
+            return True
+        case "out_of_scope":  # else the message pointed at something that nobody had spoken of
+            return find_small_talk(state.get("cleaned_query", "")) is not None
+    metadata, decision = state.get("retrieval_metadata", make_empty_metadata()), state.get("router_output")
+    if not state.get("citations") or metadata["weak"]:
+        return False
+    return decision is None or not (_is_text_missing(state, metadata) or _is_name_missing(decision, metadata))
+
+
+def _is_text_missing(state: AgentState, metadata: RetrievalMetadata) -> bool:
+    """Whether a text that the question quotes stands nowhere, and nothing else of it was looked up exactly."""
+    is_said = bool(metadata["totals"].get("said")) or not metadata["totals"].get("quoted")
+    return not is_said and all(ref["role"] == "hit" for ref in state.get("retrieved", []))
+
+
+def _is_name_missing(decision: RouterDecision, metadata: RetrievalMetadata) -> bool:
+    """Whether the question is about nothing but names that the repository neither defines nor uses."""
+    unknown, totals = decision["unknown"], metadata["totals"]
+    asked = {request["query"] for request in decision["requests"]}
+    is_elsewhere = any(totals.get(place) for place in ("said", "mention", "attributes"))
+    return bool(unknown) and asked <= {*unknown, " ".join(unknown)} and not is_elsewhere
+
+
 def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
     citations = state.get("citations", [])
     return {
-        "question": deps.redact(state.get("user_query", ""))[:_LONGEST_QUESTION],
+        "question": deps.redact(split_background(state.get("user_query", ""))[0])[:_LONGEST_QUESTION],
         "answer": _cut_answer(state.get("final_answer", "")),
         "intent": state.get("intent", "new_question"),
         "citations": citations,
         "symbol": state.get("main_symbol", ""),
         "kind": state.get("main_kind", ""),
-        "path": citations[0]["path"] if citations else "",
+        "path": next((citation["path"] for citation in citations if citation["path"]), ""),
         "repository": deps.code.repository,
         "commit": deps.code.commit.sha,
         "asked_at": state.get("asked_at", 0.0),
+        "more": state.get("more"),
     }
 
 

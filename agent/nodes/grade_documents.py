@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from langgraph.runtime import Runtime
-
 from agent.errors import ModelError
 from agent.guard.reading_tools import harden, note_flags
-from agent.ports import ChatModel, Deps, SourceFiles
+from agent.ports import ChatModel, Deps, Runtime, SourceFiles
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
@@ -22,6 +20,7 @@ KEEP_SHARE = 0.25  # of the best hit's score
 CLEAR_SHARE = 0.25  # of the question's words, found in one hit
 SURE_SHARE = 0.6  # of them, and no model need be asked
 MAX_GRADED = 8
+MAX_READ = 30  # by a model that writes the answer, as far as they fit its prompt
 MAX_SEARCHES = 3  # rounds of searching, the first included
 _LONGEST_QUERY = 300
 
@@ -39,7 +38,8 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     retrieved = state.get("retrieved", [])
     hits = [ref for ref in retrieved if ref["role"] == "hit"]
     best = max((ref["score"] for ref in hits), default=0.0)
-    kept = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best][:MAX_GRADED]
+    close = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best]
+    kept = close[:MAX_GRADED]
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
     share = await _measure_best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
     flagged = state.get("flagged", [])
@@ -51,6 +51,8 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     if form is not None:
         relevant = {number for number in form.relevant[:100] if 1 <= number <= len(kept)}
         kept = [kept[number - 1] for number in sorted(relevant)] or kept
+    elif deps.models.main is not None:
+        kept = close[:MAX_READ]
     metadata = state.get("retrieval_metadata", make_empty_metadata())
     grade = _decide_grade(form, share, state)
     weak = not exact and (share < CLEAR_SHARE if form is None else grade != "enough")

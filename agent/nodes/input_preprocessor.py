@@ -6,19 +6,26 @@ import logging
 import re
 from collections.abc import Sequence
 
-from langgraph.runtime import Runtime
-
 from agent.errors import ModelError
 from agent.guard.injection.normalization import strip_invisible
-from agent.ports import Deps
+from agent.guard.thread_quotes import read_quotes, split_background
+from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import build_preprocess_prompt
 from agent.prompts.output_schemas import IntentOutput
-from agent.questions.follow_ups import find_antecedent, is_pointing_back, resolve_references, resolve_selection
+from agent.questions.follow_ups import (
+    find_antecedent,
+    find_continuation,
+    is_pointing_back,
+    resolve_references,
+    resolve_selection,
+)
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
+from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
+from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.state import AgentState, Intent, PastTurn
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
@@ -32,6 +39,8 @@ _LEANING = re.compile(
     re.IGNORECASE,
 )
 _FEW_TERMS = 2
+# What a thread may still say more about, although there are earlier turns.
+_OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
 
 NOTHING_ASKED = "You have not asked anything in this conversation yet."
@@ -40,24 +49,33 @@ NOTHING_ASKED = "You have not asked anything in this conversation yet."
 async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Classify the question and make it stand alone; a model is asked only where the patterns are not sure.
 
-    Reads user_query, conversation_history. Writes cleaned_query, intent, is_follow_up, needs_retrieval, and
-    final_answer when the history is the answer.
+    What others wrote around it says what it is about only where the question itself does not.
+
+    Reads user_query, conversation_history. Writes cleaned_query, skip, background, intent, is_follow_up,
+    needs_retrieval, and final_answer when the history is the answer.
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
     # From here on nobody sees a secret that was pasted into the question.
-    question = clean_question(strip_invisible(runtime.context.redact(state.get("user_query", ""))))
-    picked = resolve_selection(question, history)
+    own, background = split_background(strip_invisible(runtime.context.redact(state.get("user_query", ""))))
+    question = clean_question(own)
+    further = find_continuation(question, history)
+    picked = further["question"] if further is not None else resolve_selection(question, history)
     intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = find_antecedent(history)
+    completed = _complete_from_thread(question, read_quotes(background)) if target is None or intent in _OPEN else ""
     if picked is not None:
         question = picked
+    elif completed:
+        intent, question = "new_question", completed
     elif intent == "follow_up_with_retrieval" and target is not None:
         question = resolve_references(question, target)
     elif intent == "new_question" and _may_lean(question, history):
         intent, question = await _read_by_model(question, history, runtime.context)
     changes: AgentState = {
         "cleaned_query": question,
+        "skip": further["skip"] if further is not None else 0,
+        "background": list(background),
         "intent": intent,
         "is_follow_up": intent in {"follow_up", "follow_up_with_retrieval"},
         "needs_retrieval": intent in {"new_question", "follow_up_with_retrieval"},
@@ -66,6 +84,22 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         changes["final_answer"] = _format_questions(history)
         runtime.context.emit("token", text=changes["final_answer"])
     return changes
+
+
+def _complete_from_thread(question: str, messages: Sequence[str]) -> str:
+    """Return what a question in a thread is about that does not say so itself; empty for one that does."""
+    is_talk = find_small_talk(question) not in {None, "abilities"} and "?" not in question
+    if not messages or is_talk:
+        return ""
+    subject = find_thread_subject(messages)
+    if is_bare_question(question):
+        return subject
+    if not is_pointing_back(question) or _has_subject(question):
+        return ""
+    target = find_thread_antecedent(messages)
+    if target is not None:
+        return resolve_references(question, target)
+    return f"{question} {subject}" if subject else ""
 
 
 def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:

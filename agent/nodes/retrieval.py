@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
-from langgraph.runtime import Runtime
-
-from agent.evidence.lookups import Retrieved, fetch_evidence
 from agent.evidence.refs import make_definition_ref
+from agent.evidence.retrieved import Retrieved
 from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.reading_tools import note_flags
-from agent.ports import CodeSearch, Deps, SymbolIndex
+from agent.history.last_change import asks_for_reason, find_telling_commits
+from agent.kinds.fetching import fetch_evidence
+from agent.ports import CodeSearch, Deps, Runtime, SymbolIndex
 from agent.state import (
     AgentState,
     EvidenceRef,
@@ -30,12 +31,24 @@ _STAGES: dict[Lookup, str] = {
     "search": "Searching {target}",
     "message": "Searching {target}",
     "definition": "Looking up {target}",
+    "attribute": "Looking up {target}",
     "usages": "Looking up uses of {target}",
     "callers": "Looking up callers of {target}",
     "callees": "Looking up what {target} calls",
     "tests": "Looking for tests of {target}",
     "file": "Reading {target}",
     "lines": "Reading {target}",
+    "changes": "Reading the history",
+    "people": "Reading the history",
+    "reasons": "Reading the history",
+    "commands": "Looking for commands",
+    "options": "Looking for options",
+    "entry_points": "Looking for what is registered",
+    "lists": "Listing",
+    "overview": "Looking over the repository",
+    "outline": "Listing what is there",
+    "prose": "Searching {target}",
+    "example": "Searching {target}",
 }
 
 log = logging.getLogger(__name__)
@@ -46,7 +59,7 @@ MAX_SIBLINGS = 3
 async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Fetch the evidence.
 
-    Reads router_output, retrieved, expanded, retrieval_metadata, flagged. Writes retrieved, expanded,
+    Reads cleaned_query, router_output, retrieved, expanded, retrieval_metadata, flagged. Writes retrieved, expanded,
     retrieval_metadata, flagged.
     """
     deps = runtime.context
@@ -57,12 +70,14 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         deps.emit("step_start", node="retrieval", stage=_STAGES[request["lookup"]].format(target=target))
     results = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
     # What earlier rounds have found stays, after what was found now.
-    retrieved = _drop_repeats([*(ref for result in results for ref in result.refs), *state.get("retrieved", [])])
+    retrieved = _drop_repeats([*_take_turns(results), *state.get("retrieved", [])])
     metadata = _merge_metadata(requests, results, state.get("retrieval_metadata", make_empty_metadata()))
     around = [ref for result in results for ref in result.around]
     beside = await _expand_evidence(deps.code, retrieved, metadata)
-    expanded = _drop_repeats([*around, *beside, *state.get("expanded", [])])
-    deps.emit("evidence", locations=[to_location(ref) for ref in retrieved])
+    quotes = any(request["lookup"] == "message" for request in requests)  # what an error says, its code explains
+    reason = [] if quotes else await _find_reason(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
+    expanded = _drop_repeats([*around, *beside, *reason, *state.get("expanded", [])])
+    deps.emit("evidence", locations=[to_location(ref) for ref in retrieved if ref["path"]])
     flagged = note_flags(state.get("flagged", []), _find_names_with_orders(deps, retrieved), deps, source="names")
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
 
@@ -97,6 +112,20 @@ async def _expand_evidence(
         return []
 
 
+async def _find_reason(
+    code: CodeSearch, retrieved: Sequence[EvidenceRef], question: str, metadata: RetrievalMetadata
+) -> list[EvidenceRef]:
+    """Return the commit that tells why something is so, where that is asked and no commit has been found yet."""
+    if not asks_for_reason(question) or any(ref["role"] == "commit" for ref in retrieved):
+        return []
+    try:
+        return await find_telling_commits(code, retrieved, question)
+    except IndexerError as error:
+        log.warning("the reason could not be looked for: %s", error)
+        metadata["failures"].append(str(error))
+    return []
+
+
 def _merge_metadata(
     requests: Sequence[RetrievalRequest], results: Sequence[Retrieved], before: RetrievalMetadata
 ) -> RetrievalMetadata:
@@ -112,13 +141,23 @@ def _merge_metadata(
         ),
         "totals": totals,
         "weak": False,
+        "facts": {name: fact for result in results for name, fact in result.facts.items()},
     }
 
 
+def _take_turns(results: Sequence[Retrieved]) -> list[EvidenceRef]:
+    """Put first what was looked up or quoted, then the hits of all other searches in turn: none is to hide the rest."""
+    ranked = [result for result in results if not result.totals.get("quoted")]
+    exact = [ref for result in results for ref in result.refs if result not in ranked or ref["role"] != "hit"]
+    turns = zip_longest(*([ref for ref in result.refs if ref["role"] == "hit"] for result in ranked))
+    return [*exact, *(ref for turn in turns for ref in turn if ref is not None)]
+
+
 def _drop_repeats(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
-    first: dict[tuple[str, int, int, str], EvidenceRef] = {}
+    first: dict[tuple[Location, str, str], EvidenceRef] = {}
     for ref in refs:
-        first.setdefault((ref["path"], ref["start_line"], ref["end_line"], ref["role"]), ref)
+        name = ref["symbol"] if ref["role"] == "entry" else ""  # a line may hold several
+        first.setdefault((to_location(ref), ref["role"], name), ref)
     return list(first.values())
 
 

@@ -7,16 +7,14 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 
-from langgraph.runtime import Runtime
-
 from agent.errors import ModelError
 from agent.evidence.request_builders import decide_retrieval, request_search
 from agent.evidence.rule_router import route_by_rules
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS
-from agent.ports import Deps
-from agent.prompts.answer_prompts import build_router_prompt
+from agent.ports import Deps, Runtime
+from agent.prompts.answer_prompts import build_router_prompt, format_question
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
@@ -76,7 +74,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
     # What needs approval is listed before it is given: to choose it is to ask the person.
     tools = deps.tools.menu(deps, asking=True)
     messages = build_router_prompt(
-        deps.redact(state.get("cleaned_query", "")),
+        format_question(state, deps),
         tools=tools,
         tree=tree,
         searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],

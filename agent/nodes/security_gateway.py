@@ -7,8 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from langgraph.runtime import Runtime
-
 from agent.guard import evidence_check
 from agent.guard.classifier.background_classifier import consult_classifier
 from agent.guard.injection.families import KINDS
@@ -16,7 +14,7 @@ from agent.guard.injection.normalization import strip_invisible
 from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
 from agent.guard.size import QUESTION_TOO_LONG, fit_text
 from agent.guard.thread_quotes import FLAG, list_order_families, split_background
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.state import AgentState, reset_turn
 
 THREAD = "orders_in_thread"  # the rule that others, in the thread around the question, have made count
@@ -37,10 +35,10 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     runtime.context.emit("step_start", node="security_gateway", stage="Reading the question")
     fitting = fit_text(state.get("user_query", ""))
     if fitting is None:
-        return _refuse("too_long", QUESTION_TOO_LONG)
+        return _refuse(state, "too_long", QUESTION_TOO_LONG)
     question = fitting.strip()
     if not strip_invisible(question):
-        return _refuse("empty", EMPTY)
+        return _refuse(state, "empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
     # Beside the loop: the first one compiles the families, and others may take 50 ms.
     judged = await asyncio.to_thread(judge_question, question, earlier)
@@ -50,10 +48,10 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     reason = ",".join(verdict.rules)
     if verdict.name == "block":
         log.warning("a question was refused: %s", reason)
-        return _refuse(reason, format_refusal(verdict))
+        return _refuse(state, reason, format_refusal(verdict))
     if verdict.name == "watch":
         log.warning("a question is watched: %s", reason)
-    return {**reset_turn(), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
+    return {**reset_turn(state), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
 
 
 def judge_question(question: str, earlier: Sequence[str] = ()) -> InjectionVerdict:
@@ -61,7 +59,7 @@ def judge_question(question: str, earlier: Sequence[str] = ()) -> InjectionVerdi
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
     below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows
-    if verdict.name == "allow" and (FLAG in below or list_order_families("", below)):
+    if below and verdict.name == "allow" and (FLAG in below or list_order_families("", below)):
         return replace(verdict, name="watch", rules=(*verdict.rules, THREAD))
     return verdict
 
@@ -75,5 +73,5 @@ def format_refusal(verdict: InjectionVerdict) -> str:
     )
 
 
-def _refuse(reason: str, sentence: str) -> AgentState:
-    return {**reset_turn(), "gateway_reason": reason, "is_blocked": True, "final_answer": sentence}
+def _refuse(left: AgentState, reason: str, sentence: str) -> AgentState:
+    return {**reset_turn(left), "gateway_reason": reason, "is_blocked": True, "final_answer": sentence}

@@ -8,8 +8,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from langgraph.runtime import Runtime
-
 from agent.answers.extractive import write_extractive_answer
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
@@ -17,8 +15,8 @@ from agent.evidence.refs import make_lines_ref
 from agent.evidence.request_builders import decide_retrieval
 from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.guard.reading_tools import harden, note_flags
-from agent.ports import ChatModel, Deps
-from agent.prompts.answer_prompts import build_synthesis_prompt
+from agent.ports import ChatModel, Deps, Runtime
+from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
@@ -30,6 +28,7 @@ from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_locatio
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
+BY_RULES = "*(Put together from the code, without a language model.)*"
 CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
 
 log = logging.getLogger(__name__)
@@ -39,8 +38,8 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Write the answer from the evidence of the turn, and fall back to quoting it where a model fails.
 
     Reads cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata, findings, tool_history,
-    conversation_history, flagged. Writes final_answer, answer_model, citations, shown, flagged, main_symbol,
-    main_kind, and retrieved when the last answer is repeated.
+    conversation_history, flagged, skip. Writes final_answer, answer_model, citations, shown, flagged, main_symbol,
+    main_kind, more, and retrieved when the last answer is repeated.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -48,8 +47,9 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
         return _repeat_answer(state, deps)
     material = _make_context(state, deps)
-    if deps.models.main is None:
-        return await _extract_answer(material, deps, note="", retract=False)
+    # A model is shown lines of files; commits and people are answered as they were found.
+    if deps.models.main is None or material.of("commit"):
+        return await _extract_answer(state, material, deps, note="", retract=False)
     return await _write_answer(state, material, deps, deps.models.main)
 
 
@@ -69,7 +69,7 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
         log.warning("the answer is quoted from the code: %s", error)
         if state.get("intent") == "follow_up":
             return _repeat_answer(state, deps, note=_format_note(error), retract=stream.has_sent)
-        return await _extract_answer(material, deps, note=_format_note(error), retract=stream.has_sent)
+        return await _extract_answer(state, material, deps, note=_format_note(error), retract=stream.has_sent)
     subject = _find_subject(material)
     return {
         "final_answer": text,
@@ -109,7 +109,7 @@ async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptE
     is_about_talk = state.get("is_follow_up", False)
     history = state.get("conversation_history", []) if is_about_talk else []
     return build_synthesis_prompt(
-        deps.redact(state.get("cleaned_query", "")),
+        format_question(state, deps),
         shown,
         history=history,
         findings=format_findings(state.get("findings", {}), deps),
@@ -145,10 +145,13 @@ def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
         retrieved=state.get("retrieved", []),
         expanded=state.get("expanded", []),
         metadata=state.get("retrieval_metadata", make_empty_metadata()),
+        skip=state.get("skip", 0),
     )
 
 
-async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, retract: bool) -> AgentState:
+async def _extract_answer(
+    state: AgentState, material: AnswerContext, deps: Deps, *, note: str, retract: bool
+) -> AgentState:
     """Quote the best places; text of a model that broke off is taken back."""
     if retract:
         deps.emit("reset", text="")
@@ -156,6 +159,8 @@ async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, ret
     if note:
         draft.say(note)
     subject = await write_extractive_answer(draft, material)
+    if not note and not state.get("conversation_history"):
+        draft.say(BY_RULES)
     return {
         "final_answer": draft.text,
         "answer_model": "",
@@ -163,6 +168,7 @@ async def _extract_answer(material: AnswerContext, deps: Deps, *, note: str, ret
         "shown": [],
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
+        "more": subject.more,
     }
 
 

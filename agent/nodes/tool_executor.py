@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from langgraph.runtime import Runtime
-
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.state import AgentState, RetrievalMetadata, make_empty_metadata
 from agent.tools.tool_calls import ToolCallResult, add_flags, append_tool_records, merge_refs, run_tool_calls
 

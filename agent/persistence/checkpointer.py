@@ -25,7 +25,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
 from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION
-from agent.persistence.evidence_store import EvidenceStore, Statement
+from agent.persistence.evidence_store import EvidenceStore, Statement, TransactionRunner, run_all
 from agent.persistence.run_store import RunStore
 from agent.persistence.transaction_connection import TransactionConnection
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class SafeSqliteSaver(AsyncSqliteSaver):
+class SafeSqliteSaver(AsyncSqliteSaver, TransactionRunner):
     """An `AsyncSqliteSaver` that always leaves its connection outside a transaction, and writes no more than it must.
 
     What every step of a run needs is done by the blocking saver of the same library in the connection's thread, which
@@ -147,22 +147,10 @@ class SafeSqliteSaver(AsyncSqliteSaver):
                     f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <> {newest}",  # noqa: S608 - both parts are constants
                     (thread_id, thread_id),
                 )
-            _run_all(db, more)
+            run_all(db, more)
             _free_pages(db)
 
         await self.run_transaction(prune)
-
-    async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement in a transaction of its own, for the tables beside the checkpoints."""
-        await self.write_all([(sql, values)])
-
-    async def write_all(self, statements: Sequence[Statement]) -> None:
-        """Run statements in one transaction: all of them, or none."""
-        await self.run_transaction(lambda db: _run_all(db, statements))
-
-    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a query on the tables beside the checkpoints."""
-        return await self.run_transaction(lambda db: db.execute(sql, values).fetchall())
 
     async def shrink(self) -> None:
         """Give all freed pages back, some at a time: what else is to be written waits for one step at most."""
@@ -215,11 +203,6 @@ def _run_in_order(
         return work(db)
 
     return both
-
-
-def _run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    for sql, values in statements:
-        db.execute(sql, values)
 
 
 def _free_pages(db: sqlite3.Connection, most: int = 0) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +30,32 @@ class SqlExecutor(Protocol):
 
     async def run_transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
+
+
+class TransactionRunner(ABC):
+    """A database of which only the transaction is its own: the other methods of a `SqlExecutor` follow from that."""
+
+    @abstractmethod
+    async def run_transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement in a transaction of its own."""
+        await self.write_all([(sql, values)])
+
+    async def write_all(self, statements: Sequence[Statement]) -> None:
+        """Run statements in one transaction: all of them, or none."""
+        await self.run_transaction(lambda db: run_all(db, statements))
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query."""
+        return await self.run_transaction(lambda db: db.execute(sql, values).fetchall())
+
+
+def run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    """Run statements in a transaction that is under way."""
+    for sql, values in statements:
+        db.execute(sql, values)
 
 
 class EvidenceStore:

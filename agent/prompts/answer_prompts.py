@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent.guard.evidence_check import mark_text
+from agent.guard.thread_quotes import with_background
+from agent.ports import Deps
 from agent.prompts.prompt_evidence import PromptEvidence, format_prompt_evidence
-from agent.state import EvidenceRef, PastTurn
+from agent.state import AgentState, EvidenceRef, PastTurn
 from agent.text.escaping import to_one_line
 
 if TYPE_CHECKING:
@@ -90,6 +92,11 @@ class DataFence:
 
         instructions = f"{task}\n{_DATA.format(nonce=self.nonce)}{_ORDERS_WARNING if self._twice else ''}"
         return [SystemMessage(instructions), HumanMessage("\n\n".join(part for part in parts if part))]
+
+
+def format_question(state: AgentState, deps: Deps) -> str:
+    """Write the question as a model is shown it: with what others wrote around it, secrets masked."""
+    return deps.redact(with_background(state.get("cleaned_query", ""), state.get("background", [])))
 
 
 def build_synthesis_prompt(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.text.storable import make_storable
 from indexer.types import SourceType
@@ -13,7 +13,13 @@ LONGEST_STEP = 300
 LONGEST_REASON = 300
 
 
-class SearchOutput(BaseModel):
+class ModelForm(BaseModel):
+    """A form for a model to fill in; it is made ready when a model is first asked to."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class SearchOutput(ModelForm):
     """One search of the code."""
 
     query: str = Field(description="A few words, or names as they would stand in the code.")
@@ -23,14 +29,14 @@ class SearchOutput(BaseModel):
     reasoning: str = Field(default="", description="A few words.")
 
 
-class CallOutput(BaseModel):
+class CallOutput(ModelForm):
     """One call of a tool."""
 
     tool: str = Field(description="The name of a tool that is listed.")
     arguments: str = Field(default="{}", description="Its arguments as a JSON object.")
 
 
-class RouterOutput(BaseModel):
+class RouterOutput(ModelForm):
     """How to go on."""
 
     route: Literal["retrieve", "use_tool", "investigate", "generate", "clarify"]
@@ -40,7 +46,7 @@ class RouterOutput(BaseModel):
     reasoning: str = Field(default="", description="One short sentence.")
 
 
-class GradeOutput(BaseModel):
+class GradeOutput(ModelForm):
     """Which results bear on the question, and whether they are enough."""
 
     verdict: Literal["enough", "rewrite", "give_up"]
@@ -48,14 +54,14 @@ class GradeOutput(BaseModel):
     better_query: str = Field(default="", description="For rewrite.")
 
 
-class IntentOutput(BaseModel):
+class IntentOutput(ModelForm):
     """What a message wants."""
 
     intent: Literal["new_question", "follow_up_with_retrieval", "follow_up", "out_of_scope"]
     standalone: str = Field(default="", description="For follow_up_with_retrieval: the question by itself.")
 
 
-class PlanOutput(BaseModel):
+class PlanOutput(ModelForm):
     """The steps that are still to be taken."""
 
     steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
@@ -64,7 +70,7 @@ class PlanOutput(BaseModel):
     )
 
 
-class RefineryOutput(BaseModel):
+class RefineryOutput(ModelForm):
     """Whether what was found is enough."""
 
     decision: Literal["CONTINUE", "FINISH"] = Field(description="FINISH when the question can be answered.")

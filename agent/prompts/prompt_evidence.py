@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.evidence.refs import is_within, read_quote
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps
-from agent.state import AgentState, CitationRef, EvidenceRef
+from agent.state import AgentState, CitationRef, EvidenceRef, to_citation
 from agent.text.escaping import to_one_line
 from indexer.errors import IndexerError
 from indexer.types import Location
@@ -45,8 +45,7 @@ class PromptEvidence:
     @property
     def ref(self) -> CitationRef:
         """The lines that were shown, for the check of the citations."""
-        at = self.location
-        return {"mark": self.number, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
+        return to_citation(self.number, self.location)
 
 
 async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
@@ -54,6 +53,8 @@ async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[
     shown: list[PromptEvidence] = []
     room = MAX_CHARS
     for ref in refs:
+        if not ref["path"]:
+            continue  # a commit, of which there are no lines to show
         end = min(ref["end_line"], ref["start_line"] + MAX_LINES - 1)
         location = Location(path=ref["path"], start_line=ref["start_line"], end_line=end)
         if len(shown) >= MAX_EXHIBITS or any(is_within(location, other.location) for other in shown):

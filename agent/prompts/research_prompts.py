@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from typing import TYPE_CHECKING
 
 from agent.ports import Deps
-from agent.prompts.answer_prompts import DataFence
+from agent.prompts.answer_prompts import DataFence, format_question
 from agent.state import AgentState, Finding
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 MAX_CONTEXT = 60_000  # characters of tool results in one request
 MAX_FINDINGS = 8_000
@@ -38,7 +40,7 @@ _REFINERY = (
 
 def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
-    question = deps.redact(state.get("cleaned_query", ""))
+    question = format_question(state, deps)
     done = format_findings(state.get("findings", {}), deps)
     parts = [_fence_text("The question", question, deps)]
     if done:
@@ -48,31 +50,31 @@ def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     ]:
         listed = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in asked)
         parts.append(f"Tools that a person has to approve before they are used:\n{listed}")
-    return [SystemMessage(_PLANNER + _DATA), HumanMessage("\n\n".join(parts))]
+    return _make_messages(_PLANNER, parts)
 
 
 def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Begin the conversation about one step."""
-    question = deps.redact(state.get("cleaned_query", ""))
+    question = format_question(state, deps)
     parts = [
         _fence_text("The question behind it all", question, deps),
         _fence_text("The step", deps.redact(step), deps),
     ]
     if done := format_findings(state.get("findings", {}), deps):
         parts.append(_fence_text("What earlier steps found", done, deps))
-    return [SystemMessage(_EXECUTOR + _DATA), HumanMessage("\n\n".join(parts))]
+    return _make_messages(_EXECUTOR, parts)
 
 
 def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask whether the findings are enough."""
-    question = deps.redact(state.get("cleaned_query", ""))
+    question = format_question(state, deps)
     left = state.get("plan", [])[state.get("current_step", 0) :]
     parts = [
         _fence_text("The question", question, deps),
         _fence_text("The findings", format_findings(state.get("findings", {}), deps) or "none", deps),
         _fence_text("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
     ]
-    return [SystemMessage(_REFINERY + _DATA), HumanMessage("\n\n".join(parts))]
+    return _make_messages(_REFINERY, parts)
 
 
 def read_current_step(state: AgentState) -> str:
@@ -95,11 +97,15 @@ def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
 
 def read_evidence_key(message: BaseMessage) -> str:
     """Return the key of the tool result that a message stands for, or an empty string."""
+    from langchain_core.messages import ToolMessage  # as in `_make_messages`
+
     return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, ToolMessage) else ""
 
 
 def insert_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps) -> list[BaseMessage]:
     """Put the texts of tool results in the place of their keys, the newest first while there is room."""
+    from langchain_core.messages import ToolMessage  # as in `_make_messages`
+
     room = MAX_CONTEXT
     filled: list[BaseMessage] = []
     for message in reversed(messages):
@@ -111,6 +117,12 @@ def insert_results(messages: Sequence[BaseMessage], texts: Mapping[str, str], de
         else:
             filled.append(message)
     return filled[::-1]
+
+
+def _make_messages(task: str, parts: Sequence[str]) -> list[BaseMessage]:
+    from langchain_core.messages import HumanMessage, SystemMessage  # takes long, and without a model nobody is asked
+
+    return [SystemMessage(task + _DATA), HumanMessage("\n\n".join(parts))]
 
 
 def _fence_text(what: str, text: str, deps: Deps) -> str:

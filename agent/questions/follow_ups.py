@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent.questions.language_filter import parse_only_language
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms
-from agent.state import CitationRef, PastTurn
+from agent.state import CitationRef, Continuation, PastTurn
 from agent.text.citation_markers import MARKER
 from agent.text.code_fences import CodeBlockScanner
 
@@ -32,6 +32,13 @@ _PICK = re.compile(
 _MORE = re.compile(
     rf"{_OPENING}(?:(?:some\s+)?more(?:\s+(?:of\s+)?(?:it|that|code|lines|context))?|(?:the\s+)?rest(?:\s+of\s+(?:it|that))?|all\s+of\s+(?:it|that)"
     r"|the\s+(?:whole|full|entire|complete)\s+(?:thing|code|function|method|class|definition|body|source))(?:\s+please)?",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(
+    r"(?:(?:and|ok(?:ay)?|please|show(?: me)?|list|give(?: me)?)[ ,]+){0,3}(?:(?:the|some|any|all)[ ]+)?"
+    r"(?:more|next|(?:the )?rest|others?|remaining(?: ones)?|continue|go on|keep going|what else"
+    r"|weiter|mehr|más|la suite|plus|もっと|続き|更多|继续)"
+    r"(?:[ ]+(?:please|of (?:them|those|these)|ones?|results?|entries|items|places))?",
     re.IGNORECASE,
 )
 _SITE = {
@@ -58,10 +65,20 @@ _STATE = (
     r"(?:defined|used|called|tested|implemented|done|handled|raised|set|documented|declared|imported|configured"
     r"|invoked|located|happen|work|mean|live|come|return|do|written|checked)"
 )
+# What follows an "it" that points to nothing: "how is it decided whether ...", "why is it that ...".
+_IMPERSONAL = (
+    r"\s+(?:is\s+)?(?:(?:possible|ok|okay|safe|necessary|true|better)\b|that\s+(?!way\b)"
+    r"|(?:decided|determined|chosen|known|ensured|checked|verified|detected|guaranteed|enforced|prevented|established"
+    r"|made\s+sure|figured\s+out|worked\s+out|found\s+out|specified|tested)"
+    r"\s+(?:whether|if|that|which|what|who|whom|whose|when|how|where|in\s+which|by\s+which|at\s+which)\b"
+    r"|(?:allowed|permitted|forbidden|recommended|advisable|important|worth|enough|sufficient|legal|fine|easy|hard|difficult)"
+    r"\s+(?:to\s+(?!be\b)|that\b)|takes?\s+(?:to|for|until)\b|matters?\s+(?:whether|if|that|which|what|how)\b"
+    r"|makes?\s+sense\s+to\b|happens?\s+that\b)"
+)
 _POINTER = re.compile(
     rf"\b(?:(?P<noun_form>(?:that|this|the\s+same|those|these|the\s+(?:above|last|previous)(?:\s+one)?)\s+(?P<noun>{_NOUN}))"
     rf"|(?P<owner>its|their)"
-    rf"|(?P<plain>it(?!\s+(?:is\s+)?(?:possible|ok|okay|safe|necessary|true|better)\b)|they|them|those|these"
+    rf"|(?P<plain>it(?!{_IMPERSONAL})|they|them|those|these"
     rf"|(?:that|this)(?=\s*(?:$|[?.!,;])|\s+(?:be\s+|get\s+|gets\s+)?{_STATE}\b)))(?!\w)",
     re.IGNORECASE,
 )
@@ -73,9 +90,12 @@ _SUBJECT = re.compile(
 # The words with which one asks about a known thing: "who calls", "which tests cover".
 _ASKING_WORDS = re.compile(
     r"\b(?:calls?|called|invokes?|tests?|tested|covers?|defines?|defined|callers?|callees?|usages?|references?"
-    r"|implement(?:s|ed)?|return|returns|raises?|change[sd]?|depends?|imports?|describe|documented|again|open)\b",
+    r"|implement(?:s|ed)?|return|returns|raises?|change[sd]?|depends?|imports?|describe|documented|again|open"
+    r"|wrote|written|authored|owns?|owned|touched|added|introduced|created|removed|modified|maintains?|last|first"
+    r"|originally|commits?|history|blame)\b",
     re.IGNORECASE,
 )
+_LONGEST_SELECTION = 100
 _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
 
 
@@ -90,7 +110,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
         again = f"where is `{last['symbol']}` defined" if last["symbol"] else last["question"].rstrip("?.! ")
         return f"{again} in {language}?"
     turn = next((turn for turn in reversed(history) if turn["citations"]), None)
-    if turn is None or len(line) > 100:
+    if turn is None or len(line) > _LONGEST_SELECTION:
         return None
     if _MORE.fullmatch(line):
         return _format_citation(turn["citations"][0])
@@ -99,6 +119,14 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
         return None
     citation = _find_selected(found, turn)
     return _format_citation(citation) if citation is not None else None
+
+
+def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:
+    """Return where "more" goes on after the last answer; None where nothing was left out, or more is asked."""
+    line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
+    if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
+        return None
+    return history[-1].get("more")
 
 
 def _is_verbal(line: str) -> bool:

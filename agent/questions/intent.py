@@ -7,7 +7,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-SmallTalk = Literal["greeting", "thanks", "farewell", "abilities", "chatter", "wordless"]
+from agent.questions.remarks import find_remark
+
+SmallTalk = Literal["greeting", "thanks", "farewell", "remark", "abilities", "chatter", "wordless"]
 
 _POLITE = re.compile(
     r"(?:(?:hi|hey|hello|ok(?:ay)?|so|well|please|thanks|now|then|and|but|also|quick question)\b[\s,.!:-]{0,3}(?:there\b[\s,.!]{0,3})?"
@@ -98,6 +100,9 @@ def find_small_talk(question: str) -> SmallTalk | None:
     """Recognise a message that is not about code; None for everything else."""
     if not _ANY_WORD.search(question):
         return "wordless"
+    remark = find_remark(question)
+    if remark is not None:
+        return remark
     return next((kind for kind, pattern in _CHATTER if _is_whole_match(pattern, question)), None)
 
 

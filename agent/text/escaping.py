@@ -9,7 +9,7 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that show n
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 # What may stand in italics; anything else could become a link, a ping or markup, and goes into a code span.
-_PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!-]){1,300}")
+_PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!#-]){1,300}")
 
 
 def format_code_span(text: str, *, longest: int = 120) -> str:

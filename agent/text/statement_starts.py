@@ -18,6 +18,7 @@ _TOKEN = re.compile(
     r"\\.|\"\"\"|'''|/\*|\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|(?:#|//)(?=\s|[A-Za-z:!/]).*|[()\[\]{}]"
 )
 _HEADER = re.compile(r"[:{]\s*(?:(?:#|//).*)?$|\b(?:do|then)\s*(?:\|[^|]*\|)?$")
+_IMPORT = re.compile(r"\s*(?:import|from|use|require|include|#include|using|package|__all__)\b|.*=\s*require\(")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +55,11 @@ def measure_indent(line: str) -> int:
     """Return the width of the white space that a line begins with; a tab counts as four."""
     bare = line.expandtabs(4)
     return len(bare) - len(bare.lstrip())
+
+
+def is_import(line: str) -> bool:
+    """Whether the line takes names from elsewhere, or lists those that others may take."""
+    return bool(_IMPORT.match(line))
 
 
 def is_header(line: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from bot.clock import Clock
 from bot.errors import ChatError, InboxError, PlatformUnreachable, RateLimited
-from bot.messages import ButtonPress, IncomingMessage, MessageKey
+from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # seconds between tries; Discord delivers nothing again
 
@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 class MessageSink(Protocol):
     """The conversation core, as far as people can reach it from here. What raises was not stored."""
+
+    def overhears(self, place: Place) -> bool:
+        """Whether messages in a channel that name nobody, and are in no thread, may be questions to citebot."""
 
     async def receive(self, message: IncomingMessage) -> object:
         """Store a message and begin to answer it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from bot.tasks import run_until_signal
 
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
-    from bot.settings import Settings
+    from bot.settings import RepositoryTable, Settings
 
-OpenApp = Callable[["Settings", Path], AbstractAsyncContextManager["App"]]
+OpenApp = Callable[["Settings", "RepositoryTable"], AbstractAsyncContextManager["App"]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -29,21 +31,29 @@ class CliContext:
     """What all commands share: how the application is opened, and the options given before the command."""
 
     open_app: OpenApp | None = None
-    repo: Path | None = None
+    repo: str | None = None
     debug: bool = False
 
-    def run_command(self, repo: Path | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]) -> int:
+    def run_command(self, repo: str | None, task: Callable[[App, Terminal], Awaitable[CommandOutcome]]) -> int:
         """Open the application, do the task, print its outcome; return the exit code."""
 
         async def work() -> CommandOutcome:
             from bot.adapters.terminal.display import Terminal
-            from bot.app import App
 
             settings = self.settings()
-            async with (self.open_app or App.open)(settings, self.repository(repo, settings)) as app:
+            table = await asyncio.to_thread(self.choose_table, repo, settings)
+            async with self.open(settings, table) as app:
                 return await task(app, Terminal.standard())
 
         return self.print_outcome(work())
+
+    def open(self, settings: Settings, table: RepositoryTable) -> AbstractAsyncContextManager[App]:
+        """Open the application for a repository."""
+        if self.open_app is not None:
+            return self.open_app(settings, table)
+        from bot.app import App
+
+        return App.open(settings, table, say=print_error)
 
     def print_outcome(self, work: Coroutine[Any, Any, CommandOutcome]) -> int:
         """Do the work, print its outcome; return the exit code."""
@@ -54,14 +64,23 @@ class CliContext:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
 
-    def serve(self, repo: Path | None) -> None:
+    def serve(self, repo: str | None) -> None:
         """Serve the platforms until the process is stopped."""
+        # While everything is loaded there is no garbage, and to look for it takes a tenth of the time; once it is
+        # loaded, `serve_team` begins to.
+        gc.disable()
+        try:
+            self._serve(repo)
+        finally:
+            gc.enable()
+
+    def _serve(self, repo: str | None) -> None:
         from bot.monitoring.watchdog import WatchedLoop
         from bot.serving import service
 
-        settings = self.settings()
+        settings = self.narrow_settings(repo, self.settings())
         with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-            runner.run(run_until_signal(service.serve_team(settings, self.repository(repo, settings), print_error)))
+            runner.run(run_until_signal(service.serve_team(settings, self.default_path(settings), print_error)))
 
     def settings(self) -> Settings:
         """Read the settings, set up the log, and warn of a citebot.toml that is not read."""
@@ -75,33 +94,48 @@ class CliContext:
             print_error(settings.remark, logging.WARNING)
         return settings
 
-    def repository(self, repo: Path | None, settings: Settings) -> Path:
-        """Which repository is meant."""
-        return repo or self.repo or settings.repo or Path.cwd()
+    def choose_table(self, repo: str | None, settings: Settings) -> RepositoryTable:
+        """Choose the one repository that is meant."""
+        from bot.cli.target import choose_table
 
-    def is_named(self, repo: Path | None) -> bool:
+        return choose_table(settings, repo or self.repo)
+
+    def choose_tables(self, repo: str | None, settings: Settings) -> Sequence[RepositoryTable]:
+        """Choose the repositories that are meant: all of citebot.toml, where nothing says which."""
+        from bot.cli.target import choose_tables
+
+        return choose_tables(settings, repo or self.repo)
+
+    def narrow_settings(self, repo: str | None, settings: Settings) -> Settings:
+        """Leave the repository that the command line names alone in the settings; else they stay as they are."""
+        from bot.cli.target import narrow_settings
+
+        return narrow_settings(settings, repo or self.repo)
+
+    def is_named(self, repo: str | None) -> bool:
         """Whether the command line says which repository is meant."""
-        return (repo or self.repo) is not None
+        return bool(repo or self.repo)
+
+    def default_path(self, settings: Settings) -> Path:
+        """Return where the repository is that is meant where citebot.toml has none."""
+        return settings.repo or Path.cwd()
 
 
-class RepositoryPath(click.Path):
-    """A path in which `~` stands for the home folder: `make run REPO=~/code` reaches us unexpanded from some shells."""
+def complete_repository(_context: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """Offer a shell the names of citebot.toml that begin so, and folders."""
+    from bot.cli.target import complete_names
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Expand the path."""
-        try:
-            return super().convert(Path(value).expanduser(), param, ctx)
-        except RuntimeError:
-            self.fail(f"There is no home folder for {value}.", param, ctx)
+    # bash forgets what came before the word that stands for folders.
+    return [CompletionItem(beginning, type="dir"), *map(CompletionItem, complete_names(beginning))]
 
 
 def add_repo_option(command: Command) -> Command:
     """Let the command take `--repo`."""
     option = click.option(
-        "--repo", type=RepositoryPath(), metavar="PATH", help="The repository [default: the current one]."
+        "--repo",
+        shell_complete=complete_repository,
+        metavar="NAME|PATH",
+        help="The repository: its name in citebot.toml, or a path [default: the current one].",
     )
     return option(command)
 

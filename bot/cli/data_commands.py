@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def sweep(invocation: CliContext, repo: Path | None, *, unused: bool, as_json: bool) -> int:
+def sweep(invocation: CliContext, repo: str | None, *, unused: bool, as_json: bool) -> int:
     """Delete what is older than RETENTION_DAYS, and free its disk space.
 
     `citebot serve` does so every day; unused indexes go only when asked for here.
@@ -65,9 +66,9 @@ def sweep(invocation: CliContext, repo: Path | None, *, unused: bool, as_json: b
         from bot.clock import SystemClock
 
         settings = invocation.settings()
-        where = invocation.repository(repo, settings)
+        chosen = await asyncio.to_thread(invocation.narrow_settings, repo, settings)
         return await sweep_data_folder(
-            settings, where, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json
+            settings, chosen, Terminal.standard(), SystemClock(), unused=unused, as_json=as_json
         )
 
     return invocation.print_outcome(work())

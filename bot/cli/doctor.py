@@ -22,7 +22,7 @@ from bot.adapters.slack import diagnostics
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
-from bot.app import App, load_classifier, open_models, open_team_repositories
+from bot.app import App, load_classifier, make_path_table, open_models, open_team_repositories
 from bot.cli.context import OpenApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.descriptions import describe_freshness
@@ -30,6 +30,7 @@ from bot.errors import SettingsError
 from bot.markdown.formatting import to_one_line
 from bot.monitoring import doctor_findings
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
+from bot.monitoring.installer import describe_error
 from bot.ports import Repositories
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
@@ -141,7 +142,9 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
-        return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
+        return [
+            DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {describe_error(error)}")
+        ]
     began = time.perf_counter()
     await asyncio.to_thread(model.score, _QUESTION)
     duration = 1000 * (time.perf_counter() - began)
@@ -191,7 +194,7 @@ async def run_doctor(
         if settings.repositories:
             async with open_team_repositories(settings, repository, Terminal.standard()) as stock:
                 return await check_indexes(stock.library, clock.now())
-        async with (open_app or App.open)(settings, repository) as app:
+        async with (open_app or App.open)(settings, make_path_table(settings, repository)) as app:
             name = (await app.index.status()).repository
             return await check_indexes(RepositoryLibrary({name: app.index}, Terminal.standard()), clock.now())
 

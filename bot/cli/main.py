@@ -6,19 +6,22 @@ before a command is known to be right, so that `--help` and mistakes are answere
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import click
 
 from agent import AgentError
-from bot.cli.context import CliContext, OpenApp, RepositoryPath, add_json_option, add_repo_option, print_error
+from bot.cli.context import CliContext, OpenApp, add_json_option, add_repo_option, complete_repository, print_error
 from bot.cli.data_commands import backup, restore, sweep
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
@@ -38,7 +41,7 @@ INTERRUPTED = 130
 @click.option("--debug", is_flag=True, help="Log everything, and show tracebacks.")
 @add_repo_option
 @click.pass_context
-def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None:
+def cli(context: click.Context, repo: str | None, *, debug: bool) -> int | None:
     """Answer questions about a repository's code, every claim linked to its lines.
 
     Without a command: a conversation in the terminal, or over a pipe, a question a line.
@@ -50,15 +53,20 @@ def cli(context: click.Context, repo: Path | None, *, debug: bool) -> int | None
 @cli.command()
 @add_repo_option
 @click.pass_obj
-def chat(invocation: CliContext, repo: Path | None = None) -> int:
+def chat(invocation: CliContext, repo: str | None = None) -> int:
     """Talk about the code; with input from a pipe, answer each line."""
+    from bot.adapters.terminal.echo import set_echo
+
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.ask import chat
+        from bot.cli.conversation import chat
 
-        return await chat(app, terminal, sys.stdin, interactive=sys.stdin.isatty() and sys.stdout.isatty())
+        return await chat(app, terminal, sys.stdin, interactive=interactive)
 
-    return invocation.run_command(repo, task)
+    # What is typed before the prompt is there waits for it, and stands nowhere else.
+    with set_echo(on=False) if interactive else nullcontext():
+        return invocation.run_command(repo, task)
 
 
 @cli.command()
@@ -68,7 +76,7 @@ def chat(invocation: CliContext, repo: Path | None = None) -> int:
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool, verbose: bool, as_json: bool) -> int:
+def ask(invocation: CliContext, *, question: str, repo: str | None, trace: bool, verbose: bool, as_json: bool) -> int:
     """Answer one question."""
     if not question.strip():
         raise click.UsageError("The question is empty.")
@@ -86,31 +94,39 @@ def ask(invocation: CliContext, *, question: str, repo: Path | None, trace: bool
 @cli.command()
 @add_repo_option
 @click.pass_obj
-def serve(invocation: CliContext, repo: Path | None) -> None:
+def serve(invocation: CliContext, repo: str | None) -> None:
     """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
 
-    The repositories are those of citebot.toml; without any there, one: --repo, or the current one.
+    The repositories are those of citebot.toml, or the one that --repo names; without either, the current one. Without
+    the tokens of a platform it only watches them, takes push webhooks and shows metrics.
     """
     invocation.serve(repo)
 
 
 @cli.command()
-@click.argument("path", type=RepositoryPath(), required=False)
+@click.argument("path", required=False, metavar="[NAME|PATH]", shell_complete=complete_repository)
 @click.option("--full", is_flag=True, help="Start from scratch.")
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def index(invocation: CliContext, path: Path | None, repo: Path | None, *, full: bool, as_json: bool) -> int:
-    """Index the repository at PATH: what changed since the last time."""
+def index(invocation: CliContext, path: str | None, repo: str | None, *, full: bool, as_json: bool) -> int:
+    """Index a repository: what changed since the last time.
+
+    Without a name or a path: the current repository, or where that is none, all of citebot.toml.
+    """
     if path and repo:
-        raise click.UsageError("Give the repository as PATH or as --repo, not both.")
+        raise click.UsageError("Give the repository as an argument or as --repo, not both.")
 
-    async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.query import index_now
+    async def work() -> CommandOutcome:
+        from bot.adapters.terminal.display import Terminal
+        from bot.cli.query import index_all
 
-        return await index_now(app.index, terminal, full=full, as_json=as_json)
+        settings = invocation.settings()
+        tables = await asyncio.to_thread(invocation.choose_tables, path or repo, settings)
+        opening = [partial(invocation.open, settings, table) for table in tables]
+        return await index_all(opening, Terminal.standard(), full=full, as_json=as_json)
 
-    return invocation.run_command(path or repo, task)
+    return invocation.print_outcome(work())
 
 
 @cli.command()
@@ -138,7 +154,7 @@ def search(
     folders: tuple[str, ...],
     globs: tuple[str, ...],
     mode: Literal["hybrid", "lexical", "vector"],
-    repo: Path | None,
+    repo: str | None,
     as_json: bool,
 ) -> int:
     """Rank the places in the code that a query is about."""
@@ -152,7 +168,7 @@ def search(
         raise click.UsageError(str(error)) from error
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.query import SearchQuery, pin_current, run_batch, run_search
+        from bot.cli.query import Listing, SearchQuery, pin_current, run_batch, run_search
         from indexer import Filters
 
         known_as = tuple(language.lower() for language in languages)
@@ -161,7 +177,7 @@ def search(
         code = await pin_current(app.index, terminal)
         if batch:
             return await run_batch(code, batch, how, write=click.echo, complain=terminal.note)
-        return await run_search(code, query or "", how, as_json=as_json)
+        return await run_search(code, query or "", how, Listing(terminal=terminal, as_json=as_json))
 
     return invocation.run_command(repo, task)
 
@@ -171,7 +187,7 @@ def search(
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+def symbols(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
     """List the definitions of NAME (`send` or `Session.send`)."""
     return _look_up(invocation, repo, "symbols", name, as_json=as_json)
 
@@ -181,7 +197,7 @@ def symbols(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+def callers(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
     """List where the function or class NAME is called."""
     return _look_up(invocation, repo, "callers", name, as_json=as_json)
 
@@ -191,7 +207,7 @@ def callers(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bool) -> int:
+def callees(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
     """List what the function NAME calls."""
     return _look_up(invocation, repo, "callees", name, as_json=as_json)
 
@@ -200,20 +216,21 @@ def callees(invocation: CliContext, name: str, repo: Path | None, *, as_json: bo
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
+def status(invocation: CliContext, repo: str | None, *, as_json: bool) -> int:
     """Show what is indexed, at which commit, and how much disk space it takes.
 
     Of all repositories of citebot.toml, or of the one that --repo names.
     """
 
     async def work() -> CommandOutcome:
-        from bot.app import App, read_all_statuses
+        from bot.app import read_all_statuses
         from bot.cli.upkeep import show_all_statuses, show_status
 
         settings = invocation.settings()
         if settings.repositories and not invocation.is_named(repo):
             return await show_all_statuses(await read_all_statuses(settings), settings, as_json=as_json)
-        async with (invocation.open_app or App.open)(settings, invocation.repository(repo, settings)) as app:
+        table = await asyncio.to_thread(invocation.choose_table, repo, settings)
+        async with invocation.open(settings, table) as app:
             return await show_status(await app.index.status(), app.settings, as_json=as_json)
 
     return invocation.print_outcome(work())
@@ -224,7 +241,7 @@ def status(invocation: CliContext, repo: Path | None, *, as_json: bool) -> int:
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_json: bool) -> int:
+def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, as_json: bool) -> int:
     """Check that everything is set up, and say what to do about what is not."""
 
     async def work() -> CommandOutcome:
@@ -235,7 +252,8 @@ def doctor(invocation: CliContext, repo: Path | None, *, call_model: bool, as_js
             settings = invocation.settings()
         except SettingsError as error:
             return format_report(report_invalid_settings(error), as_json=as_json)
-        where = invocation.repository(repo, settings)
+        settings = await asyncio.to_thread(invocation.narrow_settings, repo, settings)
+        where = invocation.default_path(settings)
         found = await run_doctor(settings, where, open_app=invocation.open_app, call_model=call_model)
         return format_report(found, as_json=as_json)
 
@@ -285,7 +303,7 @@ for _command in (backup, restore, sweep):
 
 def _look_up(
     invocation: CliContext,
-    repo: Path | None,
+    repo: str | None,
     what: Literal["symbols", "callers", "callees"],
     name: str,
     *,
@@ -295,10 +313,11 @@ def _look_up(
         raise click.UsageError("The name is empty.")
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.query import list_callees, list_callers, list_definitions, pin_current
+        from bot.cli.query import Listing, list_callees, list_callers, list_definitions, pin_current
 
         look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
-        return await look_up(await pin_current(app.index, terminal), name, as_json=as_json)
+        listing = Listing(terminal=terminal, as_json=as_json)
+        return await look_up(await pin_current(app.index, terminal), name, listing)
 
     return invocation.run_command(repo, task)
 
@@ -336,7 +355,9 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
         return _describe_error(error.exceptions[0])
     if isinstance(error, IndexerError | AgentError | BotError):
-        return str(error)
+        from bot.monitoring.installer import describe_error
+
+        return describe_error(error)
     if isinstance(error, OSError):
         return f"{error}. This came from the operating system; put it right and try again."
     return describe_unexpected(error)

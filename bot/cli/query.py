@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent import CodeSearch
 from bot.adapters.terminal import output
-from bot.adapters.terminal.output import CommandOutcome
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.output import CodeLine, CommandOutcome
+from bot.app import App
 from bot.ports import RepositoryIndex
 from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
-from indexer import CallSite, Filters, SearchMode
+from indexer import CallSite, Filters, IndexerError, RefreshReport, SearchMode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,27 +27,62 @@ class SearchQuery:
     mode: SearchMode = "hybrid"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """How what is found is listed: as one JSON object, or line by line as the terminal shows code."""
+
+    terminal: Terminal
+    as_json: bool = False
+
+    def report_records(self, key: str, records: Iterable[dict[str, Any]], note: str) -> CommandOutcome:
+        """List what was found as JSON, below a key."""
+        rows = [*records]
+        return CommandOutcome(output=output.to_json({key: rows}), note=note, ok=bool(rows))
+
+    def report_lines(self, lines: Sequence[CodeLine], note: str) -> CommandOutcome:
+        """List what was found for people; a call that may mean several definitions is there once for each."""
+        text = self.terminal.format_code_lines([*dict.fromkeys(lines)])
+        return CommandOutcome(output=text, note=note, ok=bool(lines))
+
+
 async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeSearch:
     """Bring the index to HEAD and hold it there."""
     await refresh_if_stale(index, display)
     return await index.pin()
 
 
-async def index_now(index: RepositoryIndex, display: ProgressDisplay, *, full: bool, as_json: bool) -> CommandOutcome:
-    """Index HEAD."""
-    report = await refresh_index(index, display, full=full)
-    repository = (await index.status()).repository
-    if as_json:
-        return CommandOutcome(output=output.to_json(output.report_to_record(report, repository)))
-    return CommandOutcome(output=output.format_refresh_report(report, repository))
+async def index_all(
+    opening: Sequence[Callable[[], AbstractAsyncContextManager[App]]],
+    display: ProgressDisplay,
+    *,
+    full: bool,
+    as_json: bool,
+) -> CommandOutcome:
+    """Index HEAD of each repository; where there are several, one that cannot be indexed does not keep the others."""
+    reports: list[tuple[RefreshReport, str]] = []
+    for open_app in opening:
+        try:
+            async with open_app() as app:
+                report = await refresh_index(app.index, display, full=full)
+                reports.append((report, (await app.index.status()).repository))
+        except IndexerError as error:
+            if len(opening) == 1:
+                raise
+            display.note(str(error))
+    ok = len(reports) == len(opening)
+    if not as_json:
+        return CommandOutcome(output="\n".join(output.format_refresh_report(*each) for each in reports), ok=ok)
+    records = [output.report_to_record(*each) for each in reports]
+    return CommandOutcome(output=output.to_json(records[0] if len(opening) == 1 else {"repositories": records}), ok=ok)
 
 
-async def run_search(code: CodeSearch, text: str, query: SearchQuery, *, as_json: bool) -> CommandOutcome:
+async def run_search(code: CodeSearch, text: str, query: SearchQuery, listing: Listing) -> CommandOutcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
     note = "" if hits else await _explain_no_hits(code, query.filters)
-    rows = [output.hit_to_record(hit) for hit in hits] if as_json else [output.format_hit(hit) for hit in hits]
-    return _make_listing("hits", rows, note, as_json=as_json)
+    if listing.as_json:
+        return listing.report_records("hits", map(output.hit_to_record, hits), note)
+    return listing.report_lines([output.describe_hit(hit, text) for hit in hits], note)
 
 
 async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
@@ -56,37 +94,35 @@ async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
     return f"Nothing found in {_describe_snapshot(code)}. Use other words, or fewer filters."
 
 
-async def list_definitions(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List the definitions of a name."""
     found = await code.definitions(name)
     note = "" if found else _describe_undefined(code, name)
-    rows = [output.definition_to_record(item) if as_json else output.format_definition(item) for item in found]
-    return _make_listing("symbols", rows, note, as_json=as_json)
+    if listing.as_json:
+        return listing.report_records("symbols", map(output.definition_to_record, found), note)
+    return listing.report_lines([*map(output.describe_definition, found)], note)
 
 
-async def list_callers(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+async def list_callers(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
     note = "" if calls else await _explain_no_calls(code, name, f"Nothing in {_describe_snapshot(code)} calls {name}.")
-    return _make_listing("callers", _format_calls(calls, output.format_caller, as_json=as_json), note, as_json=as_json)
+    if listing.as_json:
+        return listing.report_records("callers", map(output.call_to_record, calls), note)
+    return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], note)
 
 
-async def list_callees(code: CodeSearch, name: str, *, as_json: bool) -> CommandOutcome:
+async def list_callees(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
     note = "" if calls else await _explain_no_calls(code, name, f"{name} calls nothing that is known by name.")
-    return _make_listing("callees", _format_calls(calls, output.format_callee, as_json=as_json), note, as_json=as_json)
+    if listing.as_json:
+        return listing.report_records("callees", map(output.call_to_record, calls), note)
+    return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], note)
 
 
-def _format_calls(calls: Iterable[CallSite], line: Callable[[CallSite], str], *, as_json: bool) -> Sequence[Any]:
-    if as_json:
-        return [output.call_to_record(call) for call in calls]
-    return list(dict.fromkeys(map(line, calls)))  # a call that may mean several definitions is there once for each
-
-
-def _make_listing(key: str, rows: Sequence[Any], note: str, *, as_json: bool) -> CommandOutcome:
-    text = output.to_json({key: rows}) if as_json else "\n".join(rows)
-    return CommandOutcome(output=text, note=note, ok=bool(rows))
+async def _read_line(code: CodeSearch, call: CallSite) -> str:
+    return (await code.read(call.path, call.line, call.line)).text
 
 
 async def _explain_no_calls(code: CodeSearch, name: str, sentence: str) -> str:

@@ -37,9 +37,12 @@ DAY = 86_400.0
 
 
 async def sweep_data_folder(
-    settings: Settings, repository: Path, display: ProgressDisplay, clock: Clock, *, unused: bool, as_json: bool
+    settings: Settings, chosen: Settings, display: ProgressDisplay, clock: Clock, *, unused: bool, as_json: bool
 ) -> CommandOutcome:
-    """Forget what is too old, drop what is not read any more, and with `unused` the indexes of no repository."""
+    """Forget what is too old, drop what is not read any more, and with `unused` the indexes of no repository.
+
+    `chosen` has the repositories whose indexes are swept; which are unused only all `settings` tell.
+    """
     if unused and not settings.repositories:
         raise SettingsError(NO_TABLES)
     before = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
@@ -49,10 +52,11 @@ async def sweep_data_folder(
     async with AsyncExitStack() as stack:
         indexes: IndexSweeper | None = None
         problems: list[str] = []
+        where = chosen.repo or Path.cwd()
         try:
-            indexes = (await stack.enter_async_context(open_team_repositories(settings, repository, display))).library
+            indexes = (await stack.enter_async_context(open_team_repositories(chosen, where, display))).library
         except IndexerError as error:  # outside of any repository there may be none
-            problems += [str(error)] if settings.repositories else []
+            problems += [str(error)] if chosen.repositories else []
         kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)

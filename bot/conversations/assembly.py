@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.access import AccessPolicy
+from bot.access import AccessPolicy, Manners
 from bot.clock import Clock, SystemClock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
 from bot.conversations.turn import TurnDeps
+from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, Repositories
 from bot.repositories.choice_store import ChoiceStore
@@ -28,7 +29,8 @@ from bot.storage.turn_records import TurnRecordStore
 class ChatPolicy:
     """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
 
-    `signs` are the profiles of the repositories by name; `mask` takes secrets out of text.
+    `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
+    secrets out of text.
     """
 
     hosts: Collection[str] = ()
@@ -37,6 +39,7 @@ class ChatPolicy:
     max_concurrent: int = 8
     deadline: float = 150.0
     signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
+    manners: Mapping[str, Manners] = field(default_factory=dict)
     mask: Callable[[str], str] = str
 
 
@@ -60,8 +63,8 @@ async def open_conversations(
         for table in (inbox, threads, records, counter, choices):
             await table.open()
 
-        async def stop(conversation: str) -> bool:
-            return await conversations.stop(conversation)
+        async def stop(conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
+            return await conversations.stop(conversation, asked_like=asked_like)
 
         chooser = RepositoryChooser(
             repositories=repositories, access=policy.access, threads=threads, ledger=choices, signs=policy.signs,
@@ -76,5 +79,5 @@ async def open_conversations(
             access=policy.access, counter=counter, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
             mask=policy.mask, observer=observer or NullObserver(),
         )  # fmt: skip
-        conversations = Conversations(deps, threads, max_concurrent=policy.max_concurrent)
+        conversations = Conversations(deps, threads, manners=policy.manners, max_concurrent=policy.max_concurrent)
         yield conversations

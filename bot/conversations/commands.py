@@ -30,9 +30,9 @@ Takes = Literal["nothing", "repository", "repository?", "repository? full?"]
 
 
 class StopAnswer(Protocol):
-    """Ends what is under way in a conversation."""
+    """Ends what is under way in a conversation, or what the author of a message has asked in its channel."""
 
-    async def __call__(self, conversation: str) -> bool:
+    async def __call__(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """Return whether there was anything."""
 
 
@@ -64,7 +64,7 @@ COMMANDS = (
     ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
     ChatCommand(name="mute", does="silences me in this thread"),
     ChatCommand(name="unmute", does="lets me answer here again"),
-    ChatCommand(name="stop", does="stops the answer in this thread"),
+    ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
     ChatCommand(name="why", does="explains how the last answer came about"),
     ChatCommand(name="forget", does="deletes what I remember of this conversation"),
 )
@@ -143,8 +143,8 @@ class CommandHandlers:
         }
 
     def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
-        """Read the command that a message is; None for a question, and for what is too long to be read."""
-        if message.oversize:
+        """Read the command that a message is; None for a question, and for what is too long or names nobody."""
+        if message.oversize or message.kind == "overheard":
             return None
         names = self._access.visible(message, self._repositories.list_names())
         return parse_command(message.text, slash=message.kind == "command", repositories=names)
@@ -157,6 +157,13 @@ class CommandHandlers:
         return await self._table[command.command](
             CommandRequest(command=command, message=message, conversation=conversation, show=show)
         )
+
+    async def check(self, command: ParsedCommand, message: IncomingMessage, conversation: str) -> None:
+        """Raise `NotAllowed` where a command that takes long would be refused, before anything is said of it."""
+        self._access.check_place(message)
+        if command.command == "reindex":
+            asked = CommandRequest(command=command, message=message, conversation=conversation, show=lambda _: None)
+            await self._find_indexable(asked)
 
     async def _find_repository(self, request: CommandRequest) -> str:
         """The repository named, or the one that is meant here; empty where it may be any."""
@@ -181,11 +188,16 @@ class CommandHandlers:
         await self._chooser.use(request.message, request.conversation, name)
         return f"Questions here are about `{name}` from now on."
 
-    async def _reindex(self, request: CommandRequest) -> str:
+    async def _find_indexable(self, request: CommandRequest) -> str:
+        """The repository to index, if the author may have it indexed."""
         name = await self._find_repository(request)
         if not name:
             raise NotAllowed("There are several repositories. Write which one: `reindex NAME`. `repos` lists them.")
         self._access.check_reindex(request.message, name)
+        return name
+
+    async def _reindex(self, request: CommandRequest) -> str:
+        name = await self._find_indexable(request)
         report = await self._repositories.refresh(
             name, full=request.command.full, progress=lambda progress: request.show(describe_progress(name, progress))
         )
@@ -200,7 +212,10 @@ class CommandHandlers:
         return "I will answer in this thread again."
 
     async def _handle_stop(self, request: CommandRequest) -> str:
-        return "Stopped." if await self._stop(request.conversation) else "There is nothing to stop here."
+        message = request.message
+        # In a thread it means that thread; elsewhere, whatever the person has asked in the channel.
+        stopped = await self._stop(request.conversation, asked_like=None if message.in_thread else message)
+        return "Stopped." if stopped else "There is nothing to stop here."
 
     async def _handle_why(self, request: CommandRequest) -> str:
         record = await self._records.last(request.conversation)

@@ -40,7 +40,7 @@ async def find_freshness(answer: Answer, repositories: Repositories, now: float)
     name = answer.repository
     if name not in repositories.list_names() or not answer.commit:
         return ""
-    cited = sorted({citation.path for citation in answer.citations})
+    cited = sorted({citation.path for citation in answer.citations if citation.path})
     try:
         status = await repositories.status(name)
         drift = await repositories.drift(name, answer.commit, cited)
@@ -60,6 +60,11 @@ def describe_commit_read(repository: str, commit: str, status: IndexStatus, drif
     if drift.changed:
         count = len(drift.changed)
         parts.append(f"{count} cited file{'s' * (count != 1)} changed since")
+    if drift.uncommitted:
+        count = len(drift.uncommitted)
+        parts.append(
+            f"uncommitted changes in {drift.uncommitted[0] if count == 1 else f'{count} cited files'} not read"
+        )
     return to_one_line(" · ".join(parts))
 
 
@@ -102,6 +107,7 @@ def explain_answer(record: TurnRecord) -> str:
         f"- Files read: {_list_files(record.files)}",
         f"- Searched for: {', '.join(f'`{_to_plain(query)}`' for query in record.searched[:5])}"
         * bool(record.searched),
+        f"- Tools: {', '.join(f'`{_to_plain(tool)}`' for tool in record.tools[:10])}" * bool(record.tools),
         f"- Model: {to_one_line(record.model or 'none')}",
         f"- Tokens: {record.input_tokens:,} read, {record.output_tokens:,} written, in {record.model_calls} calls",
         f"- Seconds: {record.seconds:.1f}",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Literal
 
+from bot.access import Manners, find_manners
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.crash_suspects import Suspects
+from bot.conversations.manners import is_left_to_people
 from bot.conversations.sharing import ShareableAnswers
 from bot.conversations.turn import NOT_YOURS, ActiveTurn, Break, TurnDeps, open_reply
 from bot.errors import BotError, ChatError, InboxError
-from bot.messages import ButtonPress, IncomingMessage, MessageKey, fit_message
+from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import ChatPlatform
 from bot.replies.send_budget import ReplyTransport
@@ -44,9 +46,17 @@ class Conversations:
     After an `InboxError` nothing was stored: do not acknowledge.
     """
 
-    def __init__(self, deps: TurnDeps, threads: ThreadStore, *, max_concurrent: int = 8) -> None:
+    def __init__(
+        self,
+        deps: TurnDeps,
+        threads: ThreadStore,
+        *,
+        manners: Mapping[str, Manners] | None = None,
+        max_concurrent: int = 8,
+    ) -> None:
         self._deps = deps
         self._threads = threads
+        self._manners = manners or {}
         self._transports: dict[str, ReplyTransport] = {}
         self._begins_on: set[str] = set()
         self._queue = AnswerQueue(max_concurrent)
@@ -96,8 +106,7 @@ class Conversations:
         long, only its length is kept.
         """
         message = fit_message(message)
-        refused = message.kind == "follow_up" and not self._deps.access.is_open(message)
-        if not await self._threads.should_answer(message) or refused:
+        if not await self._should_answer(message):
             return "ignored"
         if await self._deps.inbox.find(message.key) is not None:
             return "duplicate"
@@ -110,6 +119,29 @@ class Conversations:
         self._begin(entry)
         return "new"
 
+    def overhears(self, place: Place) -> bool:
+        """Whether citebot answers questions in a channel that name nobody."""
+        return find_manners(self._manners, place) == "every question"
+
+    async def _should_answer(self, message: IncomingMessage) -> bool:
+        """Whether a message is for citebot: by the manners of its channel, by its thread, and by what it says."""
+        unnamed = message.kind in {"follow_up", "overheard"}
+        if message.kind == "overheard" and not self.overhears(message.place):
+            return False
+        if message.kind == "follow_up" and find_manners(self._manners, message.place) == "mentions":
+            return False
+        if not await self._threads.should_answer(message) or (unnamed and not self._deps.access.is_open(message)):
+            return False
+        return not await self._is_left_to_people(message)
+
+    async def _is_left_to_people(self, message: IncomingMessage) -> bool:
+        """Whether a message asks for nothing; where citebot has asked a person something, that may be the reply."""
+        if not is_left_to_people(message):
+            return False
+        thread = await self._threads.find(message.place)
+        last = await self._deps.records.last(thread.conversation) if thread is not None else None
+        return last is None or last.route != "paused"
+
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
         """Return the channels of the last questions, newest first: messages may have been missed there."""
         return await self._deps.inbox.channels(platform, workspace, most=most)
@@ -119,7 +151,7 @@ class Conversations:
         message = fit_message(message)
         entry = await self._deps.inbox.find(message.key)
         if entry is None:
-            if message.kind != "follow_up":
+            if message.kind not in {"follow_up", "overheard"}:
                 await self.receive(message)
             return
         await self._supersede(entry.id)
@@ -162,7 +194,7 @@ class Conversations:
         if press.action == "choose":
             return await self._choose(entry, press)
         if press.action == "share":
-            return await self._sharing.share(entry, press, self._transports[entry.message.place.platform].platform)
+            return await self._sharing.share(entry, press, self._transports[entry.message.place.platform])
         if await self._deps.records.last_run(entry.conversation) != entry.run_id:
             return NOT_WAITING
         await self.receive(_make_reply(entry.message, press, self._deps.clock.now()))
@@ -185,12 +217,19 @@ class Conversations:
         mask = self._deps.mask
         return replace(message, text=mask(message.text), author_name=mask(message.author_name))
 
-    async def stop(self, conversation: str) -> bool:
-        """End the answers under way in a conversation, in this process and in others; False if there are none."""
-        here = [turn for turn in self._turns.values() if turn.entry.conversation == conversation and turn.is_question]
+    async def stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
+        """End the answers under way in a conversation, in this process and in others; False if there are none.
+
+        With a message, also what its author has asked anywhere in its channel.
+        """
+
+        def is_meant(entry: InboxEntry) -> bool:
+            return entry.conversation == conversation or (asked_like is not None and _is_like(entry, asked_like))
+
+        here = [turn for turn in self._turns.values() if turn.is_question and is_meant(turn.entry)]
         for turn in here:
             await turn.interrupt("stopped")
-        return await self._deps.inbox.ask_to_stop(conversation) or bool(here)
+        return await self._deps.inbox.ask_to_stop(conversation, asked_like=asked_like) or bool(here)
 
     @property
     def load(self) -> AnswerLoad:
@@ -234,6 +273,8 @@ class Conversations:
                 self._turns[entry.id] = turn
                 self._mark_started(entry.id)
                 await turn.run()
+                if turn.is_silent:
+                    await self._threads.leave(turn.entry.message)
         except InboxError as error:
             log.warning("a message waits for the database: %s", error)
         finally:
@@ -298,6 +339,13 @@ class Conversations:
         self._suspects.note(waiting)
         for entry in waiting:
             self._begin(entry)
+
+
+def _is_like(entry: InboxEntry, message: IncomingMessage) -> bool:
+    """Whether a person asked something in the channel of a message of theirs."""
+    asked = entry.message
+    there = (asked.place.platform, asked.place.workspace, asked.place.channel, asked.author)
+    return there == (message.place.platform, message.place.workspace, message.place.channel, message.author)
 
 
 async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:

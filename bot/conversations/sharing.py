@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
@@ -9,8 +10,9 @@ from cachetools import LRUCache
 from bot.access import AccessPolicy
 from bot.conversations.turn import ActiveTurn
 from bot.errors import ChatError, NotAllowed
-from bot.messages import ButtonPress, MessageContent
-from bot.ports import ChatPlatform
+from bot.messages import ButtonPress, MessageContent, MessageHandle
+from bot.replies.reply import Reply
+from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import InboxEntry
 
 MAX_SHAREABLE = 200
@@ -37,8 +39,11 @@ class ShareableAnswers:
         if turn.final is not None and any(button.action == "share" for button in turn.final.buttons):
             self._answers[turn.entry.run_id] = _Shareable(content=turn.final, repositories=turn.repositories)
 
-    async def share(self, entry: InboxEntry, press: ButtonPress, platform: ChatPlatform) -> str:
-        """Show an answer to everybody in its place, once, if it may be asked about there public; say why not."""
+    async def share(self, entry: InboxEntry, press: ButtonPress, transport: ReplyTransport) -> str:
+        """Show an answer to everybody in its place, once, if it may be asked about there public; say why not.
+
+        It takes as many messages there as it needs, as any reply does.
+        """
         answer = self._answers.pop(entry.run_id, None)
         if answer is None:
             return GONE
@@ -48,8 +53,13 @@ class ShareableAnswers:
             for repository in answer.repositories:
                 self._access.check_repository(public, repository)
             shared = replace(place, thread=place.thread if place.line else "", line="")
-            await platform.post(shared, replace(answer.content, buttons=()), nonce=f"{entry.run_id[:16]}.share")
+            reply = Reply(transport, shared, nonce=f"{entry.run_id[:16]}.s", note=_forget_handles)
+            await reply.settle(replace(answer.content, buttons=()))
         except (ChatError, NotAllowed) as error:
             self._answers[entry.run_id] = answer
             return str(error)
         return ""
+
+
+async def _forget_handles(_: Sequence[MessageHandle]) -> None:
+    """Note nothing: what was shared is nobody's to change any more."""

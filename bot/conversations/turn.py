@@ -23,7 +23,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Self, cast
 
-from agent import INTERRUPTED, QUESTION_TOO_LONG, STOPPED, AgentError, parse_decision
+from agent import (
+    INTERRUPTED,
+    QUESTION_TOO_LONG,
+    STOPPED,
+    AgentError,
+    is_bare_question,
+    parse_decision,
+    read_quotes,
+    with_background,
+)
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
@@ -31,7 +40,7 @@ from bot.conversations.commands import CommandHandlers, ParsedCommand, UnknownCo
 from bot.conversations.crash_suspects import MAX_DEATHS
 from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.run_follower import RunFollower, TurnRun, make_sections, plan_runs
-from bot.conversations.thread_context import read_question
+from bot.conversations.thread_context import read_thread_quotes
 from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent, MessageHandle
@@ -96,7 +105,8 @@ class ActiveTurn:
 
     `reason` is why it was broken off; `is_question` tells it from a command; `repositories` are those that a question
     is about, once they are chosen; `final` is the content that the reply was settled with; `ended` is set at the end of
-    `run`, for which `task` is the one that it runs in.
+    `run`, for which `task` is the one that it runs in. A question that names nobody is answered only where something
+    was found, and nothing is shown before; `is_silent` says that nothing was.
     """
 
     def __init__(
@@ -105,6 +115,7 @@ class ActiveTurn:
         self.entry = entry
         self.reason: Break = ""
         self.is_question = False
+        self.is_silent = False
         self.repositories: tuple[str, ...] = ()
         self.final: MessageContent | None = None
         self.ended = asyncio.Event()
@@ -112,6 +123,8 @@ class ActiveTurn:
         self._deps = deps
         self._queue = queue
         self._outcome: TurnOutcome = "unsaid"
+        self._is_overheard = entry.message.kind == "overheard"
+        self._has_found = False
         self._gives_up = False  # the reply is that there is none, and must not be tried again
         self._runs: Sequence[TurnRun] = ()
         self.task: asyncio.Task[None] | None = None
@@ -142,7 +155,11 @@ class ActiveTurn:
         try:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
                 content = await self._make_final_content()
-                if content is not None and self.reason != "superseded":
+                if content is None or self.reason == "superseded":
+                    return
+                if self._is_overheard and not self._has_found:
+                    await self._end_silently()
+                else:
                     await self._send_final_content(content)
         except asyncio.CancelledError:
             if self.reason == "handed over":
@@ -194,10 +211,10 @@ class ActiveTurn:
         await self._begin_reply(is_busy=lock.locked())
         async with self._reply.growing(), lock:
             await self._check_reply()
-            choice, question = await self._choose()
+            choice, quotes = await self._choose()
             if isinstance(choice, AmbiguousRepository):
                 return self._pause(choice)
-            sections = self._begin_runs(choice, question)
+            sections = self._begin_runs(choice, quotes)
             for name in choice.repositories:
                 await self._ensure_indexed(name)
             async with self._queue.hold_place(self._show_place):
@@ -235,7 +252,8 @@ class ActiveTurn:
         run = partial(self._deps.commands.run, command, message, self.entry.conversation)
         if command.command != "reindex":
             return await run(lambda _: None)
-        await self._reply.begin(MessageContent(status="Indexing …"))
+        await self._deps.commands.check(command, message, self.entry.conversation)
+        await self._reply.begin(MessageContent(text="Indexing …"))
         async with self._reply.growing():
             return await run(
                 lambda status: self._reply.show(MessageContent(status=neutralize(status, self._deps.hosts)))
@@ -252,7 +270,13 @@ class ActiveTurn:
     async def _begin_reply(self, *, is_busy: bool) -> None:
         """Post the placeholder, which tells how many questions are answered first."""
         self._draft.wait(self._queue.before or int(is_busy))
-        await self._reply.begin(self._draft.partial_content())
+        if not self._is_overheard:
+            await self._reply.begin(self._draft.partial_content())
+
+    def _show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
+        """Show the newest content of a growing reply."""
+        if not self._is_overheard:
+            self._reply.show(content)
 
     async def _check_reply(self) -> None:
         """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
@@ -267,21 +291,25 @@ class ActiveTurn:
             raise NotAllowed(NOT_YOURS)
         self._deps.access.check_repository(message, last.repository)
 
-    async def _choose(self) -> tuple[RepositoryChoice | AmbiguousRepository, str]:
-        """Choose the repositories; also return the question with the thread that citebot was called into."""
+    async def _choose(self) -> tuple[RepositoryChoice | AmbiguousRepository, Sequence[str]]:
+        """Choose the repositories; also return the thread that citebot was called into, quoted.
+
+        The thread counts only where the question says nothing of its own.
+        """
         async with self._limit_time():
-            question = await read_question(self.entry.message, self._platform, self._deps.mask)
-            return await self._deps.chooser.choose(self.entry, question), question
+            text = self.entry.message.text
+            quotes = await read_thread_quotes(self.entry.message, self._platform, self._deps.mask)
+            context = "\n".join([text, *read_quotes(quotes)]) if is_bare_question(text) else text
+            return await self._deps.chooser.choose(self.entry, context), quotes
 
     def _pause(self, choice: AmbiguousRepository) -> MessageContent:
         """Ask back which repository is meant; the answer to that is another try at this message."""
         self._outcome = "paused"
         return make_clarifying_question(choice, self.entry.run_id)
 
-    def _begin_runs(self, choice: RepositoryChoice, question: str) -> AnswerSections:
+    def _begin_runs(self, choice: RepositoryChoice, quotes: Sequence[str]) -> AnswerSections:
         """Plan a run for each repository, and a section of the reply for each run."""
-        background = question.removeprefix(self.entry.message.text)
-        self._runs = plan_runs(self.entry, choice, choice.question + background)
+        self._runs = plan_runs(self.entry, choice, with_background(choice.question, quotes))
         self.repositories = tuple(choice.repositories)
         return make_sections(self._runs, self.entry, choice, self._deps.hosts)
 
@@ -295,19 +323,19 @@ class ActiveTurn:
 
             def show(progress: Progress) -> None:
                 status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
-                self._reply.show(replace(growing, status=status))
+                self._show(replace(growing, status=status))
 
             await repositories.refresh(name, progress=show)
 
     def _show_place(self, before: int) -> None:
         """Show how many answers come first; 0 once it is this one's turn."""
         self._draft.wait(before)
-        self._reply.show(self._draft.partial_content())
+        self._show(self._draft.partial_content())
 
     async def _follow(self, sections: AnswerSections) -> None:
         """Let the runs come to their answers; a message that was claimed before goes on with its runs."""
-        self._reply.show(sections.partial_content())
-        follower = RunFollower(self._deps.agent, sections, self._reply.show)
+        self._show(sections.partial_content())
+        follower = RunFollower(self._deps.agent, sections, self._show)
         async with self._limit_time():
             await follower.follow(self._runs, recovered=self.entry.claims > 1)
 
@@ -317,9 +345,10 @@ class ActiveTurn:
         if not sections.is_begun:
             return self._make_sentence(INTERRUPTED)
         if self.reason == "late" and (len(self._runs) == 1 or not sections.answers):
-            return self._make_sentence(TOO_LATE)
-        if self.reason == "stopped" and len(self._runs) > 1:
-            return self._make_sentence(STOPPED)
+            return sections.stopped_content(TOO_LATE)
+        if self.reason == "stopped" and len(sections.answers) < len(self._runs):
+            return sections.stopped_content(STOPPED)
+        self._has_found = any(answer.found for answer in sections.answers)
         if sections.records:
             record = replace(merge_records(sections.records), why=why, person=message.author)
             await self._deps.records.keep(self.entry.run_id, self.entry.conversation, record)
@@ -349,6 +378,18 @@ class ActiveTurn:
             self.final = content
             self._timer.record_final_content()
             await self._deps.inbox.settle(self.entry, "closed" if self._gives_up else "done")
+
+    async def _end_silently(self) -> None:
+        """Say nothing, and remember nothing of the question: a person may ask it anew, or somebody else answer it."""
+        self.is_silent, self._outcome = True, "silent"
+        for run in self._runs:
+            await self._deps.agent.forget(run.conversation)
+        try:
+            if self._reply.handles:  # of what was found before an edit
+                await self._reply.withdraw()
+        except ChatError as error:
+            log.warning("an answer was not withdrawn: %s", error)
+        await self._deps.inbox.settle(self.entry, "closed")
 
     async def _handle_send_failure(self, error: ChatError) -> None:
         """Wait for a platform that is away; give up where the place takes no messages."""

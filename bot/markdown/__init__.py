@@ -2,10 +2,18 @@
 
 from bot.markdown.formatting import (
     find_link_target,
+    format_cited_place,
     format_footnote,
     format_location,
     replace_control_characters,
     to_one_line,
 )
 
-__all__ = ["find_link_target", "format_footnote", "format_location", "replace_control_characters", "to_one_line"]
+__all__ = [
+    "find_link_target",
+    "format_cited_place",
+    "format_footnote",
+    "format_location",
+    "replace_control_characters",
+    "to_one_line",
+]

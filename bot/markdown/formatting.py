@@ -32,15 +32,22 @@ def format_location(path: str, start_line: int, end_line: int) -> str:
     return f"{replace_control_characters(path.replace(chr(10), chr(0)))}:{lines}"
 
 
+def format_cited_place(citation: Citation) -> str:
+    """Name what a citation points to: lines of a file, or a commit."""
+    if not citation.path:
+        return f"commit {citation.commit[:12]}"
+    return format_location(citation.path, citation.start_line, citation.end_line)
+
+
 def find_link_target(citation: Citation, root: Path | None) -> str | None:
     """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
-    file = root / citation.path if root and is_safe_path(citation.path) else None
+    file = root / citation.path if root and citation.path and is_safe_path(citation.path) else None
     return file.as_uri() if file and file.is_absolute() else None
 
 
 def format_footnote(citation: Citation) -> str:
     """One plain line for a citation: its mark, its lines, its address if it has one."""
-    line = f"{format_marker(citation.mark)} {format_location(citation.path, citation.start_line, citation.end_line)}"
+    line = f"{format_marker(citation.mark)} {format_cited_place(citation)}"
     return f"{line}  {to_one_line(citation.url)}" if citation.url else line

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from agent.text.code_fences import CodeFence
 from bot.markdown.lines import MarkdownLine, read_lines
+
+Measure = Callable[[str], int]
 
 LEAST = 100  # units; below that there is no room for fences
 
 # What is not cut while it fits a message of its own: links, addresses, code, words.
 _TOKEN = re.compile(
-    r"!?\[[^\[\]\n]{0,500}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?\)"
+    r"\[\[\d{1,4}\]\]\([^()\s]{0,2000}\)|!?\[[^\[\]\n]{0,500}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?\)"
     r"|<[^<>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.",
     re.DOTALL,
 )
 _LONGEST_TOKEN = 5_000  # characters of a link; a longer word is cut in any case
+_MOST_UNITS = 5  # that a character takes: `&` as `&amp;`
 _JOINER = "\u200d"
 
 
@@ -31,16 +35,20 @@ class MarkdownPiece:
     end: int
 
 
-def count_units(text: str, *, utf16: bool) -> int:
-    """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2 if utf16 else len(text)
+def count_units(text: str, *, utf16: bool, escaped: bool = False) -> int:
+    """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two.
+
+    With `escaped`, as it is where `&`, `<` and `>` are written as `&amp;`, `&lt;` and `&gt;`.
+    """
+    units = len(text.encode("utf-16-le", "surrogatepass")) // 2 if utf16 else len(text)
+    return units + (4 * text.count("&") + 3 * (text.count("<") + text.count(">")) if escaped else 0)
 
 
-def split_markdown(text: str, limit: int, *, utf16: bool = False) -> list[MarkdownPiece]:
+def split_markdown(text: str, limit: int, *, utf16: bool = False, escaped: bool = False) -> list[MarkdownPiece]:
     """Cut text into pieces of at most `limit` units; blank text gives none. Below 100 units `ValueError`."""
     if limit < LEAST:
         raise ValueError(f"A message of {limit} units is too short to be split into; {LEAST} are needed.")
-    packing = _Packing(limit, utf16=utf16)
+    packing = _Packing(limit, partial(count_units, utf16=utf16, escaped=escaped))
     for group in _group_lines(text):
         packing.add(group)
     return packing.pieces()
@@ -67,9 +75,9 @@ def _group_lines(text: str) -> Iterator[list[MarkdownLine]]:
 class _Packing:
     """Fills one piece after the other."""
 
-    def __init__(self, limit: int, *, utf16: bool) -> None:
+    def __init__(self, limit: int, measure: Measure) -> None:
         self._limit = limit
-        self._utf16 = utf16
+        self._count_units = measure
         self._pieces: list[MarkdownPiece] = []
         self._shown = ""  # of the piece under way, with the fence that it begins with
         self._used = 0
@@ -99,8 +107,8 @@ class _Packing:
                 self._flush()
                 continue
             # Outside code up to a space that is in no link, else up to a character.
-            head = "" if line.in_code else _cut_at_token(rest, room, utf16=self._utf16)
-            head = head or _cut_at_character(rest, room, utf16=self._utf16)
+            head = "" if line.in_code else _cut_at_token(rest, room, self._count_units)
+            head = head or _cut_at_character(rest, room, self._count_units)
             self._append_text(head)
             rest = rest[len(head) :]
             if rest:
@@ -135,9 +143,6 @@ class _Packing:
         """Return whether text takes no more than some units, of which each character takes at least one."""
         return len(text) <= room and self._count_units(text) <= room
 
-    def _count_units(self, text: str) -> int:
-        return count_units(text, utf16=self._utf16)
-
     def pieces(self) -> list[MarkdownPiece]:
         self._flush()
         return _merge_blanks(self._pieces)
@@ -155,14 +160,14 @@ def _merge_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
     return kept
 
 
-def _cut_at_token(text: str, room: int, *, utf16: bool) -> str:
+def _cut_at_token(text: str, room: int, measure: Measure) -> str:
     end = good = used = 0
     after_space = False
     for found in _TOKEN.finditer(text[: room + _LONGEST_TOKEN]):
         token = found.group()
         if after_space or token.isspace() or token[0] in "[!<`":
             good = end
-        used += count_units(token, utf16=utf16)
+        used += measure(token)
         if used > room:
             return text[:good]
         end = found.end()
@@ -170,10 +175,10 @@ def _cut_at_token(text: str, room: int, *, utf16: bool) -> str:
     return text[:end]
 
 
-def _cut_at_character(text: str, room: int, *, utf16: bool) -> str:
+def _cut_at_character(text: str, room: int, measure: Measure) -> str:
     end = min(len(text), max(0, room))
-    while (over := count_units(text[:end], utf16=utf16) - room) > 0:
-        end -= (over + 1) // 2  # no character takes more than two
+    while (over := measure(text[:end]) - room) > 0:
+        end -= -(-over // _MOST_UNITS)
     whole = end
     # An accent, a modifier or the second half of a pair stays with what it belongs to.
     while whole > max(1, end - 12) and whole < len(text) and _is_inseparable(text[whole - 1], text[whole]):

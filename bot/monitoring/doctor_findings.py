@@ -10,6 +10,7 @@ from typing import Literal
 
 from agent import AgentError
 from bot.errors import BotError
+from bot.monitoring.installer import describe_error
 from indexer import IndexerError
 
 # A note is no fault: something cannot be determined, or is optional. With a warning, citebot works less well.
@@ -61,7 +62,7 @@ async def _run_check(check: Check) -> Sequence[DoctorFinding]:
     try:
         return await check()
     except (BotError, AgentError, IndexerError) as error:
-        return [make_problem(str(error))]
+        return [make_problem(describe_error(error))]
     except OSError as error:
         return [make_problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from bot.markdown.formatting import replace_control_characters
 LogFormat = Literal["human", "json"]
 Mask = Callable[[str], str]
 
+_MOST_HELD = 1_000  # records that wait to be written
 OURS = ("bot", "agent", "indexer")
 
 
@@ -93,6 +95,30 @@ def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
     logging.captureWarnings(capture=log_format == "json")  # Python's own would be lines that are no objects
     for package in OURS:
         logging.getLogger(package).setLevel(level.upper())
+
+
+@contextmanager
+def hold_log() -> Iterator[None]:
+    """Hold log lines back while something is drawn on the terminal, and write them when the context ends."""
+    root, held = logging.getLogger(), _HeldRecords()
+    before, root.handlers = root.handlers, [held]
+    try:
+        yield
+    finally:
+        root.handlers = before
+        for record in held.records:
+            root.handle(record)
+
+
+class _HeldRecords(logging.Handler):
+    """Keeps records, the newest of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: deque[logging.LogRecord] = deque(maxlen=_MOST_HELD)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
 
 
 def is_json_logging() -> bool:

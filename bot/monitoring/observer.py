@@ -13,10 +13,11 @@ from bot.messages import MessageContent, SendMethod
 Stage = Literal["sign_of_life", "first_text", "settled"]
 
 # `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `set_aside`: under way in processes
-# that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process goes on with it.
+# that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process goes on with it;
+# `silent`: asked of nobody in particular, and nothing was found.
 TurnOutcome = Literal[
     "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "set_aside", "unsaid",
-    "superseded", "handed_over", "command",
+    "superseded", "handed_over", "command", "silent",
 ]  # fmt: skip
 
 # Why an event of a platform was lost: it could not be read; the platform held it back.

@@ -6,15 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent import AgentEvent, Answer, Citation
-from agent.text.citation_markers import format_marker
-from bot.markdown.formatting import find_link_target, format_location, to_one_line
+from agent import AgentEvent, Answer
+from agent.text.citation_markers import find_markers, replace_markers
+from bot.markdown.formatting import to_one_line
 from bot.markdown.safety import neutralize
 from bot.messages import Button, ButtonAction, MessageContent
+from bot.replies.citation_links import format_sources, link_marks
 from bot.storage.turn_records import RunStats, TurnRecord
 
 LONGEST_STATUS = 140
 
+SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
 WAITS = "This would need a person's approval. Ask about this repository alone."
 
@@ -58,22 +60,28 @@ class StreamingAnswer:
         text = neutralize(self._text, self._hosts, growing=True)
         return MessageContent(text=text, status=f"{self._status} …", buttons=(self._make_button("stop", "Stop"),))
 
+    @property
+    def written_text(self) -> str:
+        """What was written before the run was stopped, without marks: no citation was checked."""
+        text = replace_markers(self._text, [""] * len(find_markers(self._text)))
+        return neutralize(text, self._hosts).rstrip()
+
     def final_content(self, freshness: str = "", *, sharing: bool = False) -> MessageContent:
-        """Return the answer with its sources; before there is one, `ValueError`."""
+        """Return the answer, its marks linked to their lines; before there is one, `ValueError`."""
         if self.answer is None:
             raise ValueError("The run has not come to its answer.")
-        text = neutralize(self.answer.text, self._hosts)
-        sources = [format_source(citation, self._hosts) for citation in self.answer.citations]
+        safe = neutralize(self.answer.text, self._hosts).rstrip()
+        text, unlinked = link_marks(safe, self.answer.citations, self._hosts)
         return MessageContent(
-            text="\n\n".join(filter(None, (text.rstrip(), "\n".join(sources)))),
-            footer=freshness if self.answer.commit else "",
+            text="\n\n".join(filter(None, (text, format_sources(unlinked)))),
+            footer=freshness if self.answer.commit and self.answer.route != SMALL_TALK else "",
             buttons=self._make_buttons(self.answer, sharing=sharing),
         )
 
     def _make_buttons(self, answer: Answer, *, sharing: bool) -> tuple[Button, ...]:
         if answer.route == "paused":
             return self._make_button("approve", "Approve"), self._make_button("abort", "Abort")
-        if answer.route in {"failed", "stopped", "blocked"}:
+        if answer.route in {"failed", "stopped", "blocked", SMALL_TALK}:
             return ()
         return make_feedback_buttons(self._run_id, sharing=sharing)
 
@@ -86,14 +94,6 @@ def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button
     labels: dict[ButtonAction, str] = {"good": "Helpful", "bad": "Not helpful"}
     labels |= {"share": "Share"} if sharing else {}
     return tuple(Button(action=action, label=label, value=run_id) for action, label in labels.items())
-
-
-def format_source(citation: Citation, hosts: Collection[str]) -> str:
-    """One line for a citation: its mark, and its lines as a link where its host is allowed."""
-    where = format_location(citation.path, citation.start_line, citation.end_line).replace("`", "'")
-    target = find_link_target(citation, None)
-    linked = neutralize(f"[`{where}`]({target})", hosts) if target else f"`{where}`"
-    return f"{format_marker(citation.mark)} {linked}"
 
 
 def _fit_status(text: str) -> str:
@@ -120,6 +120,13 @@ class AnswerSection:
         """The answer, unless the run was stopped before."""
         answer = self.draft.answer
         return answer if answer is not None and answer.route != "stopped" else None
+
+    @property
+    def written_text(self) -> str:
+        """What there is of it by now: the answer, what was written of it, or why there is none."""
+        if self.answer is not None:
+            return self.draft.final_content().text
+        return neutralize(self.failure, ()) or self.draft.written_text
 
     @property
     def is_over(self) -> bool:
@@ -180,6 +187,11 @@ class AnswerSections:
         return MessageContent(
             text=self._join_texts(map(self._format_final, self._sections)), footer=footer, buttons=buttons
         )
+
+    def stopped_content(self, sentence: str) -> MessageContent:
+        """Return what was written before the turn was broken off, with the sentence that says so below it."""
+        written = [self._add_heading(section, text) for section in self._sections if (text := section.written_text)]
+        return MessageContent(text=self._join_texts([*written, f"*{sentence}*"]) if written else sentence)
 
     def _format_final(self, section: AnswerSection) -> str:
         if section.failure:

@@ -28,7 +28,14 @@ class Page:
 
 
 def split_into_pages(
-    content: MessageContent, limit: int, *, utf16: bool, fixed: str = "", most: int = 100, final: bool = True
+    content: MessageContent,
+    limit: int,
+    *,
+    utf16: bool,
+    escaped: bool = False,
+    fixed: str = "",
+    most: int = 100,
+    final: bool = True,
 ) -> Sequence[Page]:
     """Lay content out as messages, of which the last one has status, footer and buttons.
 
@@ -37,8 +44,10 @@ def split_into_pages(
     """
     start, opener = _find_rest(content.text, fixed)
     text = opener + content.text[start:]
-    below = sum(count_units(line, utf16=utf16) + FRAME for line in (content.status, content.footer) if line)
-    pieces = split_markdown(text, max(LEAST, limit - below), utf16=utf16)
+    below = sum(
+        count_units(line, utf16=utf16, escaped=escaped) + FRAME for line in (content.status, content.footer) if line
+    )
+    pieces = split_markdown(text, max(LEAST, limit - below), utf16=utf16, escaped=escaped)
     if len(pieces) > most:
         if not final:
             return [Page(content=MessageContent(text=piece.text), end=piece.end) for piece in pieces[:most]]

@@ -277,7 +277,8 @@ class Reply:
 
     async def _lay_out(self, content: MessageContent, **how: Any) -> Sequence[Page]:
         """Lay a content out as messages; a long one in a thread, so that other replies need not wait."""
-        lay_out = partial(split_into_pages, content, self._limit, utf16=self._platform.capabilities.utf16, **how)
+        able = self._platform.capabilities
+        lay_out = partial(split_into_pages, content, self._limit, utf16=able.utf16, escaped=able.escapes, **how)
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
     async def _edit_message(self, number: int, page: Page) -> bool:

@@ -1,4 +1,7 @@
-"""Serves a team: every platform whose tokens are set, over one conversation core, until the process is ended."""
+"""Serves a team: every platform whose tokens are set, over one conversation core, until the process is ended.
+
+Without any platform the rest is served: repositories are watched, pushes are taken, and metrics shown.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.monitoring.watchdog import watch_loop
 from bot.repositories.library import WatchedRepositories
 from bot.serving.http_server import ServiceMonitoring, open_monitoring
-from bot.serving.platforms import PlatformContext, list_platforms
+from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
 from bot.storage.database import INBOX_FILE
@@ -59,10 +62,12 @@ async def serve_team(settings: Settings, repository: Path, say: Announce) -> Non
         listening = f" Listening at {operations.address}." if operations.address else ""
         metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
         greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.list_names())}. Ctrl-C ends it."
+        if not opening:
+            say(f"{describe_without_platform(settings)}{greeting}")
         supervisor = PlatformSupervisor(opening, context, operations.health, clock, say=say, greeting=greeting)
         # What stays until the end is left out of collections: one that goes over it holds every answer up for 0.1 s.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
             async with run_in_background(supervisor.run()):
                 try:
@@ -70,6 +75,16 @@ async def serve_team(settings: Settings, repository: Path, say: Announce) -> Non
                 finally:  # nothing more is accepted while the answers under way are finished
                     operations.health.set_ended()
                     operations.doors.close()
+
+
+def describe_without_platform(settings: Settings) -> str:
+    """Say what is not running where no platform is set up, and what is."""
+    pushes = (
+        "push webhooks are taken"
+        if settings.webhook_secret is not None
+        else "push webhooks are off until CITEBOT_WEBHOOK_SECRET is set"
+    )
+    return f"{NO_PLATFORM} New commits are indexed as they come; {pushes}."
 
 
 def make_retention(settings: Settings, team: TeamApp) -> Retention:
@@ -124,5 +139,6 @@ def make_chat_policy(settings: Settings, team: TeamApp) -> ChatPolicy:
         limits=QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
+        manners={channel: table.manners for channel, table in settings.channels.items()},
         mask=make_redactor(settings),
     )

@@ -223,13 +223,21 @@ class Inbox:
             (self._clock.now() + seconds, entry.id, entry.run_id, self.owner),
         )
 
-    async def ask_to_stop(self, conversation: str) -> bool:
-        """Ask the other processes to stop what they answer in a conversation; False if they answer nothing."""
+    async def ask_to_stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
+        """Ask the other processes to stop what they answer in a conversation; False if they answer nothing.
+
+        With a message, also what its author has asked anywhere in its channel.
+        """
+        place = asked_like.place if asked_like is not None else Place(platform="", workspace="", channel="")
         changed = await self._database.write(
-            "UPDATE inbox SET stop = 1 WHERE conversation = ? AND state = 'running' AND owner NOT IN ('', ?) "
-            "AND lease_until >= ?",
-            (conversation, self.owner, self._clock.now()),
-        )
+            "UPDATE inbox SET stop = 1 WHERE state = 'running' AND owner NOT IN ('', ?) AND lease_until >= ? "
+            "AND (conversation = ? OR (platform = ? AND workspace = ? AND channel = ? "
+            "AND json_extract(body, '$.author') = ?))",
+            (
+                self.owner, self._clock.now(), conversation, place.platform, place.workspace, place.channel,
+                asked_like.author if asked_like is not None else "",
+            ),
+        )  # fmt: skip
         return changed > 0
 
     async def beat(self, runs: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:

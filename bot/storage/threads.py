@@ -67,6 +67,10 @@ class ThreadStore:
         await self._save(replace(thread, takes_part=True, people=people, last_at=self._clock.now()))
         return thread.conversation
 
+    async def leave(self, message: IncomingMessage) -> None:
+        """Take part in the thread of a message no more."""
+        await self._save(replace(await self.settings(message), takes_part=False))
+
     async def find(self, place: Place) -> ThreadState | None:
         """Return a thread that is known."""
         return await self._read_row(place.key())

@@ -14,6 +14,7 @@ from bot.storage.database import Database
 
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
+_LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JSON has as lists
 TABLES = (
     """CREATE TABLE IF NOT EXISTS turns (
     run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL)""",
@@ -47,6 +48,7 @@ class TurnRecord:
     repositories: tuple[str, ...] = ()
     watched: bool = False
     flagged: int = 0
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,7 @@ class RunStats:
 
     def __init__(self) -> None:
         self._files: dict[str, None] = {}
+        self._tools: dict[str, None] = {}
         self._calls = self._input = self._output = self._flagged = 0
         self._watched = False
 
@@ -72,6 +75,8 @@ class RunStats:
         """Add an event."""
         if event.kind == "evidence":
             self._files |= dict.fromkeys(location.path for location in event.payload["locations"])
+        elif event.kind == "tool_start":
+            self._tools[str(event.payload["tool"])] = None
         elif event.kind == "model_end":
             self._calls += 1
             self._input += int(event.payload.get("input_tokens") or 0)
@@ -97,6 +102,7 @@ class RunStats:
             person=person,
             watched=self._watched,
             flagged=self._flagged,
+            tools=tuple(self._tools),
         )
 
 
@@ -118,6 +124,7 @@ def merge_records(records: Sequence[TurnRecord]) -> TurnRecord:
         repositories=tuple(record.repository for record in records),
         watched=any(record.watched for record in records),
         flagged=sum(record.flagged for record in records),
+        tools=tuple(dict.fromkeys(tool for record in records for tool in record.tools)),
     )
 
 
@@ -187,4 +194,6 @@ class TurnRecordStore:
 
 def _record(text: str) -> TurnRecord:
     fields = json.loads(text)
-    return TurnRecord(**fields | {name: tuple(fields.get(name, ())) for name in ("files", "searched", "repositories")})
+    return TurnRecord(
+        **fields | {name: tuple(fields.get(name, ())) for name in ("files", "searched", "repositories", "tools")}
+    )

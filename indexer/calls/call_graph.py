@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from threading import Lock
 
 from cachetools import LRUCache
 
 from indexer.calls.generation_view import GenerationView, open_import_resolver
 from indexer.calls.import_resolution import ImportResolver
-from indexer.calls.name_resolution import SUPER, Resolution, resolve_name
+from indexer.calls.name_resolution import SUPER, TYPE_KINDS, Resolution, resolve_name
 from indexer.calls.type_inference import TypeInference
 from indexer.store.catalog import Catalog
-from indexer.types import CallSite, Definition, Reference
+from indexer.types import CallSite, Definition, Reference, Subclass
 
 _MOST_NAMES = 256  # whose definitions are remembered
+_MOST_SUBCLASSES = 1_000
 _MOST_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
 
 
@@ -71,6 +73,13 @@ class CallGraph:
         question = _Question(self._catalog, self._generation, self._modules)
         return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
 
+    def subclasses(self, name: str) -> list[Subclass]:
+        """What inherits from the definitions of `name`, or from a name that is not defined here; direct ones first."""
+        question = _Question(self._catalog, self._generation, self._modules)
+        wanted = frozenset(one for one in self.definitions(name) if one.symbol.kind in TYPE_KINDS)
+        plain = name.replace("::", ".").rpartition(".")[2]
+        return list(islice(question.find_subclasses(plain, wanted), _MOST_SUBCLASSES))
+
 
 def _is_in_module(definition: Definition, module: str) -> bool:
     wanted = module.rpartition(".")[2]
@@ -111,6 +120,38 @@ class _Question:
             renamed = self._catalog.references_in(self._generation, path)
             uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
         return sorted(uses, key=lambda place: (place[0], place[1].line))
+
+    def find_subclasses(self, name: str, wanted: frozenset[Definition]) -> Iterator[Subclass]:
+        """Yield what inherits from the wanted definitions, level by level; from the name alone where there are none."""
+        seen: set[Definition] = set(wanted)
+        names = {definition.symbol.name for definition in wanted} or {name}
+        level = [(each, frozenset(one for one in wanted if one.symbol.name == each)) for each in sorted(names)]
+        is_direct = True
+        while level:
+            found: dict[Definition, str] = {}
+            for base, bases in level:
+                for heir in self._find_heirs(base, bases):
+                    if heir not in seen:
+                        found.setdefault(heir, base)
+            yield from (Subclass(definition=heir, base=base, is_direct=is_direct) for heir, base in found.items())
+            seen.update(found)
+            level = [(heir.symbol.name, frozenset((heir,))) for heir in found]
+            is_direct = False
+
+    def _find_heirs(self, base: str, bases: frozenset[Definition]) -> Iterator[Definition]:
+        """Yield the types that inherit from one of the bases, or from the name alone where there are none."""
+        for path, use in self._find_uses(base):
+            if use.kind != "inherit" or not use.scope:
+                continue
+            if bases and not bases.intersection(self._resolve(path, use).targets):
+                continue
+            around = self._view.spanning(path, use.scope, use.line)
+            if around is not None and around.kind in TYPE_KINDS:
+                yield Definition(path=path, symbol=around)
+            elif around is None:  # `impl Trait for Type` stands beside the type
+                namesakes = self._view.definitions(use.scope.rpartition(".")[2], path)
+                here = [one for one in namesakes if one.path == path] or list(namesakes[:1])
+                yield from (one for one in here[:1] if one.symbol.kind in TYPE_KINDS)
 
     def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""

@@ -95,8 +95,10 @@ def _construct(provider: EmbeddingProvider, arguments: Mapping[str, Any]) -> Any
     try:
         module = importlib.import_module(provider.package)
     except ImportError as error:
-        message = f"The package for this embedder is missing: pip install {provider.package.replace('_', '-')}"
-        raise EmbedderError(message) from error
+        package = provider.package.replace("_", "-")
+        missing = EmbedderError(f"This embedder needs the package {package}, which is not installed.")
+        missing.package = package
+        raise missing from error
     try:
         return getattr(module, provider.class_name)(**arguments)
     except Exception as error:  # noqa: BLE001  (the packages share no base class for what is wrong with an argument)

@@ -1,4 +1,4 @@
-"""The bundled embedder: a vector for every word piece, added up. No key, no download, no GPU."""
+"""The bundled embedder: a vector for every word or piece of one, added up. No key, no download, no GPU."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.embedding.embedder import EmbeddingInput, FloatArray, normalize_rows
 from indexer.text.tokens import IDENTIFIER, find_question_words, split_identifier
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-HEADER_COUNT = 3.0  # how often a word of a chunk's header counts in the one bag of words that its vector is made of
-
 MODEL_FOLDER = Path(__file__).parent / "static_model"
-_BATCH = 2048  # inputs at a time: bounds the table of word vectors to some 20 MB
+_BATCH = 512  # inputs at a time: bounds the arrays of their words to some 20 MB
 _CACHED_WORDS = 50_000
+_ROW_BITS = 20  # of a number that says both a text and a row of the table; the table has fewer rows than that
 
 # What BERT's pre-tokenizer would still cut in a word that `split_identifier` returns.
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
@@ -36,16 +32,18 @@ class WordPieceTokenizer:
     """Cuts lower-case words into the pieces of a WordPiece vocabulary, longest piece first, as BERT does.
 
     It gives what the `tokenizers` library gives (a test holds it to that) and is ready in a fifth of the time,
-    which a single question would otherwise spend mostly on loading.
+    which a single question would otherwise spend mostly on loading. `of_word` takes one word, `of_identifier` all
+    words of an identifier; what cannot be spelled has no pieces.
     """
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._rows = {token: row for row, token in enumerate(tokens)}
+        self._longest = max(map(len, tokens))
         self.of_word = lru_cache(maxsize=_CACHED_WORDS)(self._spell_word)
+        self.of_identifier = lru_cache(maxsize=_CACHED_WORDS)(self._spell_identifier)
 
-    def of_identifier(self, identifier: str) -> list[int]:
-        """Return the rows of the pieces of all words of an identifier; a word that cannot be spelled has none."""
-        return list(chain.from_iterable(map(self.of_word, split_identifier(identifier))))
+    def _spell_identifier(self, identifier: str) -> Sequence[int]:
+        return tuple(chain.from_iterable(map(self.of_word, split_identifier(identifier))))
 
     def _spell_word(self, word: str) -> Sequence[int]:
         if (row := self._rows.get(word)) is not None:
@@ -61,7 +59,7 @@ class WordPieceTokenizer:
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
-            for end in range(len(word), start, -1):
+            for end in range(min(len(word), start + self._longest), start, -1):
                 if (row := self._rows.get(prefix + word[start:end])) is not None:
                     break
             else:
@@ -72,19 +70,26 @@ class WordPieceTokenizer:
 
 
 class StaticEmbedder:
-    """Adds up the vectors of the words of a text; the order of the words does not matter."""
+    """Adds up the vectors of the words of a text; the order of the words does not matter.
+
+    Of a chunk, header and body are added up and scaled to length 1 apart, so that a long body does not drown its
+    header; then the header counts so much more as the model says. In a question, every row has a weight of its own:
+    words that people ask with say little about where the answer is.
+    """
 
     def __init__(self, folder: Path = MODEL_FOLDER) -> None:
-        model = json.loads((folder / "model.json").read_text(encoding="utf-8"))["name"]
-        self._name = f"static-{model}-bag{HEADER_COUNT:g}"
-        # Mapped, not read: a question needs a dozen of the 30,000 rows.
+        description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        self._header_weight = np.float32(description["header_weight"])
+        self._name = f"static-{description['name']}-apart{self._header_weight:g}"
+        # Mapped, not read: a question needs a dozen of the 44,000 rows.
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self._scales: FloatArray = np.load(folder / "scales.npy")
+        self._query_weights = np.load(folder / "query_weights.npy", mmap_mode="r")
         self._pieces = WordPieceTokenizer((folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n"))
 
     @property
     def name(self) -> str:
-        """The model with a fingerprint of its files, and how often a header's words count."""
+        """The model with a fingerprint of its files, and how much a header counts beside a body."""
         return self._name
 
     @property
@@ -100,48 +105,51 @@ class StaticEmbedder:
     def embed_query(self, text: str) -> FloatArray:
         """Return the unit vector of a question without its stop words."""
         pieces = [row for word in find_question_words(text) for row in self._pieces.of_identifier(word)]
-        vector: FloatArray = normalize_rows(self._dequantize_rows(pieces).sum(axis=0, keepdims=True))[0]
+        rows, counts = np.unique(np.asarray(pieces, np.int64), return_counts=True)
+        total = self._add_rows(rows, counts.astype(np.float32) * self._query_weights[rows])
+        vector: FloatArray = normalize_rows(total[None])[0]
         return vector
 
     def _embed_batch(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+        headers = normalize_rows(self._add_words(item.header for item in inputs))
+        bodies = normalize_rows(self._add_words(item.body for item in inputs))
+        return normalize_rows(self._header_weight * headers + bodies)
+
+    def _add_words(self, texts: Iterable[str]) -> FloatArray:
+        """Return a row for each text: the sum of the vectors of its words' pieces."""
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        header_words = _assign_word_numbers((item.header for item in inputs), numbers)
-        body_words = _assign_word_numbers((item.body for item in inputs), numbers)
-        table = self._sum_word_vectors(list(numbers))
-        headers: FloatArray = _count_words(header_words, len(numbers)) @ table
-        bodies: FloatArray = _count_words(body_words, len(numbers)) @ table
-        return normalize_rows(np.float32(HEADER_COUNT) * headers + bodies)
+        words = [list(map(numbers.__getitem__, IDENTIFIER.findall(text))) for text in texts]
+        spelled = [self._pieces.of_identifier(identifier) for identifier in numbers]
+        rows, counts, starts = _count_pieces(words, spelled)
+        sums = np.zeros((len(words), self.dimensions), np.float32)
+        for text, (start, end) in enumerate(pairwise(starts)):
+            sums[text] = self._add_rows(rows[start:end], counts[start:end].astype(np.float32))
+        return sums
 
-    def _sum_word_vectors(self, identifiers: Sequence[str]) -> FloatArray:
-        """Return a row for each identifier: the sum of the vectors of its pieces."""
-        spelled = [self._pieces.of_identifier(identifier) for identifier in identifiers]
-        used, columns = np.unique(np.fromiter(chain.from_iterable(spelled), np.int64), return_inverse=True)
-        table: FloatArray = _make_count_matrix(
-            columns, [len(pieces) for pieces in spelled], len(used)
-        ) @ self._dequantize_rows(used)
-        return table
-
-    def _dequantize_rows(self, pieces: Sequence[int] | np.ndarray) -> FloatArray:
-        rows = np.asarray(pieces, dtype=np.int64)
-        dequantised: FloatArray = self._vectors[rows].astype(np.float32) * self._scales[rows, None]
-        return dequantised
+    def _add_rows(self, rows: NDArray[np.int64], weights: FloatArray) -> FloatArray:
+        # One text at a time is a product so small that no BLAS spreads it over threads, which would cost more than
+        # it gains; and a text's vector does not depend on its neighbours.
+        total: FloatArray = (weights * self._scales[rows]) @ self._vectors[rows].astype(np.float32)
+        return total
 
 
-def _assign_word_numbers(texts: Iterable[str], numbers: defaultdict[str, int]) -> list[list[int]]:
-    """Return the numbers of each text's identifiers; one not seen before gets the next number."""
-    return [list(map(numbers.__getitem__, IDENTIFIER.findall(text))) for text in texts]
+def _count_pieces(
+    words: Sequence[Sequence[int]], spelled: Sequence[Sequence[int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+    """Return the distinct pieces of each text, how often each occurs, and where each text's begin and the last end.
 
-
-def _count_words(words: Sequence[Sequence[int]], width: int) -> csr_array:
-    columns = np.fromiter(chain.from_iterable(words), np.int64)
-    return _make_count_matrix(columns, [len(row) for row in words], width)
-
-
-def _make_count_matrix(columns: np.ndarray, lengths: Sequence[int], width: int) -> csr_array:
-    """Return a sparse matrix with 1 in each of `columns`, `lengths` of them a row; repeats add up."""
-    from scipy.sparse import csr_array
-
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    matrix = csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(len(lengths), width))
-    matrix.sum_duplicates()
-    return matrix
+    `words` has the numbers of each text's words, `spelled` the pieces of each word.
+    """
+    lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
+    pieces = np.fromiter(chain.from_iterable(spelled), np.int64, int(lengths.sum()))
+    text_lengths = np.fromiter(map(len, words), np.int64, len(words))
+    flat = np.fromiter(chain.from_iterable(words), np.int64, int(text_lengths.sum()))
+    times = lengths[flat]
+    texts = np.repeat(np.repeat(np.arange(len(words)), text_lengths), times)
+    # The pieces of a word stand together: each word's first place, and its further ones by counting on.
+    shifts = (np.cumsum(lengths) - lengths)[flat] - (np.cumsum(times) - times)
+    keys = np.sort((texts << _ROW_BITS) + pieces[np.arange(len(texts)) + np.repeat(shifts, times)])
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    distinct = keys[firsts]
+    starts = np.searchsorted(distinct, np.arange(len(words) + 1) << _ROW_BITS)
+    return distinct & ((1 << _ROW_BITS) - 1), np.diff(firsts, append=len(keys)), starts.tolist()

@@ -16,6 +16,7 @@ from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
 from indexer.search.centrality import score_centrality
+from indexer.search.commit_history import CommitHistory, make_empty_history
 from indexer.search.compaction import compact_if_needed, replace_centrality
 from indexer.search.path_traits import read_path_traits
 from indexer.search.segment import Floats
@@ -92,7 +93,7 @@ def build_generation(
         generation = writer.begin_generation(commit, provenance=parts.provenance)
         writer.remove_files(generation, plan.removed)
         build = _Build(parts, plan, writer, generation, progress)
-        snapshot = build.run()
+        snapshot = build.run(update_history(parts, commit, current if plan.previous is not None else None))
         writer.leave_out(generation, [*plan.omissions, *build.unfit], instead_of=plan.touched)
         progress(Progress(stage="writing", done=0, total=0))
         target = parts.folder.snapshot(generation)
@@ -147,6 +148,15 @@ def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generati
     return RefreshPlan(removed=removed, entries=entries, omissions=listing.omissions, touched=None, previous=snapshot)
 
 
+def update_history(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> CommitHistory:
+    """Read what commits say: those since the current generation, or all where it knows few or does not lead here."""
+    if current is not None and current[1].history.is_rich:
+        newer = parts.repository.commit_messages(commit.sha, since=current[0].commit.sha)
+        if newer is not None:
+            return current[1].history.prepend(newer)
+    return make_empty_history().prepend(parts.repository.commit_messages(commit.sha) or [])
+
+
 class _Build:
     """Builds one generation; `unfit` are the files whose contents are not indexed."""
 
@@ -163,7 +173,7 @@ class _Build:
         is_fresh = plan.previous is None and parts.store.count() == 0
         self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
 
-    def run(self) -> Snapshot:
+    def run(self, history: CommitHistory) -> Snapshot:
         total = len(self._plan.entries)
         blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
         sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
@@ -175,7 +185,7 @@ class _Build:
             if done % 50 == 0 or done == total:
                 self._progress(Progress(stage="parsing", done=done, total=total))
         vectors = self._vectors.finish()
-        snapshot = self._assembly.build(self._plan.removed, vectors)
+        snapshot = self._assembly.build(self._plan.removed, vectors, history)
         # A small change moves the ranks little; ranking the whole graph again would take longer than the change.
         is_small = self._assembly.chunks_added <= _STALE_RANKS * len(snapshot.selection.chunks)
         if self._plan.previous is None or not is_small:

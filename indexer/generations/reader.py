@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +15,12 @@ from indexer.embedding.embedder import Embedder
 from indexer.errors import UnknownPath
 from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
 from indexer.generations.grep import grep_texts
+from indexer.generations.history_reader import HistoryReader
+from indexer.generations.mounted_routes import mount_routes
 from indexer.git.permalinks import make_permalink
 from indexer.search.path_traits import list_packed_traits, read_source_type
-from indexer.search.ranking import Mask, RankingWeights, Scores, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.signals import Scores
 from indexer.search.snapshot import Snapshot
 from indexer.store.catalog import Catalog, Generation
 from indexer.types import (
@@ -29,8 +34,11 @@ from indexer.types import (
     Location,
     Matches,
     Passage,
-    Revision,
+    RegistrationKind,
+    RegistrationSite,
+    SearchAim,
     SearchMode,
+    Subclass,
     Symbol,
 )
 
@@ -39,16 +47,8 @@ if TYPE_CHECKING:
 
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _NEAREST = 1_000
-
-
-class PastCommits(Protocol):
-    """The history before the commit that is held."""
-
-    def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
-        """The newest commits up to `sha` that touched a file, and whether these are all."""
-
-    def blame(self, sha: str, path: str, line: int) -> Revision | None:
-        """The commit that last wrote a line of it."""
+MOST_REGISTRATIONS = 5_000
+MOST_TYPES = 1_000
 
 
 class IndexReader:
@@ -66,7 +66,7 @@ class IndexReader:
         embedder: Embedder,
         open_store: Callable[[], VectorStore],
         recipe: RankingWeights,
-        past: PastCommits | None = None,
+        past: HistoryReader,
     ) -> None:
         self._repository = repository
         self._web_url = web_url
@@ -100,10 +100,16 @@ class IndexReader:
         return self._snapshot
 
     async def search(
-        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
     ) -> Sequence[Hit]:
         """Rank chunks for the query, best first; `filters` apply before ranking, and may raise `BadPattern`."""
-        return await asyncio.to_thread(self.search_now, query, limit=limit, filters=filters, mode=mode)
+        return await asyncio.to_thread(self.search_now, query, limit=limit, filters=filters, mode=mode, aim=aim)
 
     def search_now(
         self,
@@ -112,6 +118,7 @@ class IndexReader:
         limit: int = 10,
         filters: Filters | None = None,
         mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
         recipe: RankingWeights | None = None,
     ) -> list[Hit]:
         """Search in this thread, with other ranking weights if they are given; `search` does so in another thread."""
@@ -120,7 +127,7 @@ class IndexReader:
         mask = self._make_mask(filters) if filters is not None else None
         cosines = None if mode == "lexical" else self._score_cosines(query)
         ranked = rank_chunks(
-            self._snapshot, query, cosines, mode=mode, mask=mask, limit=limit, recipe=recipe or self._recipe
+            self._snapshot, query, cosines, mode=mode, aim=aim, mask=mask, limit=limit, recipe=recipe or self._recipe
         )
         return [self._hit(ordinal, score) for ordinal, score in ranked]
 
@@ -224,6 +231,29 @@ class IndexReader:
             if each.parent == definition.symbol.parent and each != definition.symbol
         ]
 
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+        names = self._catalog.qualified_names
+        return await asyncio.to_thread(names, self._generation.id, beginning, limit) if beginning.strip(".") else ()
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        """The definitions that most of the code leads to, outside tests, examples, documents and what is vendored."""
+        return await asyncio.to_thread(lambda: list(islice(self._iter_central(), limit)))
+
+    def _iter_central(self) -> Iterator[Definition]:
+        files, chunks, table = self._snapshot.files, self._snapshot.chunks, self._snapshot.definitions
+        of_file = chunks.file[table.chunk]
+        ranks = np.where((files.traits == 0)[of_file], chunks.rank[table.chunk], -1.0)
+        for ordinal in np.argsort(-ranks, kind="stable").tolist():
+            if ranks[ordinal] < 0:
+                return
+            path, chunk = str(files.paths[of_file[ordinal]]), table.chunk[ordinal]
+            for symbol in self._contents.outline(path):
+                is_in_chunk = chunks.start[chunk] <= symbol.start_line <= chunks.end[chunk]
+                if is_in_chunk and self._snapshot.names.number(symbol.name.lower()) == table.names[ordinal]:
+                    yield Definition(path=path, symbol=symbol)
+                    break
+
     async def _get_outline(self, path: str) -> Sequence[Symbol]:
         known = self._contents.get_cached_outline(path)
         return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
@@ -235,6 +265,23 @@ class IndexReader:
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
         return await asyncio.to_thread(self._contents.graph.callees, name)
+
+    async def subclasses(self, name: str) -> Sequence[Subclass]:
+        """What inherits from a type, implements it or mixes it in, the direct ones first."""
+        return await asyncio.to_thread(self._contents.graph.subclasses, name)
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        """What the files register of some kinds, by path and line: routes, commands, options, settings."""
+        return await asyncio.to_thread(self._read_registrations, kinds)
+
+    def _read_registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        wanted = {*kinds, *(("mount",) if "route" in kinds else ())}
+        found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MOST_REGISTRATIONS)
+        return mount_routes(found) if "route" in kinds else found
+
+    async def types_named(self, ending: str) -> Sequence[Definition]:
+        """The types whose names end so, in any case, by path and line."""
+        return await asyncio.to_thread(self._catalog.types_named, self._generation.id, ending, most=MOST_TYPES)
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
@@ -262,19 +309,17 @@ class IndexReader:
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
-        return await asyncio.to_thread(self._read_history_now, path, line, limit)
+        read = partial(self._past.read_file_history, make_unknown_path=self._make_unknown_path)
+        return await asyncio.to_thread(read, path, line=line, limit=limit)
 
-    def _read_history_now(self, path: str, line: int, limit: int) -> FileHistory:
-        row = self._contents.row(path)
-        if row is None:
-            raise self._make_unknown_path(path)
-        if line > row.entry.lines:
-            raise UnknownPath(f"{path} has {row.entry.lines} lines at {self.commit.sha[:12]}; there is no line {line}.")
-        if self._past is None:
-            return FileHistory(path=path, revisions=(), complete=False, line=line)
-        revisions, complete = self._past.log(self.commit.sha, path, limit=limit)
-        last = self._past.blame(self.commit.sha, path, line) if line > 0 else None
-        return FileHistory(path=path, revisions=tuple(revisions), complete=complete, line=line, last_changed=last)
+    @property
+    def past(self) -> HistoryReader:
+        """What happened to the code up to the commit."""
+        return self._past
+
+    async def find_submodule(self, path: str) -> str:
+        """Find the submodule that a path is or lies in, whose files are not indexed; empty where there is none."""
+        return await asyncio.to_thread(self._past.find_submodule, path)
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""

@@ -37,7 +37,7 @@ class GitHistory:
         """
         options = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
         output = self._git.try_run("log", *options, sha, "--", path, seconds=_SECONDS)
-        severed = self._read_shallow_commits()
+        severed = self.read_shallow_commits()
         revisions = [each for each in read_log(output or b"") if each.sha not in severed]
         return revisions[:limit], output is not None and len(revisions) <= limit and not severed
 
@@ -46,7 +46,7 @@ class GitHistory:
         options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
         output = self._git.try_run("blame", *options, sha, "--", path, seconds=_SECONDS)
         revision = self._find_last_change(sha, path, line) if output is None else read_blame(output)
-        return revision if revision is not None and revision.sha not in self._read_shallow_commits() else None
+        return revision if revision is not None and revision.sha not in self.read_shallow_commits() else None
 
     def _find_last_change(self, sha: str, path: str, line: int) -> Revision | None:
         """Find who last wrote a line by its log, which takes several times as long as `git blame`.
@@ -57,7 +57,7 @@ class GitHistory:
         output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
         return next(iter(read_log(output or b"")), None)
 
-    def _read_shallow_commits(self) -> frozenset[str]:
+    def read_shallow_commits(self) -> frozenset[str]:
         """The commits of a shallow clone at which its history ends."""
         return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
 

@@ -46,15 +46,17 @@ def find_web_base(remote: str) -> str | None:
 
 
 def make_permalink(web_url: str | None, commit: str, location: Location) -> str | None:
-    """Link to lines of a file at a commit; None without a web address, and for a path that would lead elsewhere.
+    """Link to lines of a file at a commit, or to the commit where there is no path.
 
+    None without a web address, and for a path that would lead elsewhere.
     `web_url` is a project page, from `find_web_base` or configured; links to unknown hosts have the form of GitHub's.
     """
-    if not web_url or not is_safe_path(location.path):
+    is_commit = not location.path and not location.start_line
+    if not web_url or not (is_commit or is_safe_path(location.path)):
         return None
     base = web_url.rstrip("/").removesuffix(".git")
     form = _find_form(urlsplit(base).netloc) or _format_github
-    return f"{base}/{form(commit, location)}"
+    return f"{base}/{form(commit, location) if not is_commit else _COMMIT_PAGES.get(form, 'commit/{}').format(commit)}"
 
 
 def _split_remote(remote: str) -> tuple[str, str] | None:
@@ -121,6 +123,8 @@ _SOFTWARE: dict[str, _Form] = {
     "codeberg.org": _format_gitea,
     "gitea.com": _format_gitea,
 }
+# The pages of commits that are not below `commit/`.
+_COMMIT_PAGES: dict[_Form, str] = {_format_gitlab: "-/commit/{}", _format_bitbucket: "commits/{}"}
 _LABELS: dict[str, _Form] = {
     "github": _format_github,
     "gitlab": _format_gitlab,

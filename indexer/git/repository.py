@@ -1,18 +1,21 @@
 """One git repository, read through GitPython: its commits, the files worth indexing, changes and contents.
 
-Everything comes from git objects. The working tree is never read, nothing is fetched, and nothing that a repository's
-own configuration names is run.
+Everything comes from git objects. The working tree is only compared with them, nothing is fetched, and nothing that a
+repository's own configuration names is run.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError, RepositoryTooLarge
+from indexer.git.commit_messages import read_commit_messages
+from indexer.git.commit_queries import CommitQueries
 from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_path
 from indexer.git.git_errors import (
     decode_output,
@@ -28,10 +31,12 @@ from indexer.git.history import GitHistory, read_subject, read_time
 from indexer.git.objects import BlobReader, Omission, TreeChanges, TreeEntry, TreeItem, TreeListing, read_tree
 from indexer.git.permalinks import find_web_base
 from indexer.git.safe_paths import is_safe_path
+from indexer.git.tags import TagList
+from indexer.git.working_tree import WorkingTree
 from indexer.secrets import redact_secrets
 from indexer.subprocesses import read_output, start_git
 from indexer.text.decoding import decode_file
-from indexer.types import Commit
+from indexer.types import Commit, CommitMessage
 
 __all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
 
@@ -57,6 +62,9 @@ class Repository:
         self._selection = selection
         self._blobs = BlobReader(git, git.git_dir)
         self.history = GitHistory(git, git.git_dir)
+        self.tags = TagList(git)
+        self.commits = CommitQueries(git, self.history, self.tags)
+        self.working_tree = WorkingTree(git, self._blobs, root=root, is_bare=root == git.git_dir)
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
@@ -108,6 +116,15 @@ class Repository:
         """Count the commits of `new` that `old` does not have; None if one of the two does not exist."""
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
+
+    def commit_messages(self, sha: str, *, since: str = "") -> list[CommitMessage] | None:
+        """Read what the newest commits up to `sha` say, newest first, of those that `since` does not have.
+
+        None if `since` is not one that `sha` was made from, as after a force-push.
+        """
+        if since and self._git.try_run("merge-base", "--is-ancestor", since, sha) is None:
+            return None
+        return read_commit_messages(self._git, self.history, sha, since=since)
 
     def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
         """List those of the paths that differ between two commits; None if one of the commits does not exist."""
@@ -271,6 +288,20 @@ class _GitCommand:
         except OverflowError:
             raise make_too_large_error(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
         return process.returncode, output, decode_output(complaint).removesuffix("\n")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryPlace:
+    """What people call a repository, and the folder that it begins in."""
+
+    name: str
+    root: Path
+
+
+def locate_repository(path: Path) -> RepositoryPlace:
+    """Find the repository that a path lies in; `RepositoryError` where there is none."""
+    with Repository.open(path) as found:
+        return RepositoryPlace(name=found.name, root=found.root)
 
 
 def _find_folder(path: Path) -> Path:

@@ -16,7 +16,7 @@ import ormsgpack
 
 from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.search.token_bags import Bag
-from indexer.types import Chunk, Import, ParsedFile, PlainReason, Reference, Symbol
+from indexer.types import Chunk, Import, ParsedFile, PlainReason, Reference, Registration, Symbol
 
 HEADER = struct.Struct(">I")  # the length of what follows
 LONGEST = 64_000_000  # bytes
@@ -25,6 +25,7 @@ _CHUNK = attrgetter("start_line", "end_line", "text", "scope", "names")
 _SYMBOL = attrgetter("name", "qualified_name", "kind", "signature", "doc", "start_line", "end_line")
 _REFERENCE = attrgetter("name", "qualifier", "kind", "line", "scope")
 _IMPORT = attrgetter("module", "name", "alias", "line")
+_REGISTRATION = attrgetter("kind", "name", "detail", "help", "handler", "line")
 
 
 class Malformed(Exception):
@@ -105,6 +106,7 @@ def pack_reply(reply: Reply) -> bytes:
             tuple(map(_SYMBOL, parsed.symbols)),
             tuple(map(_REFERENCE, parsed.references)),
             tuple(map(_IMPORT, parsed.imports)),
+            tuple(map(_REGISTRATION, parsed.registrations)),
             reply.bags,
         )
     )
@@ -136,7 +138,7 @@ def _pack_frame(value: object) -> bytes:
 
 
 def _unpack_contents(parts: list[Any]) -> ParsedContents:
-    head, chunks, symbols, references, imports, bags = parts
+    head, chunks, symbols, references, imports, registrations, bags = parts
     packed, lines, grammar, language, plain = head
     if plain is not None and plain not in get_args(PlainReason):
         raise Malformed(f"the reason {plain!r}")
@@ -164,6 +166,10 @@ def _unpack_contents(parts: list[Any]) -> ParsedContents:
         ),
         imports=tuple(
             Import(module=module, name=name, alias=alias, line=line) for module, name, alias, line in imports
+        ),
+        registrations=tuple(
+            Registration(kind=kind, name=name, detail=detail, help=said, handler=handler, line=line)
+            for kind, name, detail, said, handler, line in registrations
         ),
         plain=plain,
     )

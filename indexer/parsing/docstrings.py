@@ -52,14 +52,14 @@ class DocumentationFinder:
             elif above in self._docs:
                 first, last = self._docs[above], above
                 text, above = _DOC_ATTRIBUTE.sub("", "\n".join(self._lines[first : last + 1])), first
-            elif not text and (comment := self._comment(above)) < above + 1:
+            elif not text and (comment := self.find_comment(above)) < above + 1:
                 text, above = "\n".join(self._lines[comment : above + 1]), comment
             else:
                 break
             above -= 1
         return LeadingComment(first_row=first_row, sentence=read_first_sentence(text))
 
-    def _comment(self, last: int) -> int:
+    def find_comment(self, last: int) -> int:
         """Return the first row of the comment that ends on a row; the row after it where there is none."""
         line = self._lines[last].rstrip()
         if line.endswith(("*/", "-}")):

@@ -8,7 +8,7 @@ hold every line that is not blank.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from indexer.parsing import grammars
 from indexer.parsing.chunking import (
@@ -22,9 +22,11 @@ from indexer.parsing.chunking import (
 )
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.grammars import GRAMMARS, Findings
+from indexer.parsing.headings import find_headings, is_changelog, name_sections, split_versions
 from indexer.parsing.outline import ScopeMap, find_entries, make_symbols, read_node_rows
 from indexer.parsing.references import find_imports, find_references
-from indexer.text.languages import Grammar, detect_language
+from indexer.parsing.registrations.finder import find_in_text, find_registrations
+from indexer.text.languages import detect_language
 from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
 
 TREE_SECONDS = 3.0
@@ -54,11 +56,16 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
         plain = None  # it is not for that reason
     elif plain is None:
         try:
-            return _read_code(language, grammar, text, lines, seconds)
+            return _read_code(path, language, text, lines, seconds)
         except grammars.TooSlow:
             plain = "time"
+    pieces = list(_split_text(path, language, lines))
+    sections = name_sections(find_headings(language, lines.texts), pieces)
     return ParsedFile(
-        language=language, chunks=_make_chunks(lines, _split_text(language, lines), (), None), plain=plain
+        language=language,
+        chunks=_make_chunks(lines, pieces, sections),
+        registrations=find_in_text(path, language, text, lines.texts) if grammar is None else (),
+        plain=plain,
     )
 
 
@@ -68,7 +75,10 @@ def _is_minified(lines: SizedLines, text: str) -> bool:
     return max(map(len, lines.texts)) > _MINIFIED_LINE
 
 
-def _split_text(language: str, lines: SizedLines) -> Iterator[Rows]:
+def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
+    is_prose = language in {"markdown", "rst", "text"}
+    if is_prose and is_changelog(path) and (versions := split_versions(language, lines, CHUNK_LIMIT)) is not None:
+        return versions
     if language == "markdown":
         return split_sections(lines, find_markdown_headings(lines.texts).__contains__, CHUNK_LIMIT, SECTION_ENOUGH)
     if language == "rst":
@@ -76,7 +86,8 @@ def _split_text(language: str, lines: SizedLines) -> Iterator[Rows]:
     return split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
 
 
-def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+    grammar = GRAMMARS[language]
     source = text.encode("utf-8", "replace")
     root = grammars.parse_tree(grammar, source, seconds)
     findings = grammars.run_query(grammar, root)
@@ -87,15 +98,16 @@ def _read_code(language: str, grammar: Grammar, text: str, lines: SizedLines, se
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
     if 2 * grammars.count_error_bytes(grammar, root) > len(source):
-        pieces: Iterable[Rows] = split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
+        pieces = list(split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT))
     else:
-        pieces = split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW)
+        pieces = list(split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW))
     return ParsedFile(
         language=language,
-        chunks=_make_chunks(lines, pieces, symbols, scopes),
+        chunks=_make_chunks(lines, pieces, scopes.before([first for first, _ in pieces]), symbols, documentation),
         symbols=symbols,
         references=find_references(findings, scopes, source),
         imports=find_imports(findings, grammar, source),
+        registrations=find_registrations(findings, root, source, language=language, path=path, symbols=symbols),
     )
 
 
@@ -110,20 +122,28 @@ def _find_own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows
 
 
 def _make_chunks(
-    lines: SizedLines, pieces: Iterable[Rows], symbols: Sequence[Symbol], scopes: ScopeMap | None
+    lines: SizedLines,
+    pieces: Sequence[Rows],
+    around: Sequence[str],
+    symbols: Sequence[Symbol] = (),
+    documentation: DocumentationFinder | None = None,
 ) -> tuple[Chunk, ...]:
     """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""
-    ranges = list(pieces)
-    around = scopes.before([first for first, _ in ranges]) if scopes else [""] * len(ranges)
     by_line = sorted(symbols, key=lambda symbol: symbol.start_line)
     starts = [symbol.start_line for symbol in by_line]
-    return tuple(
-        Chunk(
-            start_line=first + 1,
-            end_line=last + 1,
-            text=lines.text(first, last)[: LONG_LINE_CUT if first == last else None],
-            scope=scope,
-            names=tuple(s.name for s in by_line[bisect_left(starts, first + 1) : bisect_left(starts, last + 2)]),
+    chunks = []
+    for (first, last), scope in zip(pieces, around, strict=True):
+        end = bisect_left(starts, last + 2)
+        # A comment, or the first part of one, that was cut off the definition below it speaks of that.
+        if documentation and end < len(starts) and documentation.find_comment(starts[end] - 2) <= first:
+            end += 1
+        chunks.append(
+            Chunk(
+                start_line=first + 1,
+                end_line=last + 1,
+                text=lines.text(first, last)[: LONG_LINE_CUT if first == last else None],
+                scope=scope,
+                names=tuple(symbol.name for symbol in by_line[bisect_left(starts, first + 1) : end]),
+            )
         )
-        for (first, last), scope in zip(ranges, around, strict=True)
-    )
+    return tuple(chunks)

@@ -1,7 +1,8 @@
 """A bare clone of one branch of a remote repository, kept up to date below the data folder.
 
-All history of the branch is fetched, with its contents, unless the operator sets a depth. A partial clone would need
-the host to find out who wrote a line, which has to work while the host is down; a shallow one does not have the answer.
+All history of the branch is fetched, with its contents and tags, unless the operator sets a depth. A partial clone
+would need the host to find out who wrote a line, which has to work while the host is down; a shallow one does not have
+the answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.errors import DamagedClone, RepositoryError, StorageLocked
+from indexer.errors import DamagedClone, RemoteError, RepositoryError, StorageLocked
 from indexer.git.git_errors import decode_output
 from indexer.remotes import fetch_errors
 from indexer.remotes.remote_repository import RemoteRepository
@@ -141,17 +142,25 @@ class RemoteClone:
         return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), decode_output(commit.output.strip())
 
     async def _fetch(self, branch: str, lock: int) -> str:
-        """Fetch into a ref of our own, so that readers see the branch move only when the fetch is complete."""
+        """Fetch into a ref of our own, so that readers see the branch move only when the fetch is complete.
+
+        The tags of what is fetched come with it. The branch is followed even where a tag cannot be stored, as one
+        named `v2` beside a former `v2/beta`.
+        """
         await asyncio.to_thread(self._delete_leftovers)
-        options = ["--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+        options = ["--quiet", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]
         if self.remote.depth is not None:
             options.append(f"--depth={self.remote.depth}")
         elif self._is_shallow():
             options.append("--unshallow")
-        refspec = f"+refs/heads/{branch}:{_INCOMING}"
-        await self._run_remote(
-            "fetch", *options, "--", self.remote.url, refspec, seconds=self._limits.fetching, lock=lock
-        )
+        source = ("--", self.remote.url, f"+refs/heads/{branch}:{_INCOMING}")
+        try:
+            await self._run_remote("fetch", *options, *source, seconds=self._limits.fetching, lock=lock)
+        except RemoteError as error:
+            if error.state != "failed" or isinstance(error, DamagedClone):
+                raise
+            log.info("%s is fetched without tags: %s", self.name, error)
+            await self._run_remote("fetch", "--no-tags", *options, *source, seconds=self._limits.fetching, lock=lock)
         return await self._read_local("rev-parse", "--verify", f"{_INCOMING}^{{commit}}")
 
     def _is_shallow(self) -> bool:

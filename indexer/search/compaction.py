@@ -60,6 +60,7 @@ def compact(snapshot: Snapshot) -> Snapshot:
         frequencies=snapshot.frequencies[terms],
         terms=Vocabulary(segment.new_terms),
         names=Vocabulary(segment.new_names),
+        history=snapshot.history,
     )
 
 

@@ -25,6 +25,7 @@ from indexer.search.columns import (
     compute_offsets,
     select_rows,
 )
+from indexer.search.commit_history import CommitHistory, HistoryIndex
 from indexer.search.path_traits import FLAGS
 from indexer.search.postings import PostingsStack, Vocabulary
 from indexer.search.segment import Floats, Segment
@@ -38,7 +39,7 @@ class Snapshot:
 
     `order` has the rows of the files that are there, among those of all segments, by path. Everything else is lined
     up by it: ordinals count files by path, and chunks and definitions by path and line, whatever segment has them.
-    `frequencies` says in how many of the chunks each term is.
+    `frequencies` says in how many of the chunks each term is, `history` what the commits so far say of the files.
     """
 
     segments: tuple[Segment, ...]
@@ -46,6 +47,7 @@ class Snapshot:
     frequencies: Longs
     terms: Vocabulary
     names: Vocabulary
+    history: CommitHistory
 
     def warm(self) -> None:
         """Work out what the first search would have to, so that nobody waits for it."""
@@ -117,14 +119,20 @@ class Snapshot:
         return _replace_zeros(self.topic_terms.weight_sums(self.lexical.term_weights))
 
     @cached_property
+    def history_index(self) -> HistoryIndex:
+        """What commits say of the files that are there."""
+        return HistoryIndex(self.history, self.files.paths.tolist())
+
+    @cached_property
     def log_rank(self) -> Floats:
         """The logarithm of one more than each chunk's rank."""
         return np.log1p(self.chunks.rank)
 
     @cached_property
     def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """The traits as one array a kind."""
-        return {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}
+        """The traits as one array a kind; `plain` is text that is neither code, documentation nor configuration."""
+        flags = {name: (self.files.traits >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)}
+        return flags | {"plain": (self.files.languages == "text") & ~flags["doc"] & ~flags["config"]}
 
     def find_definitions(self, name: str) -> Rows:
         """The ordinals of the definitions that have a folded name."""
@@ -158,6 +166,7 @@ class Snapshot:
             for array in (np.frombuffer(names, dtype=np.uint8), self.order, self.frequencies):
                 np.save(file, array)
         append_checksum(folder / _FILE)
+        self.history.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Snapshot:
@@ -171,6 +180,7 @@ class Snapshot:
             frequencies=frequencies,
             terms=Vocabulary(term for segment in segments for term in segment.new_terms),
             names=Vocabulary(name for segment in segments for name in segment.new_names),
+            history=CommitHistory.load(folder),
         )
 
 

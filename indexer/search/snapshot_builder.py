@@ -22,6 +22,7 @@ from indexer.search.columns import (
     compute_offsets,
     make_string_column,
 )
+from indexer.search.commit_history import CommitHistory, make_empty_history
 from indexer.search.path_traits import get_folder, get_topic, read_path_traits
 from indexer.search.postings import PostingsBuilder, Vocabulary
 from indexer.search.segment import Floats, Segment
@@ -135,10 +136,11 @@ class SnapshotBuilder:
         tokens = set(tokenize_identifier(symbol.name))
         self._definition_terms.add((tokens - {symbol.name.lower().strip("_$")}) or tokens)
 
-    def build(self, removed: frozenset[int], vectors: Floats) -> Snapshot:
+    def build(self, removed: frozenset[int], vectors: Floats, history: CommitHistory | None = None) -> Snapshot:
         """Build the snapshot without the `removed` catalog file ids; `vectors` has a row for each chunk added.
 
-        The rank of chunks that stay is kept; new ones begin at the average, which is 1.
+        The rank of chunks that stay is kept; new ones begin at the average, which is 1. Without a `history` that of
+        the snapshot before stays.
         """
         old, new = self._previous, self._build_segment(vectors)
         gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
@@ -149,6 +151,7 @@ class SnapshotBuilder:
             frequencies=_count_frequencies(old, gone, new, len(old.terms)),
             terms=old.terms,
             names=old.names,
+            history=old.history if history is None else history,
         )
 
     def _build_segment(self, vectors: Floats) -> Segment:
@@ -202,7 +205,14 @@ def make_empty_snapshot(dimensions: int) -> Snapshot:
         vectors=np.empty((0, dimensions), dtype=np.float32),
     )
     none = np.empty(0, dtype=np.int64)
-    return Snapshot(segments=(segment,), order=none, frequencies=none, terms=Vocabulary(), names=Vocabulary())
+    return Snapshot(
+        segments=(segment,),
+        order=none,
+        frequencies=none,
+        terms=Vocabulary(),
+        names=Vocabulary(),
+        history=make_empty_history(),
+    )
 
 
 def _make_array(values: array[int], kind: type[Scalar]) -> NDArray[Scalar]:

@@ -22,7 +22,18 @@ from indexer.store.catalog_schema import ALIVE, TABLES, has_content, prepare_sch
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import make_damaged_catalog_error, map_storage_errors
 from indexer.text.decoding import unpack
-from indexer.types import Commit, Definition, FileEntry, Import, Reference, SourceType, Symbol
+from indexer.types import (
+    Commit,
+    Definition,
+    FileEntry,
+    Import,
+    Reference,
+    Registration,
+    RegistrationKind,
+    RegistrationSite,
+    SourceType,
+    Symbol,
+)
 
 _SHRINK_STEP = 500  # pages
 
@@ -216,6 +227,26 @@ class Catalog:
         rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
         return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
 
+    def types_named(self, generation: int, ending: str, *, most: int) -> list[Definition]:
+        """The types whose plain names end so, in any case, by path and line; no more than so many."""
+        sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
+            WHERE substr(symbols.folded, -length(:ending)) = :ending
+            AND symbols.kind IN ('class', 'interface', 'struct', 'enum', 'trait') AND {ALIVE}
+            ORDER BY files.path, symbols.start_line LIMIT :most"""
+        rows = self._fetch_rows(sql, {"ending": ending.lower(), "generation": generation, "most": most})
+        return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
+
+    def qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
+        """The qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+        sql = f"""SELECT DISTINCT symbols.qualified_name FROM symbols JOIN files ON files.id = symbols.file
+            WHERE symbols.folded >= :plain AND symbols.folded < :end AND {ALIVE}
+            AND instr('.' || lower(symbols.qualified_name), :wanted) > 0
+            ORDER BY length(symbols.qualified_name), symbols.qualified_name LIMIT :limit"""
+        folded = beginning.lower()
+        plain = folded.rpartition(".")[2]
+        values = {"plain": plain, "end": f"{plain}\U0010ffff", "wanted": f".{folded}", "limit": limit}
+        return [row["qualified_name"] for row in self._fetch_rows(sql, {"generation": generation, **values})]
+
     def symbols(self, generation: int, path: str) -> list[Symbol]:
         """The definitions of one file, in its order."""
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
@@ -243,6 +274,14 @@ class Catalog:
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
         rows = self._fetch_rows(sql, {"path": path, "generation": generation})
         return [Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"]) for row in rows]
+
+    def registrations(self, generation: int, kinds: Iterable[RegistrationKind], *, most: int) -> list[RegistrationSite]:
+        """What the files of a generation register, of some kinds, by path and line; no more than so many."""
+        sql = f"""SELECT files.path, registrations.* FROM registrations JOIN files ON files.id = registrations.file
+            WHERE registrations.kind IN (SELECT value FROM json_each(:kinds)) AND {ALIVE}
+            ORDER BY files.path, registrations.line LIMIT :most"""
+        rows = self._fetch_rows(sql, {"kinds": json.dumps(list(kinds)), "generation": generation, "most": most})
+        return [RegistrationSite(path=row["path"], registration=_make_registration(row)) for row in rows]
 
     def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
         """The files that import a name under another one, with that one."""
@@ -295,6 +334,17 @@ def _make_symbol(row: sqlite3.Row) -> Symbol:
         doc=row["doc"],
         start_line=row["start_line"],
         end_line=row["end_line"],
+    )
+
+
+def _make_registration(row: sqlite3.Row) -> Registration:
+    return Registration(
+        kind=row["kind"],
+        name=row["name"],
+        detail=row["detail"],
+        help=row["help"],
+        handler=row["handler"],
+        line=row["line"],
     )
 
 

@@ -9,14 +9,22 @@ from pathlib import Path
 from indexer.errors import StorageVersion
 from indexer.store.data_folder import lock_schema
 
-CATALOG_VERSION = 2
-TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports")
+CATALOG_VERSION = 3
+TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports", "registrations")
 FOREVER = 2**62
 
 _SINCE_2 = """
 CREATE INDEX files_by_blob ON files (blob);
 CREATE TABLE omissions (path TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
 CREATE INDEX omissions_by_path ON omissions (path);
+"""
+_SINCE_3 = """
+CREATE TABLE registrations (
+    file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, detail TEXT NOT NULL, help TEXT NOT NULL,
+    handler TEXT NOT NULL, line INTEGER NOT NULL
+) STRICT;
+CREATE INDEX registrations_by_file ON registrations (file);
+CREATE INDEX registrations_by_kind ON registrations (kind);
 """
 _SCHEMA = f"""
 CREATE TABLE generations (
@@ -56,7 +64,11 @@ CREATE TABLE imports (
 ) STRICT;
 CREATE INDEX imports_by_file ON imports (file);
 CREATE INDEX imports_by_name ON imports (name);
+{_SINCE_3}
 """
+
+# What makes a catalog of an earlier layout one of this.
+_MIGRATIONS = {1: _SINCE_2 + _SINCE_3, 2: _SINCE_3}
 
 ALIVE = "files.added <= :generation AND files.removed > :generation"
 
@@ -72,9 +84,10 @@ def prepare_schema(path: Path) -> None:
         return
     with lock_schema(path):
         version = _read_version(path)
-        if version == 1:
+        if version in _MIGRATIONS:
             with closing(sqlite3.connect(path, isolation_level=None)) as db:
-                db.executescript(f"BEGIN IMMEDIATE; {_SINCE_2} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
+                steps = _MIGRATIONS[version]
+                db.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version={CATALOG_VERSION}; COMMIT;")
         elif version != CATALOG_VERSION:  # unless another process was faster
             raise StorageVersion(
                 f"{path} was written by another version of citebot (format {version}, this one reads "

@@ -82,6 +82,10 @@ class CatalogWriter:
             "INSERT INTO imports VALUES (?, ?, ?, ?, ?)",
             [(file, i.module, i.name, i.alias, i.line) for i in parsed.imports],
         )
+        self._db.executemany(
+            "INSERT INTO registrations VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(file, r.kind, r.name, r.detail, r.help, r.handler, r.line) for r in parsed.registrations],
+        )
         (first,) = self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()
         ids = range(first, first + len(keys))
         self._db.executemany(
@@ -108,7 +112,7 @@ class CatalogWriter:
         keys: set[str] = set()
         for file in dead:
             keys.update(row["key"] for row in self._db.execute("SELECT key FROM chunks WHERE file = ?", (file,)))
-            for table in ("chunks", "symbols", "refs", "imports"):
+            for table in ("chunks", "symbols", "refs", "imports", "registrations"):
                 self._db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
             self._db.execute("DELETE FROM files WHERE id = ?", (file,))
         self._db.executemany(

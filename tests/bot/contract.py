@@ -107,6 +107,21 @@ async def a_thread_that_others_join_is_left_to_them(world: World) -> None:
     await settled(world, "where is send?", "who calls it?")
 
 
+async def talk_in_a_thread_is_left_to_people(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    for said in ("great, that works", "hmm", "never mind", "I'll look tomorrow", "🎉", "vielen Dank!", "了解です"):
+        await world.follow_up(said, thread=thread)
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "where is send?", "who calls it?")
+    assert len(world.agent.asked) == 2
+
+
+async def thanks_get_a_line_and_nothing_below_it(world: World) -> None:
+    await world.mention("thanks!")
+    await until(world, lambda said: said == ["Answer to: thanks!"])
+
+
 async def a_thread_without_citebot_is_left_alone(world: World) -> None:
     await world.follow_up("where is send?", thread="99")
     await world.mention("where is receive?")
@@ -203,6 +218,15 @@ async def the_stop_button_ends_the_answer_for_its_asker(world: World) -> None:
     assert "Only the person who asked" in await world.press("stop", author="bob")
     await world.press("stop")
     await settled(world, "Stopped, as you asked.")
+
+
+async def what_was_written_stays_when_it_is_stopped(world: World) -> None:
+    world.agent.gate = asyncio.Event()
+    world.agent.begins_with = "Events are sent by `send` [1], which retr"
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.mention("stop", thread=thread)
+    await until(world, lambda said: "Events are sent by `send`, which retr\n\n*Stopped, as you asked.*" in said)
 
 
 async def an_opinion_is_kept(world: World) -> None:
@@ -388,6 +412,8 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_sign_of_life_comes_before_the_answer,
     a_follow_up_is_answered_in_the_same_conversation,
     a_thread_that_others_join_is_left_to_them,
+    talk_in_a_thread_is_left_to_people,
+    thanks_get_a_line_and_nothing_below_it,
     a_thread_without_citebot_is_left_alone,
     a_muted_thread_is_answered_only_when_asked,
     a_direct_message_goes_on_with_the_conversation,
@@ -400,6 +426,7 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_deleted_question_takes_no_other_answer_with_it,
     the_word_stop_ends_the_answer,
     the_stop_button_ends_the_answer_for_its_asker,
+    what_was_written_stays_when_it_is_stopped,
     an_opinion_is_kept,
     a_command_is_carried_out,
     why_tells_how_the_last_answer_came_about,

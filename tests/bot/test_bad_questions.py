@@ -15,9 +15,9 @@ from agent.persistence.checkpointer import open_saver
 from bot.adapters.terminal.console import ConsoleChat
 from bot.adapters.terminal.display import Terminal
 from bot.app import App, SingleRepositoryLibrary
-from bot.settings import Settings
+from bot.settings import RepositoryTable, Settings
 from indexer.secrets import redact_secrets
-from tests.fakes.citebot import Citebot
+from tests.fakes.citebot import Citebot, converse
 from tests.fakes.disks import mounted
 from tests.fakes.gemini import FakeGemini, running_gemini, says
 
@@ -155,12 +155,13 @@ def test_a_database_that_cannot_be_used_is_named_and_left_alone(
     made(database(home))
     before = database(home).read_bytes() if database(home).is_file() else b""
 
-    complaint = citebot("ask", QUESTION, "--json").complaint
+    complaint = converse(citebot, QUESTION).complaint
 
     assert complaint.startswith(f"The conversation database {database(home)} ")
     assert sentence in complaint
     assert not before or database(home).read_bytes() == before
     assert citebot("search", "parse a date").code == 0
+    assert citebot("ask", QUESTION).code == 0
 
 
 UNWRITABLE = """
@@ -215,7 +216,8 @@ def another_writer(path: Path) -> Iterator[sqlite3.Connection]:
 async def test_a_locked_database_fails_one_turn_and_loses_no_thread(
     shop: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with App.open(Settings.load(), shop) as app, open_saver(database(home), busy_seconds=0.1) as saver:
+    opening = App.open(Settings.load(), RepositoryTable(path=shop))
+    async with opening as app, open_saver(database(home), busy_seconds=0.1) as saver:
         with another_writer(database(home)) as other:
             lines = Acted(
                 QUESTION,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import Shown, shown_commands
-from tests.fakes.citebot import Citebot
+from tests.fakes.citebot import Citebot, converse
 
 # What no test runs: the beginning of the command, and why.
 NOT_RUN = {
@@ -38,7 +38,7 @@ def stand_ins(
     """What stands for the placeholders of the documents; standard input holds one question."""
     (tmp_path / "queries.jsonl").write_text('{"id": "1", "query": "parse a date"}\n', encoding="utf-8")
     (tmp_path / "questions").write_text("who calls parse_date?\n", encoding="utf-8")
-    assert citebot("ask", "who calls parse_date?").code == 0  # so that there is a conversation to save
+    assert converse(citebot, "who calls parse_date?").code == 0  # so that there is a conversation to save
     assert citebot("backup", str(tmp_path / "saved")).code == 0
     (tmp_path / "citebot.toml").write_text(f'[[repositories]]\npath = "{shop}"\n', encoding="utf-8")
     monkeypatch.setenv("CITEBOT_CONFIG", str(tmp_path))

@@ -125,7 +125,7 @@ def test_a_failing_model_leaves_an_answer_from_the_code(
 
     first, _, rest = answer["answer"].partition("\n\n")
     assert first == f"*Without the language model, because {reason}.*"
-    assert rest.startswith("From the code, without a language model: ")
+    assert rest.startswith("`")
     assert (answer["model"], bool(answer["citations"])) == (None, True)
     assert "the answer is quoted from the code: " in caplog.text
 
@@ -223,7 +223,7 @@ def test_the_name_none_switches_the_model_off(
 
     answer = citebot("ask", LOOKUP, "--json").answer
 
-    assert answer["answer"].startswith("From the code, without a language model: ")
+    assert answer["answer"].endswith("*(Put together from the code, without a language model.)*")
     assert gemini.received == []
 
 

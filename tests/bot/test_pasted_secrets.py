@@ -15,7 +15,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from bot.adapters.terminal.console import PromptedInput
+from bot.adapters.terminal.prompt import PromptedInput
 from bot.app import make_redactor
 from bot.messages import ButtonPress, ThreadMessage
 from bot.settings import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -290,6 +291,36 @@ def test_a_price_that_cannot_be_is_named(tmp_path: Path, table: str, place: str)
     (tmp_path / "citebot.toml").write_text(table)
 
     with pytest.raises(SettingsError, match=rf"citebot\.toml: {place}"):
+        Settings.load({}, tmp_path)
+
+
+def test_a_channel_says_how_citebot_behaves_there(tmp_path: Path) -> None:
+    tables = '[channels.C1]\nmanners = "mentions"\n[channels."slack:C2"]\nmanners = "every question"\n[channels.C3]\n'
+    (tmp_path / "citebot.toml").write_text(tables)
+
+    channels = Settings.load({}, tmp_path).channels
+
+    assert {name: table.manners for name, table in channels.items()} == {
+        "C1": "mentions", "slack:C2": "every question", "C3": "follow",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            '[channels.C1]\nmanners = "loud"',
+            "channels C1 manners: Input should be 'mentions', 'follow' or 'every question'.",
+        ),
+        ('[channels.C1]\nmaners = "follow"', "channels C1 maners: This is not a key; the table has manners."),
+        ('[channels]\nC1 = "mentions"', "channels C1: This is a table, written [channels.C1]."),
+        ('channels = ["C1"]', "channels: These are tables, each with a name of its own, such as [channels.NAME]."),
+    ],
+)
+def test_manners_that_cannot_be_are_named(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "citebot.toml").write_text(text)
+
+    with pytest.raises(SettingsError, match=re.escape(f"citebot.toml: {problem}")):
         Settings.load({}, tmp_path)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from agent.errors import UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer
+from agent.questions.intent import find_small_talk
 from indexer.errors import NotIndexed
 from indexer.types import Drift, IndexStatus, Location, Progress, RefreshReport
 from tests.fakes.parts import ANSWER, FakeCode, FakeIndex, event
@@ -38,6 +39,8 @@ class FakeAnswerer:
         self.most_at_once = 0
         self.error: Exception | None = None
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
+        self.found = True
+        self.begins_with = ""  # what is written before the gate
         self.repeats = 1  # how often an answer says what was asked
         self.gate = gate
         self.runs = runs or Runs()
@@ -78,6 +81,8 @@ class FakeAnswerer:
             yield event("step_start", node="retrieval", stage="Searching `send`")
             yield event("evidence", locations=[Location(path="src/session.py", start_line=1, end_line=9)])
             yield event("model_end", model="m", task="t", input_tokens=100, output_tokens=20, seconds=1.0, error="")
+            if self.begins_with:
+                yield event("token", text=self.begins_with)
             self.begun.release()
             if self.error is not None:
                 raise self.error
@@ -108,7 +113,11 @@ class FakeAnswerer:
         if stopped:
             return replace(ANSWER, text="Stopped, as you asked.", citations=(), commit="", route="stopped")
         return replace(
-            ANSWER, text=f"Answer to: {' '.join([question] * self.repeats)}", citations=(), route=self._route
+            ANSWER,
+            text=f"Answer to: {' '.join([question] * self.repeats)}",
+            citations=(),
+            found=self.found,
+            route="out_of_scope" if find_small_talk(question) else self._route,
         )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -22,11 +23,12 @@ class Done:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The one JSON object on standard output; fails for anything else."""
-        assert self.code == 0, self
+        """The one JSON object on standard output; fails for anything else, and where the exit code belies it."""
         assert "Traceback" not in self.err
+        assert self.out, self
         answer = json.loads(self.out)
         assert isinstance(answer, dict)
+        assert self.code == (1 if answer.get("found") is False else 0), self
         return answer
 
     @property
@@ -38,6 +40,18 @@ class Done:
 
 
 Citebot = Callable[..., Done]
+
+
+Result = TypeVar("Result")
+
+
+def converse(citebot: Callable[..., Result], line: str, *arguments: str) -> Result:
+    """Hold a conversation of one line, which is remembered; what `citebot ask` is asked is not."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as lines, pytest.MonkeyPatch.context() as patch:
+        lines.write(line)
+        lines.seek(0)
+        patch.setattr("sys.stdin", lines)
+        return citebot("chat", *arguments)
 
 
 def calling(capsys: pytest.CaptureFixture[str]) -> Citebot:

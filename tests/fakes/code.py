@@ -5,31 +5,45 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from indexer.errors import EmbedderError, NotIndexed, UnknownPath
+from indexer.errors import EmbedderError, NotIndexed, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import count_folders
 from indexer.generations.grep import grep_texts
+from indexer.git.code_owners import find_owners
+from indexer.parsing.file_parser import parse_file
 from indexer.text.globs import compile_globs
 from indexer.types import (
     CallSite,
+    CodeOwners,
     Commit,
+    CommitLog,
+    Contributor,
+    Contributors,
     Definition,
     FileEntry,
     FileHistory,
     Filters,
     Hit,
+    LineOrigin,
     Location,
+    LogQuery,
     Matches,
     Passage,
+    RegistrationKind,
+    RegistrationSite,
     Revision,
+    SearchAim,
     SearchMode,
     SourceType,
+    Subclass,
     Symbol,
 )
 
 COMMIT = Commit(sha="c0ffee" * 6 + "c0ff", branch="main", committed_at=1_700_000_000, subject="Add the shop")
+FIRST = Revision(sha=COMMIT.sha, author="Ada Example", committed_at=COMMIT.committed_at, subject=COMMIT.subject)
 _WORD = re.compile(r"[a-z0-9]+")
 _CHUNK = 30
 
@@ -45,7 +59,8 @@ class _Call:
 class FakeCode:
     """A `CodeSearch` over a mapping of paths to texts.
 
-    `failing` names the search modes that raise; `gate`, when given, holds every search until it is set.
+    `failing` names the search modes that raise; `gate`, when given, holds every search until it is set. `commits` are
+    its past, newest first.
     """
 
     repository = "shop"
@@ -57,7 +72,11 @@ class FakeCode:
         *,
         failing: Sequence[SearchMode] = (),
         gate: asyncio.Event | None = None,
+        commits: Sequence[Revision] = (FIRST,),
+        submodules: Sequence[str] = (),
     ) -> None:
+        self.commits = commits
+        self.submodules = submodules
         self._files = dict(files)
         self._failing = frozenset(failing)
         self._gate = gate
@@ -67,7 +86,13 @@ class FakeCode:
         self._calls = [call for path, text in self._files.items() for call in _calls(path, text)]
 
     async def search(
-        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
     ) -> Sequence[Hit]:
         """Rank windows of lines by the number of the query's words in them."""
         chosen = filters if filters is not None else Filters()
@@ -132,6 +157,16 @@ class FakeCode:
             and location.end_line <= found.symbol.end_line
         ]
 
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        raise NotImplementedError("nobody types names here")
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        """Return the definitions outside tests that are called most."""
+        calls = Counter(call.name for call in self._calls)
+        code = [found for found in self._definitions if _source_type(found.path) == "code"]
+        called = [found for found in code if calls[found.symbol.name]]
+        return sorted(called, key=lambda found: -calls[found.symbol.name])[:limit]
+
     async def siblings(self, definition: Definition) -> Sequence[Definition]:
         """Return the definitions with the same parent in the same file."""
         parent = definition.symbol.parent
@@ -139,7 +174,8 @@ class FakeCode:
 
     async def callers(self, name: str) -> Sequence[CallSite]:
         """Return the calls of every definition of a name."""
-        return [site for found in await self.definitions(name) for site in self._sites(found.symbol.name)]
+        found = await self.definitions(name)
+        return [replace(site, callee=one) for one in found for site in self._sites(one.symbol.name)]
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """Return the calls within every definition of a name."""
@@ -161,6 +197,26 @@ class FakeCode:
             ambiguous=len(callees) > 1,
         )
 
+    async def subclasses(self, name: str) -> Sequence[Subclass]:
+        """Return the classes whose signature names the class as a base."""
+        base = re.compile(rf"\((?:.*\W)?{re.escape(name)}\W")
+        found = [one for one in self._definitions if one.symbol.kind == "class" and base.search(one.symbol.signature)]
+        return [Subclass(definition=one, base=name, is_direct=True) for one in found]
+
+    async def types_named(self, ending: str) -> Sequence[Definition]:
+        """Return the classes whose names end so."""
+        classes = [one for one in self._definitions if one.symbol.kind == "class"]
+        return [one for one in classes if one.symbol.name.lower().endswith(ending.lower())]
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        """Return what the indexer's own parser finds."""
+        return [
+            RegistrationSite(path=path, registration=found)
+            for path, text in sorted(self._files.items())
+            for found in parse_file(path, text).registrations
+            if found.kind in kinds
+        ]
+
     async def files(self) -> Sequence[FileEntry]:
         """Return every file, by path."""
         return [
@@ -177,20 +233,88 @@ class FakeCode:
         texts = [(name, text) for name, text in sorted(self._files.items()) if name.startswith(path)]
         return await asyncio.to_thread(grep_texts, texts, pattern, limit=limit)
 
+    @property
+    def past(self) -> FakePast:
+        """Return the commits that were given."""
+        return FakePast(self)
+
+    async def find_submodule(self, path: str) -> str:
+        """Return the submodule that was given, for what lies in it."""
+        return next((one for one in self.submodules if f"{path}/".startswith(f"{one}/")), "")
+
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """Return one made-up commit for every file."""
         await self.read(path)
-        revision = Revision(
-            sha=self.commit.sha, author="Ada Example", committed_at=self.commit.committed_at, subject="Add the shop"
-        )
         return FileHistory(
-            path=path, revisions=(revision,), complete=True, line=line, last_changed=revision if line else None
+            path=path, revisions=(FIRST,), complete=True, line=line, last_changed=FIRST if line else None
         )
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """Return an address on a made-up host."""
         lines = f"#L{location.start_line}-L{location.end_line}"
         return f"https://git.example.com/shop/blob/{commit or self.commit.sha}/{location.path}{lines}"
+
+
+class FakePast:
+    """The past of code held in memory: a commit without paths touched every file, and none has a tag."""
+
+    def __init__(self, code: FakeCode) -> None:
+        self._code = code
+
+    async def log(self, query: LogQuery) -> CommitLog:
+        """List the commits that touched the path, or whose message has the text."""
+        if name := query.after or query.until or query.release:
+            raise UnknownRevision(f"There is no tag, branch or commit {name!r}. No tags are known here.")
+        found = [
+            one
+            for one in self._select(query.path)
+            if one.committed_at >= query.since and query.text in f"{one.subject} {one.body}"
+        ]
+        return CommitLog(revisions=tuple(found[: query.limit]), total=len(found), complete=len(found) <= query.limit)
+
+    def _select(self, path: str) -> list[Revision]:
+        return [one for one in self._code.commits if not one.paths or any(f"{p}/".startswith(path) for p in one.paths)]
+
+    async def first_release(self, sha: str) -> str:
+        """Return none."""
+        assert sha in {one.sha for one in self._code.commits}
+        return ""
+
+    async def people(self, path: str = "") -> Contributors:
+        """Count the authors of the commits that touched the path."""
+        own: dict[str, list[Revision]] = {}
+        for one in self._select(path):
+            own.setdefault(one.author, []).append(one)
+        people = [
+            Contributor(
+                name=name,
+                commits=len(commits),
+                first_at=commits[-1].committed_at,
+                last_at=commits[0].committed_at,
+                newest=commits[0].sha,
+            )
+            for name, commits in own.items()
+        ]
+        return Contributors(
+            people=tuple(sorted(people, key=lambda one: (-one.commits, one.name))),
+            commits=sum(one.commits for one in people),
+            lines=0,
+            complete=True,
+        )
+
+    async def origins(self, location: Location) -> Sequence[LineOrigin]:
+        """Say that the oldest commit wrote everything."""
+        written = self._select(location.path)[-1:]
+        lines = location.end_line - location.start_line + 1
+        return [LineOrigin(revision=one, lines=lines, first_line=location.start_line) for one in written]
+
+    async def owners(self, path: str) -> CodeOwners | None:
+        """Return what the CODEOWNERS file of the repository says."""
+        try:
+            text = (await self._code.read("CODEOWNERS")).text
+        except UnknownPath:
+            return None
+        return find_owners(text, path, file="CODEOWNERS")
 
 
 class FakeLibrary:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer, Citation
 from bot.app import App
 from bot.ports import Assistant
-from bot.settings import Settings
+from bot.settings import RepositoryTable, Settings
 from indexer.errors import IndexerError, NotIndexed
 from indexer.generations.generation_cache import count_folders
 from indexer.types import (
@@ -32,9 +31,15 @@ from indexer.types import (
     Passage,
     Progress,
     RefreshReport,
+    RegistrationKind,
+    RegistrationSite,
+    SearchAim,
     SearchMode,
+    Subclass,
     Symbol,
 )
+from tests.fakes.code import FakeCode as MemoryCode
+from tests.fakes.code import FakePast
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 SEND = Definition(
@@ -69,6 +74,7 @@ ANSWER = Answer(
     route="fast",
     model=None,
     seconds=0.25,
+    found=True,
 )
 
 
@@ -88,7 +94,13 @@ class FakeCode:
         self.gate: asyncio.Event | None = None
 
     async def search(
-        self, query: str, *, limit: int = 10, filters: Filters | None = None, mode: SearchMode = "hybrid"
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
     ) -> Sequence[Hit]:
         self.searches.append((query, limit, filters, mode))
         return [HIT] if "send" in query else []
@@ -110,10 +122,33 @@ class FakeCode:
     async def siblings(self, definition: Definition) -> Sequence[Definition]:
         return []
 
+    @property
+    def past(self) -> FakePast:
+        return FakePast(MemoryCode({}, commits=()))
+
+    async def find_submodule(self, path: str) -> str:
+        return ""
+
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        plain = beginning.rpartition(".")[2]
+        return [name for name in self.names if name.rpartition(".")[2].startswith(plain)][:limit]
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        return [SEND]
+
     async def callers(self, name: str) -> Sequence[CallSite]:
         return [CALL] if name == "send" else []
 
     async def callees(self, name: str) -> Sequence[CallSite]:
+        return []
+
+    async def subclasses(self, name: str) -> Sequence[Subclass]:
+        return []
+
+    async def types_named(self, ending: str) -> Sequence[Definition]:
+        return []
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         return []
 
     async def files(self) -> Sequence[FileEntry]:
@@ -147,7 +182,9 @@ class FakeIndex:
         warnings: tuple[str, ...] = (),
         endless: bool = False,
         path: str = "/demo",
+        uncommitted: tuple[str, ...] = (),
     ) -> None:
+        self._uncommitted = uncommitted
         self.code = FakeCode()
         self.refreshes: list[bool] = []
         self.sweeps = 0
@@ -165,7 +202,7 @@ class FakeIndex:
         return self._current
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        return Drift(behind=0, changed=())
+        return Drift(behind=0, changed=(), uncommitted=tuple(path for path in self._uncommitted if path in paths))
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         self.refreshes.append(full)
@@ -283,12 +320,14 @@ class FakeOpening:
     def __init__(self, index: FakeIndex | None = None, assistant: FakeAssistant | None = None) -> None:
         self.index = index or FakeIndex()
         self.assistant = assistant or FakeAssistant()
-        self.opened: list[tuple[Settings, Path]] = []
+        self.opened: list[tuple[Settings, RepositoryTable]] = []
 
     @asynccontextmanager
-    async def __call__(self, settings: Settings, repository: Path) -> AsyncGenerator[App]:
-        self.opened.append((settings, repository))
-        yield App(settings=settings, index=self.index, open_assistant=self._open_assistant)
+    async def __call__(self, settings: Settings, table: RepositoryTable) -> AsyncGenerator[App]:
+        self.opened.append((settings, table))
+        yield App(
+            settings=settings, index=self.index, open_assistant=self._open_assistant, open_single=self._open_assistant
+        )
 
     @asynccontextmanager
     async def _open_assistant(self) -> AsyncGenerator[Assistant]:

@@ -45,10 +45,11 @@ class GitRepo:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._place(old).rename(target)
 
-    def commit(self, message: str = "change") -> str:
-        """Commit the whole working tree, changed or not, and return the commit's sha."""
+    def commit(self, message: str = "change", *, author: str = "") -> str:
+        """Commit the whole working tree, changed or not, and return the commit's sha; `author` is `Name <address>`."""
         self.git("add", "--all", "--force")
-        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        by = (f"--author={author}",) if author else ()
+        self.git("commit", "--quiet", "--allow-empty", "--message", message, *by)
         self._clock += 60
         return self.sha()
 

@@ -278,13 +278,15 @@ async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
         assert (await index.refresh()).changed == 1
 
 
+@pytest.mark.parametrize("part", ["snapshot", "history", "segment"])
 async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
-    repository: GitRepo, tmp_path: Path
+    repository: GitRepo, tmp_path: Path, part: str
 ) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
-    (segment,) = {path for path in (tmp_path / "home").rglob("generations/*/*") if path.name != "snapshot.npy"}
-    segment.write_bytes(b"")
+    files = {path.stem: path for path in (tmp_path / "home").rglob("generations/*/*")}
+    (segment,) = files.keys() - {"snapshot", "history"}
+    files[segment if part == "segment" else part].write_bytes(b"")
     async with opened(repository, tmp_path / "home") as index:
         with pytest.raises(NotIndexed, match="damaged"):
             await index.pin()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import re2
@@ -64,31 +65,41 @@ class InjectionFamily:
     is_sure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recogniser:
-    """A family ready for use."""
+    """A family ready for use; its own pattern is compiled when a text may hold it, as most never are."""
 
     family: InjectionFamily
-    pattern: Any
+    source: str
 
     def is_match(self, text: str) -> bool:
         """Whether the text holds what the family describes."""
         return self.pattern.search(text) is not None
+
+    @cached_property
+    def pattern(self) -> Any:
+        """The compiled pattern."""
+        return re2.compile(self.source, _make_options())
+
+
+def _make_options() -> Any:
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    return options
 
 
 class FamilySet:
     """Families looked for together: words that a pattern cannot do without decide first, in one pass over the text."""
 
     def __init__(self, families: Sequence[InjectionFamily]) -> None:
-        options = re2.Options()
-        options.max_mem = _MEMORY
-        options.log_errors = False
+        options = _make_options()
         self._filter = re2.Filter()
         self._recognisers: list[Recogniser] = []
         for family in families:
             pattern = f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")
             self._filter.Add(pattern, options)
-            self._recognisers.append(Recogniser(family, re2.compile(pattern, options)))
+            self._recognisers.append(Recogniser(family, pattern))
         self._filter.Compile()
 
     def find(self, text: str) -> list[Recogniser]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langgraph.runtime import Runtime
-
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.prompts.research_prompts import read_current_step, read_evidence_key
 from agent.state import AgentState, Finding, clear_messages
 from agent.text.storable import make_storable
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 LONGEST_SUMMARY = 4000
 NOTHING = "Nothing was found."
@@ -33,6 +34,8 @@ async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _make_finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
+    from langchain_core.messages import AIMessage, ToolMessage  # takes long, and without a model nothing comes here
+
     results = [message for message in messages if isinstance(message, ToolMessage)]
     keys = list(dict.fromkeys(filter(None, map(read_evidence_key, results))))
     found = any(int(message.additional_kwargs.get("found", 0)) for message in results)

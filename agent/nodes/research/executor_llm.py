@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-
-from langchain_core.messages import AIMessage
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING
 
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
-from agent.ports import ChatModel, Deps
+from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.research_prompts import insert_results, read_current_step, read_evidence_key
 from agent.state import AgentState
 from agent.text.storable import is_storable, make_storable
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 LONGEST_ANSWER = 20_000
 LONGEST_CALLS = 20_000
@@ -28,6 +29,8 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     Reads messages, executor_call_count, plan, current_step, approved. Writes messages, executor_call_count. A model
     that fails is replaced by one search for the step's text, and the step ends after it.
     """
+    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
+
     deps = runtime.context
     count = state.get("executor_call_count", 0)
     reply = await _ask_model(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
@@ -44,6 +47,8 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _ask_model(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage | None:
+    from langchain_core.messages import AIMessage  # as above
+
     model: ChatModel | None = deps.models.main
     messages = state.get("messages", [])
     calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
@@ -62,6 +67,8 @@ async def _ask_model(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessa
 
 def _limit_reply(reply: AIMessage) -> AIMessage:
     """Keep a reply as it is, signatures and all, unless it is far too long to be meant or no store would take it."""
+    from langchain_core.messages import AIMessage  # as above
+
     calls = [*reply.tool_calls, *reply.invalid_tool_calls]
     text = str(reply.text)
     if (

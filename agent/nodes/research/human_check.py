@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from langgraph.runtime import Runtime
-from langgraph.types import interrupt
-
 from agent.guard.approval import is_approval, list_unapproved_tools
 from agent.limits import count_plan_calls
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.state import AgentState, ToolRequest
 
 ABORTED = "Stopped: that was not approved, so nothing more was done. Ask again, or ask for less."
@@ -22,6 +19,8 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     approvals = _list_approvals(reason, state, runtime.context)
     if not approvals:
         return {"pause_reason": ""}  # there is nothing to approve; the call will say so
+    from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
+
     # Once resumed this node runs again from its first line, so what is asked comes from the state alone.
     reply = interrupt(_make_request(reason, state, [description for _, description in approvals]))
     if is_approval(reply):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from langgraph.runtime import Runtime
-
 from agent.errors import ModelError
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_PLAN, count_plan_calls
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.prompts.output_schemas import PlanOutput, clean_steps
 from agent.prompts.research_prompts import build_planner_prompt
 from agent.state import AgentState

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from langgraph.runtime import Runtime
-
 from agent.errors import BudgetExceeded, ModelError
 from agent.limits import MAX_ITERATIONS
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.prompts.output_schemas import LONGEST_REASON, RefineryOutput
 from agent.prompts.research_prompts import build_refinery_prompt
 from agent.state import AgentState, LoopDecision

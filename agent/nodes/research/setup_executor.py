@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from langgraph.runtime import Runtime
-
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
 from agent.prompts.research_prompts import build_executor_prompt, read_current_step
 from agent.state import AgentState, clear_messages
 from agent.text.escaping import format_code_span

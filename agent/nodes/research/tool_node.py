@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.runtime import Runtime
-
-from agent.ports import Deps, ToolOutcome
+from agent.ports import Deps, Runtime, ToolOutcome
 from agent.state import AgentState
 from agent.tools.tool_calls import (
     ToolCallResult,
@@ -19,6 +16,9 @@ from agent.tools.tool_calls import (
     run_tool_calls,
 )
 
+if TYPE_CHECKING:
+    from langchain_core.messages import ToolMessage
+
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
 
 
@@ -27,6 +27,8 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
     Reads messages, approved, retrieved, tool_history, flagged. Writes messages, retrieved, tool_history, flagged.
     """
+    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
+
     deps = runtime.context
     last = next(reversed(state.get("messages", [])), None)
     if not isinstance(last, AIMessage):
@@ -52,6 +54,8 @@ async def _record_unreadable(deps: Deps, name: str) -> ToolCallResult:
 
 def _make_message(result: ToolCallResult, call_id: str) -> ToolMessage:
     """Stand for a tool result; its text is put in when the model is asked next."""
+    from langchain_core.messages import ToolMessage  # as above
+
     return ToolMessage(
         "",
         name=result.record["tool"],

@@ -117,7 +117,7 @@ class DiscordListener:
             question = parse_question(message, channel, self._client.user)
             if channel.is_direct:
                 self._direct[channel.id] = None
-            if question is not None:
+            if question is not None and self._may_be_for_us(question):
                 self._expect(channel, question)
                 await self._conversations.receive(await self._resolve_author(question, channel, message.author))
 
@@ -133,7 +133,7 @@ class DiscordListener:
         async def deliver() -> None:
             channel = await self._channels.find(message.channel.id, message.channel)
             question = parse_question(message, channel, self._client.user)
-            if question is not None:
+            if question is not None and self._may_be_for_us(question):
                 self._expect(channel, question)
                 await self._conversations.handle_edit(await self._resolve_author(question, channel, message.author))
 
@@ -176,6 +176,10 @@ class DiscordListener:
     def on_thread_deletion(self, thread: int) -> None:
         """Take in that a thread was deleted."""
         self._reply_targets.close(str(thread))
+
+    def _may_be_for_us(self, question: IncomingMessage) -> bool:
+        """Whether more is to be found out about a message than that it names nobody."""
+        return question.kind != "overheard" or self._conversations.overhears(question.place)
 
     def _expect(self, channel: ChannelInfo, question: IncomingMessage) -> None:
         if channel.threaded:

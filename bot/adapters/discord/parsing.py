@@ -133,13 +133,13 @@ def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
-    """Read a message of a person; None where it addresses nobody, a bot wrote it, or it has no text."""
-    kind = _classify_message(message, channel, own)
-    if kind is None or not _is_by_person(message):
+    """Read a message of a person; None where a bot wrote it, or it names nobody and has no text."""
+    if not _is_by_person(message):
         return None
+    kind = _classify_message(message, channel, own)
     fitting = fit_text(message.content)
     text = read_text(message, own, fitting or "")
-    if kind == "follow_up" and not (text or fitting is None):
+    if kind in {"follow_up", "overheard"} and not (text or fitting is None):
         return None
     begins = channel.is_thread and message.id == channel.id
     return IncomingMessage(
@@ -164,14 +164,14 @@ def read_roles(person: discord.abc.User) -> tuple[str, ...]:
     return tuple(str(role.id) for role in roles if not role.is_default())
 
 
-def _classify_message(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind | None:
-    """How a message addresses citebot; None for one that does not. `@everyone` addresses nobody."""
+def _classify_message(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind:
+    """How a message addresses citebot. `@everyone` addresses nobody; the first message of a post begins its thread."""
     if channel.is_direct:
         return "direct"
     mentioned = {user.id for user in message.mentions} | {role.id for role in message.role_mentions}
     if mentioned & list_own_ids(message, own):
         return "mention"
-    return "follow_up" if channel.is_thread else None
+    return "follow_up" if channel.is_thread and message.id != channel.id else "overheard"
 
 
 def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:

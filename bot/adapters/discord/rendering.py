@@ -15,6 +15,7 @@ from bot.messages import Attachment, ButtonAction, MessageContent
 OwnUser = discord.ClientUser | None
 
 PREFIX = "citebot"
+SOMEBODY, CHANNEL = "someone", "channel"  # what has no name here
 _STYLES: Mapping[ButtonAction, discord.ButtonStyle] = {
     "stop": discord.ButtonStyle.danger,
     "approve": discord.ButtonStyle.primary,
@@ -75,15 +76,15 @@ def has_nonce(message: discord.Message, nonce: str) -> bool:
 def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
     """Return the words as they were typed, without mentions of the bot: `own` are the ids of its user and its role.
 
-    `users` and `places` are the names of those who are mentioned; what has none keeps its id.
+    `users` and `places` are the names of those who are mentioned; nobody's id is kept.
     """
 
     def person(found: re.Match[str]) -> str:
         number = int(found[1])
-        return "" if number in own else f"@{users.get(number, number)}"
+        return "" if number in own else f"@{users.get(number) or SOMEBODY}"
 
     text = _ROLE.sub(person, _USER.sub(person, text))
-    text = _CHANNEL.sub(lambda found: f"#{places.get(int(found[1]), found[1])}", text)
+    text = _CHANNEL.sub(lambda found: f"#{places.get(int(found[1])) or CHANNEL}", text)
     return _EMOJI.sub(r"\1", text).strip()
 
 

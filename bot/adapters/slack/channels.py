@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
 
+from cachetools import LRUCache
+
 from bot.adapters.slack.client import BotIdentity, Fields, SlackClient
 from bot.adapters.slack.rendering import to_plain_markdown
 from bot.clock import Clock
@@ -21,6 +23,7 @@ PAGE = 50  # parsing as many messages of 40,000 characters blocks the event loop
 MOST_PAGES = 100
 
 REMEMBERED = 600.0  # seconds
+MOST_TOLD = 10_000  # channels
 PATIENCE = 2.0  # seconds; Slack expects its acknowledgement within three
 
 log = logging.getLogger(__name__)
@@ -104,23 +107,29 @@ def is_own(message: Fields, own: BotIdentity) -> bool:
 
 
 class SharedChannels:
-    """Knows which channels are shared with other organisations; one that cannot be looked up counts as shared."""
+    """Knows which channels are shared with other organisations; one of which nothing is known counts as shared."""
 
     def __init__(self, client: SlackClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known: dict[str, tuple[bool, float]] = {}
+        self._known: dict[str, tuple[bool | None, float]] = {}
+        self._told: LRUCache[str, bool] = LRUCache(MOST_TOLD)
 
-    async def is_shared(self, channel: str) -> bool:
-        """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer."""
+    async def is_shared(self, channel: str, *, told: bool | None = None) -> bool:
+        """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer.
+
+        `told` is what an event says of its channel. It counts where Slack's description of the channel says nothing.
+        """
+        if told is not None:
+            self._told[channel] = told
         known = self._known.get(channel)
-        if known is not None and self._clock.now() - known[1] < REMEMBERED:
-            return known[0]
-        shared = await self._fetch_is_shared(channel)
-        self._known[channel] = shared, self._clock.now()
-        return shared
+        if known is None or self._clock.now() - known[1] >= REMEMBERED:
+            known = await self._fetch_is_shared(channel), self._clock.now()
+            self._known[channel] = known
+        return self._told.get(channel, True) if known[0] is None else known[0]
 
-    async def _fetch_is_shared(self, channel: str) -> bool:
+    async def _fetch_is_shared(self, channel: str) -> bool | None:
+        """What Slack's description says; None where it says nothing of that."""
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._client.send(lambda: self._client.web.conversations_info(channel=channel))
@@ -130,5 +139,6 @@ class SharedChannels:
             log.warning("a channel is treated as shared with outsiders: %s", error)
             return True
         described = answer.get("channel") or {}
-        outside = described.get("is_ext_shared", not described.get("is_im"))
-        return bool(outside or described.get("is_pending_ext_shared"))
+        if described.get("is_pending_ext_shared") or described.get("is_ext_shared"):
+            return True
+        return False if "is_ext_shared" in described or described.get("is_im") else None

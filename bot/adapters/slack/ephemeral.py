@@ -58,8 +58,12 @@ class SlackEphemeralMessages:
         self._response_urls[channel, user] = _ResponseUrl(url, self._clock.now())
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Show a content to one person; return a handle by which it can be followed, but not changed."""
-        await self.send(place, content)
+        """Show a content to one person; return a handle by which it can be followed, but not changed.
+
+        What is only a status is not sent: it would stay above the answer, as Slack lets nobody replace it.
+        """
+        if content.text:
+            await self.send(place, content)
         return MessageHandle(
             platform=place.platform,
             workspace=place.workspace,

@@ -22,7 +22,14 @@ from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.endpoint import APP_RATE_LIMITED, EventLimit
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages, is_ephemeral, make_ephemeral_place
 from bot.adapters.slack.home import PROMPTS, HomeTab
-from bot.adapters.slack.parsing import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived, parse_delivery
+from bot.adapters.slack.parsing import (
+    ButtonPressed,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    PlatformEvent,
+    parse_delivery,
+)
 from bot.adapters.slack.platform import SlackPlatform
 from bot.errors import ChatError
 from bot.messages import IncomingMessage, MessageContent, Place
@@ -113,11 +120,19 @@ class SlackListener:
         """Bring one delivery to the conversations; return the notices to show. What raises was not stored."""
         notices: list[EphemeralNotice] = []
         for event in parse_delivery(body, self._identity):
+            if self._is_not_for_us(event):
+                continue
             if isinstance(event, ButtonPressed):
                 notices += await self._press(event)
             else:
                 await self._handle_event(event, str(body.get("event_id", "")))
         return notices
+
+    def _is_not_for_us(self, event: PlatformEvent) -> bool:
+        """Whether people talk in a channel in which citebot answers only what names it; nothing is looked up then."""
+        if not isinstance(event, MessageReceived | MessageEdited) or event.message.kind != "overheard":
+            return False
+        return not self._conversations.overhears(event.message.place)
 
     async def _handle_event(self, event: MessageReceived | MessageEdited | MessageDeleted, event_id: str) -> None:
         # The events of a channel are handled in their order: what was deleted at once must not be answered, and who
@@ -129,13 +144,13 @@ class SlackListener:
                     await self._receive(event)
                 # Messages are known by the inbox; edits look alike, so their deliveries are told apart here.
                 case MessageEdited() if event_id not in self._edits:
-                    await self._conversations.handle_edit(await self._mark_external(event.message))
+                    await self._conversations.handle_edit(await self._mark_external(event))
                     self._edits[event_id] = None
                 case MessageDeleted():
                     await self._conversations.handle_deletion(event.key)
 
     async def _receive(self, event: MessageReceived) -> None:
-        message = await self._mark_external(event.message)
+        message = await self._mark_external(event)
         self._platform.remember_asker(message.place, message.author, event.team)
         if event.answer_to:
             self._ephemeral.remember_response_url(message.place.channel, message.author, event.answer_to)
@@ -151,11 +166,13 @@ class SlackListener:
             self._ephemeral.remember_response_url(private.channel, press.author, event.answer_to)
         return [EphemeralNotice(place=private, text=text)] if text else []
 
-    async def _mark_external(self, message: IncomingMessage) -> IncomingMessage:
+    async def _mark_external(self, event: MessageReceived | MessageEdited) -> IncomingMessage:
         """Find out whether outsiders can read a message; a DM is read by its author only."""
+        message = event.message
         if message.external or message.kind == "direct":
             return message
-        return replace(message, external=await self._channels.is_shared(message.place.channel))
+        shared = await self._channels.is_shared(message.place.channel, told=event.shared)
+        return replace(message, external=shared)
 
     async def _store(self, body: dict[str, Any], context: Any, next_: Callable[[], Awaitable[Any]]) -> Any:
         if body.get("type") == APP_RATE_LIMITED:  # Bolt does not know this kind of delivery

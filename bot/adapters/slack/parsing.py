@@ -45,18 +45,16 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
         return None
     about = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
     again = parse_question({**new, **about}, body, own)
-    return MessageEdited(message=again.message, team=again.team) if again else None
+    return MessageEdited(message=again.message, team=again.team, shared=again.shared) if again else None
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
-    """Read a message of a person; None where it does not address citebot, or a bot wrote it."""
+    """Read a message of a person; None where a bot wrote it."""
     if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])
     root = str(event.get("thread_ts") or ts)
     kind = _classify_message(event, text, own)
-    if kind is None:
-        return None
     team = str(event.get("user_team") or event.get("team") or own.team)
     plain, oversize = read_text(text, own=own.user)
     return MessageReceived(
@@ -74,16 +72,23 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
             oversize=oversize,
         ),
         team=team,
+        shared=_read_shared(body),
     )
 
 
-def _classify_message(event: Body, text: str, own: BotIdentity) -> MessageKind | None:
-    """How a message addresses citebot; None for one in a channel that does not."""
+def _read_shared(body: Body) -> bool | None:
+    """What an event says of whether outsiders can read its channel; None where it says nothing."""
+    told = body.get("is_ext_shared_channel")
+    return told if isinstance(told, bool) else None
+
+
+def _classify_message(event: Body, text: str, own: BotIdentity) -> MessageKind:
+    """How a message addresses citebot."""
     if event.get("channel_type") == "im":
         return "direct"
     if event.get("type") == "app_mention" or has_mention(text, own.user):
         return "mention"
-    return "follow_up" if event.get("thread_ts") not in {None, event["ts"]} else None
+    return "follow_up" if event.get("thread_ts") not in {None, event["ts"]} else "overheard"
 
 
 def _is_by_person(event: Body, own: BotIdentity) -> bool:
@@ -99,11 +104,12 @@ def _is_by_person(event: Body, own: BotIdentity) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageReceived:
-    """Somebody wrote; `team` is the organisation of who did."""
+    """Somebody wrote; `team` is the organisation of who did, `shared` what the event says of its channel."""
 
     message: IncomingMessage
     team: str
     answer_to: str = ""  # a response URL, where there is one
+    shared: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +118,7 @@ class MessageEdited:
 
     message: IncomingMessage
     team: str
+    shared: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

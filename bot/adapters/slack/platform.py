@@ -61,7 +61,9 @@ class SlackPlatform:
         streaming: Streaming = "auto",
         rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
-        self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=False, rates=rates, streams=streaming == "auto")
+        self.capabilities = Capabilities(
+            max_units=MAX_UNITS, utf16=False, escapes=True, rates=rates, streams=streaming == "auto"
+        )
         self._client = client
         self._identity = identity
         self._ephemeral = ephemeral

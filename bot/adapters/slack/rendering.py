@@ -10,13 +10,16 @@ from bot.messages import Button, ButtonAction, MessageContent
 
 Block = dict[str, Any]
 PREFIX = "citebot_"
+SOMEBODY, CHANNEL = "someone", "channel"  # where Slack gives an id alone, which nobody has asked about
 RATE = f"{PREFIX}rate"  # the two feedback buttons are one element in Slack
 _STYLES: dict[ButtonAction, str] = {"stop": "danger", "approve": "primary"}
 
 _TOKEN = re.compile(r"<(?P<sign>[@#!]?)(?P<target>[^<>|\n]*)(?:\|(?P<label>[^<>\n]*))?>")
 _LINK = re.compile(r"\[(?P<label>[^\[\]\n]+)\]\((?P<target>https?://[^()\s]+)\)")
+_ENTITY_BEGINNING = re.compile(r"&[a-z]{0,3}$")
+_LINKED_MARK = re.compile(r"\[(?P<label>\[\d{1,4}\])\]\(https?://[^()\s]+\)")
 LONGEST = 4 * MAX_QUESTION  # characters as Slack sends them, which writes `&` as five and a name as fourteen
-_FALLBACK = 2_900  # `chat.update` refuses a text of more than 4,000 characters
+_FALLBACK = 3_900  # `chat.update` refuses a text of more than 4,000 characters, counted once it is escaped
 
 
 def render_blocks(content: MessageContent) -> list[Block]:
@@ -130,16 +133,20 @@ def to_mrkdwn(markdown: str) -> str:
 
 def make_fallback_text(markdown: str) -> str:
     """The text of a message for notifications and screen readers, where the blocks are what is shown."""
-    text = _LINK.sub(lambda found: found["label"], markdown).strip()
-    return escape_mrkdwn(text if len(text) <= _FALLBACK else f"{text[:_FALLBACK]}…") or "…"
+    bare = _LINKED_MARK.sub(lambda found: found["label"], markdown)
+    text = _LINK.sub(lambda found: found["label"], bare).strip()
+    escaped = escape_mrkdwn(text[: _FALLBACK + 1])
+    if len(escaped) <= _FALLBACK:
+        return escaped or "…"
+    return f"{_ENTITY_BEGINNING.sub('', escaped[:_FALLBACK])}…"
 
 
 def _replace_token(found: re.Match[str]) -> str:
     sign, target, label = found["sign"], found["target"], found["label"]
     if sign == "@":
-        return f"@{label or target}"
+        return f"@{label or SOMEBODY}"
     if sign == "#":
-        return f"#{label or target}"
+        return f"#{label or CHANNEL}"
     if sign == "!":
         return label or f"@{target.partition('^')[0]}"
     return _format_link(unescape_slack(target), unescape_slack(label or ""))

@@ -7,35 +7,44 @@ import io
 import logging
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from agent import MAX_RAW_TEXT, AgentError
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.display import Terminal, show_answer
+from bot.adapters.terminal.last_answer import NO_ANSWER, LastAnswer, copy_answer, open_citation, record_run
+from bot.conversations.descriptions import explain_answer
 from bot.errors import BotError, describe_unexpected
+from bot.monitoring.installer import describe_error
 from bot.ports import Assistant, RepositoryIndex
 from bot.repositories.refresh import refresh_if_stale, refresh_index
+from bot.storage.turn_records import RunStats
 from bot.tasks import run_until_interrupt
 from indexer import IndexerError
 
-if TYPE_CHECKING:
-    from prompt_toolkit.history import History
-
 log = logging.getLogger(__name__)
 
-_LARGEST_HISTORY = 2**20  # bytes
-
-HELP = """\
-Ask anything about the code; "and who calls it?" goes on from the answer before.
-/reindex [full]  index HEAD now; "full" starts from scratch
-/status          what is indexed
-/new             forget this conversation and begin another
-/help            this list
-/quit            leave; so does Ctrl-D, or Ctrl-C twice
-Ctrl-C stops an answer."""
+# What can be written instead of a question: what it takes, and what it does.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "/open": ("N", "open citation N in your editor ($VISUAL or $EDITOR)"),
+    "/copy": ("", "copy the last answer to the clipboard"),
+    "/why": ("", "how the last answer came about"),
+    "/reindex": ("[full]", 'index HEAD now; "full" starts from scratch'),
+    "/status": ("", "what is indexed"),
+    "/new": ("", "forget this conversation and begin another"),
+    "/help": ("", "this list"),
+    "/quit": ("", "leave; so does Ctrl-D, or Ctrl-C twice"),
+}
+HELP = "\n".join(
+    [
+        'Ask anything about the code; "and who calls it?" goes on from the answer before.',
+        *(f"{f'{name} {takes}':<17}{what}" for name, (takes, what) in COMMANDS.items()),
+        "Tab completes commands, files and names; Alt-Enter begins another line. Ctrl-C stops an answer.",
+    ]
+)
 
 
 class InputLines(Protocol):
@@ -76,60 +85,6 @@ class PipedInput:
             loop.call_soon_threadsafe(_set_line, line, data)
 
 
-def _trim_history(history: Path, mask: Callable[[str], str]) -> None:
-    """Keep the newer half of a history that has grown large; each entry begins with a line `# time`.
-
-    Earlier versions kept secrets in it.
-    """
-    content = kept = history.read_bytes()
-    if len(kept) > _LARGEST_HISTORY:
-        newer = kept[-_LARGEST_HISTORY // 2 :]
-        kept = newer[newer.find(b"\n# ") + 1 :]
-    kept = mask(kept.decode("utf-8", "replace")).encode()
-    if kept != content:
-        history.write_bytes(kept)
-
-
-class PromptedInput:
-    """Lines typed at a prompt, with history kept in a file that only its owner can read, secrets masked."""
-
-    def __init__(self, history: Path, say: Callable[[str], None], mask: Callable[[str], str] = str) -> None:
-        # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import FileHistory, InMemoryHistory
-
-        class MaskedHistory(FileHistory):
-            def store_string(self, string: str) -> None:
-                super().store_string(mask(string))
-
-        past: History = InMemoryHistory()
-        try:
-            history.parent.mkdir(parents=True, exist_ok=True)
-            history.touch(mode=0o600)
-            _trim_history(history, mask)
-            past = MaskedHistory(str(history))
-        except OSError as error:
-            say(f"What you type is not remembered after this session: {history}: {error.strerror}.")
-        self._session: PromptSession[str] = PromptSession(history=past)
-        self._say = say
-
-    async def read(self) -> str | None:
-        """Wait for the next line; None at Ctrl-D, or at the second Ctrl-C in a row at an empty prompt."""
-        warned = False
-        while True:
-            try:
-                return await self._session.prompt_async("> ")
-            except EOFError:
-                return None
-            except KeyboardInterrupt:
-                empty = not self._session.default_buffer.text
-                if warned and empty:
-                    return None
-                warned = empty
-                if empty:
-                    self._say("Press Ctrl-C again, or Ctrl-D, to leave.")
-
-
 class ConsoleChat:
     """One conversation with one person. `stoppable` is set where Ctrl-C is to end an answer and not the program."""
 
@@ -142,7 +97,11 @@ class ConsoleChat:
         self._lines = lines
         self._stoppable = stoppable
         self._thread = _make_thread()
+        self._last: LastAnswer | None = None
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
+            "/open": self._open,
+            "/copy": self._copy,
+            "/why": self._why,
             "/reindex": self._reindex,
             "/status": self._status,
             "/new": self._start_new,
@@ -168,7 +127,7 @@ class ConsoleChat:
             elif not self._stoppable:
                 await work
         except (IndexerError, AgentError, BotError) as error:
-            self._terminal.note(str(error))
+            self._terminal.note(describe_error(error))
             return False
         except Exception as error:  # the next line may fare better
             log.debug("A line was not handled.", exc_info=True)
@@ -180,21 +139,39 @@ class ConsoleChat:
         if not line.startswith("/"):
             await self._answer(line)
             return
-        name, _, rest = line.partition(" ")
+        name, *words = line.split()
         command = self._commands.get(name)
         if command is None:
             raise BotError(
                 f"There is no command {name[:40]}. /help lists them; a question does not begin with a slash."
             )
-        await command(rest.strip())
+        await command(" ".join(words))
 
     async def _answer(self, question: str) -> None:
         await refresh_if_stale(self._index, self._terminal)
-        answer = await self._terminal.follow(self._assistant.ask(question, thread=self._thread))
-        self._terminal.show(answer, Path((await self._index.status()).path))
+        stats = RunStats()
+        events = record_run(self._assistant.ask(question, thread=self._thread), stats)
+        answer = await self._terminal.follow(events)
+        self._last = LastAnswer(answer=answer, record=stats.record(answer))
+        await show_answer(self._terminal, self._index, answer)
         self._terminal.write("")
         if answer.route == "paused":
             self._terminal.note("(Your next line is the reply.)")
+
+    async def _open(self, rest: str) -> None:
+        root = Path((await self._index.status()).path)
+        await open_citation(self._require_answer(), rest, root, self._terminal)
+
+    async def _copy(self, _: str) -> None:
+        copy_answer(self._require_answer(), self._terminal)
+
+    async def _why(self, _: str) -> None:
+        self._terminal.show_markdown(explain_answer(self._require_answer().record))
+
+    def _require_answer(self) -> LastAnswer:
+        if self._last is None:
+            raise BotError(NO_ANSWER)
+        return self._last
 
     async def _reindex(self, rest: str) -> None:
         if rest not in {"", "full"}:
@@ -207,7 +184,7 @@ class ConsoleChat:
 
     async def _start_new(self, _: str) -> None:
         await self._assistant.forget(self._thread)
-        self._thread = _make_thread()
+        self._thread, self._last = _make_thread(), None
         self._terminal.write("A new conversation.")
 
     async def _help(self, _: str) -> None:

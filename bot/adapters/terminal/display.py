@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar, Self, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.control import Control
 from rich.live import Live
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from rich.segment import Segment
+from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.syntax import Syntax
 from rich.text import Text
@@ -23,9 +25,13 @@ from rich.theme import Theme
 
 from agent import AgentEvent, Answer
 from agent.text.citation_markers import format_marker
+from bot.adapters.terminal.code_listing import CODE_THEME, format_code_lines
+from bot.adapters.terminal.output import CodeLine, format_answer, format_author
 from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
-from bot.markdown import find_link_target, format_footnote, format_location, replace_control_characters, to_one_line
+from bot.markdown import find_link_target, format_cited_place, replace_control_characters, to_one_line
+from bot.monitoring.logs import hold_log
+from bot.ports import RepositoryIndex
 from indexer import Progress
 
 _STAGES = {
@@ -35,6 +41,7 @@ _STAGES = {
     "writing": "Writing the index",
     "done": "Done",
 }
+_LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
 _STYLES = {"markdown.code": "bold cyan"}
 
@@ -64,32 +71,55 @@ class Terminal:
         """Print plain text on standard output."""
         self.out.print(replace_control_characters(text), soft_wrap=True)
 
+    def format_code_lines(self, lines: Sequence[CodeLine]) -> str:
+        """Write a list of places as it is to be printed on standard output."""
+        return format_code_lines(lines, self.out)
+
+    def clear_line(self) -> None:
+        """Take away what was typed before the prompt was there; the prompt shows it again."""
+        if self.out.is_terminal:
+            self.out.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+
+    def copy(self, text: str) -> bool:
+        """Send text to the clipboard of whoever looks at this terminal; False where that surely cannot work.
+
+        The sequence is OSC 52. Whether the terminal follows it, it does not say.
+        """
+        content = base64.b64encode(text.encode()).decode()
+        if not self.out.is_terminal or self.out.is_dumb_terminal or len(content) > _LONGEST_COPY:
+            return False
+        self.out.file.write(f"\x1b]52;c;{content}\x07")
+        self.out.file.flush()
+        return True
+
+    def show_markdown(self, text: str) -> None:
+        """Print Markdown of our own, laid out where there is a terminal."""
+        self.out.print(SafeMarkdown(text)) if self.out.is_terminal else self.write(text)
+
     def show(self, answer: Answer, root: Path | None = None) -> None:
         """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
         if not self.out.is_terminal:
-            paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), _format_author(answer)]
-            self.write("\n\n".join(filter(None, paragraphs)))
+            self.write(format_answer(answer))
             return
         self.out.print(SafeMarkdown(answer.text))
         self.out.print()
         for cited in answer.citations:
             target = find_link_target(cited, root)
-            where = Text(
-                format_location(cited.path, cited.start_line, cited.end_line), style=f"link {target}" if target else ""
-            )
+            where = Text(format_cited_place(cited), style=f"link {target}" if target else "")
             line = Text.assemble((f" {format_marker(cited.mark)} ", "dim"), where)
             self.out.print(line, soft_wrap=True)
-        if author := _format_author(answer):
+        if author := format_author(answer):
             self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
 
     @contextmanager
     def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         """Show a refresh, beginning after `patience` seconds; the callback may be called from any thread."""
         bar = IndexingBar(self.err, patience)
-        try:
-            yield bar.advance
-        finally:
-            bar.close()
+        with hold_log() if self.err.is_terminal else nullcontext():
+            try:
+                yield bar.advance
+            finally:
+                bar.close()
 
     async def follow(self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None) -> Answer:
         """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
@@ -105,7 +135,7 @@ class Terminal:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        with nullcontext() if trace else live:
+        with nullcontext() if trace else self._draw(live):
             async for event in events:
                 (trace or draft).take(event)
                 if event.kind == "answer":
@@ -115,6 +145,12 @@ class Terminal:
         if answer is None or answer.route == "failed":
             raise AnswerFailed(reason)
         return answer
+
+    @contextmanager
+    def _draw(self, live: Live) -> Iterator[None]:
+        """Draw a region that changes; a line of the log would tear it apart."""
+        with hold_log() if self.err.is_terminal else nullcontext(), live:
+            yield
 
 
 class LiveAnswer:
@@ -165,7 +201,7 @@ class SafeMarkdown:
     """Markdown in which nothing is a link and nothing steers the terminal, whatever the text holds."""
 
     def __init__(self, text: str) -> None:
-        self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme="ansi_dark")
+        self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme=CODE_THEME)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # Cleaned again after parsing: an entity such as `&#x202e;` becomes its character only there.
@@ -214,6 +250,10 @@ class IndexingBar:
             self._shown = True  # a thread that was stopped may report once more
 
 
-def _format_author(answer: Answer) -> str:
-    """Name the model that wrote an answer, and how long that took."""
-    return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""
+async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer) -> None:
+    """Show an answer, and say which of the files that it cites have changes that are not committed."""
+    cited = sorted({citation.path for citation in answer.citations if citation.path})
+    uncommitted = (await index.drift(answer.commit, cited)).uncommitted if cited else ()
+    terminal.show(answer, Path((await index.status()).path))
+    if uncommitted:
+        terminal.note(f"Not read: the uncommitted changes in {', '.join(map(to_one_line, uncommitted))}.")

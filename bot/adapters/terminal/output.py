@@ -5,17 +5,40 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from agent import Answer
-from bot.markdown import format_location, to_one_line
+from bot.markdown import format_footnote, format_location, replace_control_characters, to_one_line
 from bot.repositories.status import RepositoryState
 from indexer import PLAIN_REASONS, CallSite, Definition, Hit, IndexStatus, RefreshReport
 
 _MOST_PLAIN = 10  # files that are named
+_LONGEST_CODE = 200  # characters of a line that are shown
+_LONGEST_QUERY = 1_000  # characters whose words are looked for in lines
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeLine:
+    """One result of a lookup, ready to be shown: where it is, notes on it, and a line of code of the file at `path`."""
+
+    path: str
+    where: str
+    notes: tuple[str, ...]
+    code: str
+
+    def __str__(self) -> str:
+        return "  ".join(filter(None, (self.where, *self.notes, self.code)))
+
+
+def trim_code(line: str) -> str:
+    """Make a line of code fit beside other things: no indentation, nothing that steers a terminal, not too long."""
+    code = replace_control_characters(line.strip()[: 2 * _LONGEST_CODE])
+    return code if len(code) <= _LONGEST_CODE else f"{code[: _LONGEST_CODE - 1]}…"
 
 
 def to_json(record: Mapping[str, Any]) -> str:
@@ -37,6 +60,7 @@ def answer_to_record(answer: Answer) -> dict[str, Any]:
     ]
     return {
         "answer": answer.text,
+        "found": answer.found,
         "citations": citations,
         "repository": answer.repository,
         "commit": answer.commit,
@@ -45,6 +69,17 @@ def answer_to_record(answer: Answer) -> dict[str, Any]:
         "model": answer.model,
         "seconds": round(answer.seconds, 3),
     }
+
+
+def format_answer(answer: Answer) -> str:
+    """Write an answer as plain text: its citations below it, and who wrote it."""
+    paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), format_author(answer)]
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def format_author(answer: Answer) -> str:
+    """Name the model that wrote an answer, and how long that took."""
+    return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""
 
 
 def hit_to_record(hit: Hit) -> dict[str, Any]:
@@ -58,10 +93,22 @@ def hit_to_record(hit: Hit) -> dict[str, Any]:
     }
 
 
-def format_hit(hit: Hit) -> str:
-    """Write a hit on one line: where, what, how good."""
+def describe_hit(hit: Hit, query: str) -> CodeLine:
+    """Describe a hit in one line: where, what, how good, and the line that has most words of the query."""
     where = format_location(hit.location.path, hit.location.start_line, hit.location.end_line)
-    return "  ".join(part for part in (where, to_one_line(_get_symbol_name(hit)), f"{hit.score:.3f}") if part)
+    notes = (to_one_line(_get_symbol_name(hit)), f"{hit.score:.3f}")
+    return CodeLine(path=hit.location.path, where=where, notes=notes, code=trim_code(choose_line(hit, query)))
+
+
+def choose_line(hit: Hit, query: str) -> str:
+    """Choose the line of a hit that has most words of a query; where none has any, that of its first definition."""
+    lines = hit.text.split("\n")
+    words = set(_WORD.findall(query[:_LONGEST_QUERY].casefold()))
+    counts = [sum(word in line.casefold() for word in words) for line in lines]
+    if any(counts):
+        return lines[counts.index(max(counts))]
+    begins = hit.symbols[0].start_line - hit.location.start_line if hit.symbols else -1
+    return lines[begins] if 0 <= begins < len(lines) else next(filter(str.strip, lines), "")
 
 
 def definition_to_record(definition: Definition) -> dict[str, Any]:
@@ -69,11 +116,14 @@ def definition_to_record(definition: Definition) -> dict[str, Any]:
     return {"path": definition.path, **dataclasses.asdict(definition.symbol)}
 
 
-def format_definition(definition: Definition) -> str:
-    """Write a definition on one line: where, its kind, its signature."""
+def describe_definition(definition: Definition) -> CodeLine:
+    """Describe a definition in one line: where, its kind, its signature."""
     symbol = definition.symbol
     where = format_location(definition.path, symbol.start_line, symbol.end_line)
-    return f"{where}  {symbol.kind}  {to_one_line(symbol.signature or symbol.qualified_name)}"
+    # A signature over several lines ends with a comma, or a blank.
+    code = to_one_line(symbol.signature or symbol.qualified_name).replace("( ", "(").replace(", )", ")")
+    code = code.replace(" )", ")")
+    return CodeLine(path=definition.path, where=where, notes=(symbol.kind,), code=trim_code(code))
 
 
 def call_to_record(call: CallSite) -> dict[str, Any]:
@@ -88,20 +138,23 @@ def call_to_record(call: CallSite) -> dict[str, Any]:
     }
 
 
-def format_caller(call: CallSite) -> str:
-    """Write a call on one line, seen from what is called: where, and who calls."""
+def describe_caller(call: CallSite, code: str) -> CodeLine:
+    """Describe a call in one line, seen from what is called: where, who calls, and the code that does."""
     caller = to_one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
-    return f"{format_location(call.path, call.line, call.line)}  {caller}{_format_ambiguity(call)}"
+    return _describe_call(call, (caller, _format_ambiguity(call)), code)
 
 
-def format_callee(call: CallSite) -> str:
-    """Write a call on one line, seen from who calls: where, what is called, and where that is defined."""
+def describe_callee(call: CallSite, code: str) -> CodeLine:
+    """Describe a call in one line, seen from who calls: where, what is called, where that is defined, and the code."""
     symbol = call.callee.symbol if call.callee else None
     name = to_one_line(symbol.qualified_name if symbol else call.name)
-    line = f"{format_location(call.path, call.line, call.line)}  {name}"
-    if call.callee and symbol:
-        line += f"  {format_location(call.callee.path, symbol.start_line, symbol.end_line)}"
-    return line + _format_ambiguity(call)
+    target = format_location(call.callee.path, symbol.start_line, symbol.end_line) if call.callee and symbol else ""
+    return _describe_call(call, (name, target, _format_ambiguity(call)), code)
+
+
+def _describe_call(call: CallSite, notes: tuple[str, ...], code: str) -> CodeLine:
+    where = format_location(call.path, call.line, call.line)
+    return CodeLine(path=call.path, where=where, notes=notes, code=trim_code(code))
 
 
 def report_to_record(report: RefreshReport, repository: str) -> dict[str, Any]:
@@ -161,7 +214,7 @@ def _get_symbol_name(hit: Hit) -> str:
 
 
 def _format_ambiguity(call: CallSite) -> str:
-    return "  (one of several of that name)" if call.ambiguous else ""
+    return "(one of several of that name)" if call.ambiguous else ""
 
 
 def _format_indexed_commit(status: IndexStatus) -> str:

@@ -12,3 +12,4 @@
 (translation_unit (declaration declarator: (init_declarator declarator: (_) @declarator)) @constant)
 (call_expression function: [(identifier) (field_expression)] @call)
 (preproc_include path: (_) @from)
+(init_declarator declarator: (array_declarator) value: (initializer_list (initializer_list . (string_literal))) @table)

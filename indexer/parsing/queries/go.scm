@@ -19,3 +19,6 @@
 (interface_type (type_elem . [(type_identifier) (qualified_type)] @inherit .))
 (import_spec !name path: (_) @from)
 (import_spec name: (_) @alias path: (_) @from)
+(composite_literal type: (qualified_type name: (_) @annotation))
+(keyed_element key: (literal_element (interpreted_string_literal) @key) value: (literal_element (literal_value) @entry))
+(field_declaration tag: (_) @tag)

@@ -14,3 +14,4 @@
 (superclass [(type_identifier) @inherit (scoped_type_identifier) @inherit (generic_type . (_) @inherit)])
 (type_list [(type_identifier) @inherit (scoped_type_identifier) @inherit (generic_type . (_) @inherit)])
 (import_declaration) @tree
+[(annotation name: (_) @annotation) (marker_annotation name: (_) @annotation)]

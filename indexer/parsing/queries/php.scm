@@ -18,3 +18,4 @@
 (class_interface_clause [(name) (qualified_name)] @inherit)
 (use_declaration [(name) (qualified_name)] @inherit)
 (namespace_use_declaration) @tree
+(attribute . [(name) (qualified_name)] @annotation)

@@ -15,3 +15,4 @@
 (import_from_statement module_name: (_) @from name: (aliased_import name: (_) @import alias: (_) @alias))
 (import_from_statement module_name: (_) @from (wildcard_import) @import)
 (future_import_statement "__future__" @from name: (dotted_name) @import)
+(decorator [(identifier) (attribute)] @annotation)

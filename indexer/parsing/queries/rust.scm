@@ -22,3 +22,4 @@
 (trait_bounds [(type_identifier) @inherit (scoped_type_identifier) @inherit (generic_type type: (_) @inherit)])
 (impl_item trait: [(type_identifier) @inherit (scoped_type_identifier) @inherit (generic_type type: (_) @inherit)])
 (use_declaration) @tree
+(attribute_item (attribute . (_) @annotation arguments: (_)))

@@ -84,8 +84,8 @@ async def test_a_class_is_shown_with_its_public_methods(saver: SafeSqliteSaver) 
 
 async def test_the_code_itself_comes_before_its_tests(saver: SafeSqliteSaver) -> None:
     answer = await ask(saver, "where is Plan?")
-    assert answer.text.startswith("From the code, without a language model: `Plan` is defined in `src/plans.py` [1]")
-    assert "See also:\n\n- `Plan` in `tests/test_app.py:4` [2]" in answer.text
+    assert answer.text.startswith("`Plan` is defined in `src/plans.py` [1]")
+    assert "Related:\n\n- `Plan` in `tests/test_app.py:4` [2]" in answer.text
 
 
 async def test_callers_in_the_code_come_before_those_in_tests(saver: SafeSqliteSaver) -> None:
@@ -109,7 +109,7 @@ async def test_a_misspelt_name_leads_to_the_one_that_is_meant(saver: SafeSqliteS
 
 async def test_an_environment_variable_leads_to_where_it_is_read(saver: SafeSqliteSaver) -> None:
     answer = await ask(saver, "what is PLAN_DEBUG?")
-    assert "`PLAN_DEBUG` stands here." in answer.text
+    assert answer.text.startswith("`PLAN_DEBUG` stands in `src/plans.py` [1]")
     assert "os.environ.get('PLAN_DEBUG')" in answer.text
 
 
@@ -122,14 +122,15 @@ async def test_a_text_that_is_nowhere_is_said_to_be_nowhere(saver: SafeSqliteSav
     assert "```" not in answer.text
 
 
-async def test_a_word_that_nothing_says_is_named(saver: SafeSqliteSaver) -> None:
+async def test_a_word_that_occurs_nowhere_is_named(saver: SafeSqliteSaver) -> None:
     answer = await ask(saver, "how does kubernetes add plans?")
-    assert "Nothing that was found says `kubernetes`." in answer.text
+    assert answer.text.startswith("`kubernetes` occurs nowhere in the repository.")
 
 
 async def test_a_name_is_not_looked_for_in_a_question_about_other_things(saver: SafeSqliteSaver) -> None:
     answer = await ask(saver, "what happens when a Plan is added which is already there?")
-    assert "`App.add_plan`, method in `src/app.py` [1]" in answer.text
+    assert answer.text.startswith("`docs/plans.md` [1], *Plans*, lines 1–3:")  # what explains it comes first
+    assert "- `App.add_plan` in `src/app.py:7` [2]: *Add a plan.*" in answer.text
 
 
 async def test_a_trace_of_another_version_leads_to_the_same_line(saver: SafeSqliteSaver) -> None:

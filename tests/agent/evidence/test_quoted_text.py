@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.evidence.lookups import fetch_evidence
 from agent.evidence.quoted_text import MAX_PATTERN, make_line_patterns, measure_match
 from agent.evidence.request_builders import request_lookup
+from agent.kinds.fetching import fetch_evidence
 from indexer.generations.grep import grep_texts
 from indexer.types import Matches
 from tests.fakes.code import FakeCode

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from bot.conversations.thread_context import add_thread_context
+from agent.guard.thread_quotes import with_background
+from bot.conversations.thread_context import quote_thread
 from bot.messages import ThreadMessage
 
 Part = Literal["dev", "held_out"]
@@ -121,7 +122,7 @@ def _message(family: str, item: Any) -> Message:
         return Message(family=family, text=last, earlier=tuple(earlier))
     if isinstance(item, dict) and "thread" in item:
         thread = [ThreadMessage(id=str(n), author=who, text=said) for n, (who, said) in enumerate(item["thread"])]
-        return Message(family=family, text=add_thread_context(item["question"], thread, room=ROOM))
+        return Message(family=family, text=with_background(item["question"], quote_thread(thread, room=ROOM)))
     return Message(family=family, text=_text(item))
 
 

@@ -322,7 +322,7 @@ async def test_none_means_none_even_with_a_key() -> None:
         ("google_genai:", "There is no language model 'google_genai:'"),
         ("nobody:model", "There is no language model 'nobody:model'"),
         ("google_genai:gemini-flash-latest", "set the variable GOOGLE_API_KEY"),
-        ("anthropic:claude", "pip install langchain-anthropic"),
+        ("anthropic:claude", "needs the package langchain-anthropic, which is not installed"),
     ],
 )
 async def test_a_model_that_cannot_be_used_is_refused_at_once(spec: str, says_what: str) -> None:

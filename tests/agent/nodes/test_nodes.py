@@ -37,7 +37,7 @@ def hit(path: str, start: int, end: int, score: float) -> EvidenceRef:
 async def test_the_gateway_clears_what_a_dead_turn_left(runtime: Runtime[Deps]) -> None:
     left: AgentState = {"user_query": "where is x?", "final_answer": "old", "retrieved": [hit("a.py", 1, 2, 1.0)]}
     changes = await security_gateway(left, runtime)
-    assert changes == {**reset_turn(), "gateway_passed": True, "gateway_verdict": "allow"}
+    assert changes == {**reset_turn(left), "gateway_passed": True, "gateway_verdict": "allow"}
 
 
 async def test_the_gateway_lets_a_watched_question_pass_marked(runtime: Runtime[Deps]) -> None:
@@ -98,7 +98,7 @@ async def test_the_router_looks_up_a_known_name(runtime: Runtime[Deps]) -> None:
         ("shop/payments.py:20", [("lines", "shop/payments.py")], True),
         ("payments.py", [("file", "shop/payments.py")], True),
         ("what does 0xDEADBEEF mean?", [("search", "0xDEADBEEF"), ("search", "what does 0xDEADBEEF mean?")], True),
-        ("where is no_such_name?", [("search", "no_such_name")], False),
+        ("where is no_such_name?", [("search", "no_such_name"), ("attribute", "no_such_name")], False),
         ("how does Order pay?", [("definition", "Order"), ("search", "how does Order pay?")], True),
         ("at f (/srv/shop/other.js:1:1)", [("message", "at f (/srv/shop/other.js:1:1)")], False),
     ],

@@ -14,7 +14,9 @@ from bot.cli.main import run
 from bot.errors import PostRefused
 from indexer.errors import EmptyRepository, StorageLocked
 from indexer.types import FileEntry, Filters, IndexStatus
+from tests.fakes.citebot import Citebot
 from tests.fakes.parts import ANSWER, HEAD, FakeAssistant, FakeCode, FakeIndex, FakeOpening, answering, event, saying
+from tests.fakes.repositories import GitRepo
 
 HIT = {"path": "src/session.py", "start_line": 10, "end_line": 24, "symbol": "Session.send", "score": 0.5}
 
@@ -49,6 +51,7 @@ def test_ask_as_json_prints_one_object_and_nothing_else(capsys: pytest.CaptureFi
     assert complaints == ""
     assert answer == {
         "answer": "Events are sent by `Session.send` [1].",
+        "found": True,
         "citations": [{"path": "src/session.py", "start_line": 10, "end_line": 24, "commit": HEAD, "url": None}],
         "repository": "demo",
         "commit": HEAD,
@@ -57,6 +60,18 @@ def test_ask_as_json_prints_one_object_and_nothing_else(capsys: pytest.CaptureFi
         "model": None,
         "seconds": 0.25,
     }
+
+
+def test_an_answer_that_shows_the_closest_places_only_is_printed_and_exits_with_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assistant = FakeAssistant(*answering(dataclasses.replace(ANSWER, found=False)))
+
+    assert run(["ask", "where is the moon?"], open_app=FakeOpening(assistant=assistant)) == 1
+
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Events are sent by")
+    assert captured.err == ""
 
 
 def test_ask_prints_plain_text_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +194,7 @@ def test_the_nearest_word_on_the_repository_wins(
     opening = FakeOpening()
 
     assert run(arguments, open_app=opening) == 0
-    assert opening.opened[0][1].resolve() == Path(expected).resolve()
+    assert opening.opened[0][1].path == Path(expected).absolute()
 
 
 def test_a_tilde_stands_for_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -188,7 +203,7 @@ def test_a_tilde_stands_for_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp
 
     run(["status", "--repo", "~/code"], open_app=opening)
 
-    assert opening.opened[0][1] == tmp_path / "code"
+    assert opening.opened[0][1].path == tmp_path / "code"
 
 
 def test_index_reports_what_it_did_and_passes_warnings_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +231,24 @@ def test_search_as_json_holds_the_hits(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_search_as_text_is_a_hit_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "send"], open_app=FakeOpening()) == 0
-    assert capsys.readouterr().out == "src/session.py:10-24  Session.send  0.500\n"
+    assert capsys.readouterr().out == "src/session.py:10-24  Session.send  0.500  def send(self, event): ...\n"
+
+
+def test_a_hit_shows_the_line_that_the_query_is_about(citebot: Citebot) -> None:
+    shown = citebot("search", "growing delays", "-k", "1").out
+
+    assert shown.startswith("shop/payments.py:")
+    assert shown.endswith('  """Send a payment, and retry with growing delays while the bank is busy."""\n')
+
+
+def test_a_signature_over_several_lines_is_shown_as_one(citebot: Citebot, tmp_path: Path) -> None:
+    repo = GitRepo(tmp_path / "wide")
+    repo.write("wide.py", "def stretch(\n    first: int,\n    second: int,\n) -> int:\n    return first\n")
+    repo.commit()
+
+    assert citebot("symbols", "stretch", "--repo", str(repo.root)).out == (
+        "wide.py:1-5  function  def stretch(first: int, second: int) -> int\n"
+    )
 
 
 def test_search_hands_its_options_on() -> None:
@@ -259,7 +291,8 @@ def test_symbols_are_listed_with_their_signature(capsys: pytest.CaptureFixture[s
 
 def test_callers_at_module_level_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["callers", "send"], open_app=FakeOpening()) == 0
-    assert capsys.readouterr().out == "src/main.py:7  (module level)  (one of several of that name)\n"
+    expected = "src/main.py:7  (module level)  (one of several of that name)  def send(self, event): ...\n"
+    assert capsys.readouterr().out == expected
 
 
 def test_callers_as_json_name_both_ends(capsys: pytest.CaptureFixture[str]) -> None:

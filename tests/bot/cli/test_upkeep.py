@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from indexer.store.data_folder import find_index_folder, list_index_folders
-from tests.fakes.citebot import Citebot
+from tests.fakes.citebot import Citebot, converse
 from tests.fakes.repositories import GitRepo
 
 
@@ -31,7 +31,7 @@ def names(home: Path) -> set[str]:
 
 
 def test_status_tells_what_each_part_takes(citebot: Citebot, home: Path) -> None:
-    assert citebot("ask", "where is parse_date defined?").code == 0
+    assert converse(citebot, "where is parse_date defined?").code == 0
     (index,) = list_index_folders(home)
 
     data = citebot("status", "--json").answer["data"]

@@ -188,6 +188,10 @@ async def test_an_answer_tells_the_commit_that_it_was_read_at() -> None:
     )
     newer = describe_commit_read("demo", "f" * 40, status, Drift(behind=2, changed=("a.py",)), 120.0)
     assert newer == "Read demo at fffffff · 2 commits behind · 1 cited file changed since"
+    edited = describe_commit_read("demo", "f" * 40, status, Drift(behind=0, changed=(), uncommitted=("a.py",)), 120.0)
+    assert edited == "Read demo at fffffff · uncommitted changes in a.py not read"
+    more = describe_commit_read("demo", "f" * 40, status, Drift(behind=0, changed=(), uncommitted=("a", "b")), 120.0)
+    assert more == "Read demo at fffffff · uncommitted changes in 2 cited files not read"
     assert (
         describe_commit_read("demo", "f" * 40, status, Drift(behind=None, changed=None), 0.0) == "Read demo at fffffff"
     )

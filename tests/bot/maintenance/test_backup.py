@@ -23,7 +23,7 @@ from agent.persistence.run_store import RunStore
 from bot.app import App
 from bot.errors import BackupError
 from bot.maintenance.backup import restore_backup
-from bot.settings import Settings
+from bot.settings import RepositoryTable, Settings
 from bot.storage.data_lock import hold_exclusive_lock
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.turn_records import TurnRecord, TurnRecordStore
@@ -216,7 +216,7 @@ def test_a_refresh_under_way_keeps_no_index_from_being_saved(full: Path, shop: P
 async def test_a_restore_is_refused_while_a_citebot_runs(saved: Path, full: Path, shop: Path) -> None:
     before = contents(full)
 
-    async with App.open(Settings.load(), shop):
+    async with App.open(Settings.load(), RepositoryTable(path=shop)):
         with pytest.raises(BackupError, match="Another citebot is using"):
             restore_backup(saved, full, force=True)
 

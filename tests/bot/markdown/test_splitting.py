@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -138,3 +139,10 @@ def test_blank_text_gives_no_message() -> None:
 def test_a_limit_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(ValueError, match="100 are needed"):
         split_markdown("x", LEAST - 1)
+
+
+@given(st.one_of(MARKDOWN, st.text("ab <>&\n`", max_size=600)), LIMITS)
+def test_no_piece_is_longer_than_the_limit_once_it_is_escaped(text: str, limit: int) -> None:
+    pieces = split_markdown(text, limit, escaped=True)
+    assert all(count_units(piece.text, utf16=False, escaped=True) <= limit for piece in pieces)
+    assert all(len(html.escape(piece.text, quote=False)) <= limit for piece in pieces)

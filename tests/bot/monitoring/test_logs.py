@@ -42,6 +42,27 @@ def mask() -> Callable[[str], str]:
     return make_redactor(Settings.load({"GOOGLE_API_KEY": KEY}, ROOT / "tests"))
 
 
+def test_lines_that_are_held_back_are_written_afterwards_in_their_order() -> None:
+    written: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            written.append(record.getMessage())
+
+    root, kept = logging.getLogger(), Kept()
+    root.addHandler(kept)
+    try:
+        with logs.hold_log():
+            logging.getLogger("bot.storage.inbox").warning("one")
+            logging.getLogger("agent.agent").warning("two")
+            assert written == []
+        assert written == ["one", "two"]
+        logging.getLogger("bot").warning("three")
+        assert written == ["one", "two", "three"]
+    finally:
+        root.removeHandler(kept)
+
+
 def test_a_line_of_json_holds_time_level_logger_and_message(mask: Callable[[str], str]) -> None:
     told = json.loads(JsonFormatter(mask).format(record("something is odd")))
 

@@ -6,6 +6,8 @@ import dataclasses
 
 import pytest
 
+from agent.ports import Citation
+from bot.markdown.splitting import split_markdown
 from bot.replies.answer_content import LONGEST_STATUS, StreamingAnswer
 from bot.replies.paging import cut_to_stable
 from tests.fakes.parts import ANSWER, CITATION, event
@@ -68,10 +70,70 @@ def test_a_settled_answer_links_its_lines() -> None:
 
     content = growing.final_content("demo at 0123456")
 
-    assert content.text == f"{ANSWER.text}\n\n[1] [`src/session.py:10-24`]({cited.url})"
+    assert content.text == f"Events are sent by `Session.send` [[1]]({cited.url})."
     assert content.footer == "demo at 0123456"
     assert [button.action for button in content.buttons] == ["good", "bad"]
     assert {button.value for button in content.buttons} == {"run"}
+
+
+def test_marks_stay_plain_until_their_citations_are_checked() -> None:
+    growing = draft()
+    growing.take(event("token", text=f"{ANSWER.text} "))
+    assert growing.partial_content().text == f"{ANSWER.text} "
+
+
+def cite(mark: int, path: str, start: int, url: str | None = None) -> Citation:
+    return dataclasses.replace(CITATION, mark=mark, path=path, start_line=start, end_line=start, url=url)
+
+
+def test_what_has_no_link_is_listed_in_one_line_with_each_path_once() -> None:
+    page = "https://git.example.com/demo/blob/abc"
+    cited = (cite(1, "a.py", 1), cite(2, "b.py", 2, f"{page}/b.py#L2"), cite(3, "a.py", 9), cite(4, "c.py", 4))
+    answer = dataclasses.replace(ANSWER, text="One [1], two [2], three [3][4], two [2].", citations=cited)
+    growing = draft()
+    growing.take(event("answer", answer=answer))
+
+    two = f"[[2]]({page}/b.py#L2)"
+    assert growing.final_content().text == (
+        f"One [1], two {two}, three [3][4], two {two}.\n\n[1] `a.py:1`, [3] `:9` · [4] `c.py:4`"
+    )
+
+
+def test_a_mark_in_code_and_a_link_to_another_host_stay_as_they_are() -> None:
+    evil = cite(1, "a.py", 1, "https://evil.example/a.py#L1")
+    answer = dataclasses.replace(ANSWER, text="See `x[1]` and [2](https://evil.example) [1].", citations=(evil,))
+    growing = draft()
+    growing.take(event("answer", answer=answer))
+    assert growing.final_content().text == "See `x[1]` and 2 [1].\n\n[1] `a.py:1`"
+
+
+def test_brackets_in_a_path_break_no_link() -> None:
+    cited = cite(1, "app/(shop)/page.tsx", 1, "https://git.example.com/demo/blob/abc/app/(shop)/page.tsx#L1")
+    growing = draft()
+    growing.take(event("answer", answer=dataclasses.replace(ANSWER, text="Here [1].", citations=(cited,))))
+    assert (
+        growing.final_content().text == "Here [[1]](https://git.example.com/demo/blob/abc/app/%28shop%29/page.tsx#L1)."
+    )
+
+
+def test_a_mark_that_comes_very_often_is_linked_as_often_as_there_is_room() -> None:
+    url = f"https://git.example.com/demo/blob/abc/{'x' * 100}.py#L1"
+    growing = draft()
+    growing.take(
+        event(
+            "answer", answer=dataclasses.replace(ANSWER, text="One [1]. " * 500, citations=(cite(1, "x.py", 1, url),))
+        )
+    )
+    text = growing.final_content().text
+    assert 1 < text.count(url) < 20
+    assert text.count("[1]") == 500
+
+
+def test_no_message_is_cut_within_a_linked_mark() -> None:
+    text = "One [[1]](https://git.example.com/demo/blob/abc/a.py#L1). " * 100
+    pieces = split_markdown(text, 300, utf16=True)
+    assert all(len(piece.text) <= 300 for piece in pieces)
+    assert [piece.text.count("[[1]](https") - piece.text.count(".py#L1)") for piece in pieces] == [0] * len(pieces)
 
 
 def test_lines_on_another_host_are_named_without_a_link() -> None:

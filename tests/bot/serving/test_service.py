@@ -253,7 +253,8 @@ async def test_one_process_answers_on_two_platforms_at_once(staffed: Staffed) ->
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({}, "There is no platform to serve."),
+        ({"SLACK_APP_TOKEN": "xapp-1"}, "SLACK_APP_TOKEN is set, but SLACK_BOT_TOKEN is not"),
+        ({"SLACK_SIGNING_SECRET": "0123"}, "SLACK_SIGNING_SECRET is set, but SLACK_BOT_TOKEN is not"),
         ({"SLACK_BOT_TOKEN": "xoxb-1"}, "Socket Mode needs SLACK_APP_TOKEN"),
         ({"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_MODE": "http"}, "HTTP mode needs SLACK_SIGNING_SECRET"),
     ],

@@ -39,6 +39,7 @@ class FakeSite:
         self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.gateway = asyncio.Event()
         self.gateway.set()
+        self.at_gateway = False  # this far it has come
 
     @asynccontextmanager
     async def open(self, _: Clock) -> AsyncIterator[PlatformConnection]:
@@ -50,6 +51,7 @@ class FakeSite:
     @asynccontextmanager
     async def _hear(self, _: PlatformContext) -> AsyncIterator[None]:
         async with run_in_background(self._lost()):
+            self.at_gateway = True
             await self.gateway.wait()
             yield
 
@@ -106,6 +108,11 @@ class Town:
         with pytest.raises(asyncio.CancelledError):
             await self.ended()
 
+    async def abandon(self) -> None:
+        """End what a failed test has left running, while there still is a database."""
+        if self._presence is not None and not self._presence.done():
+            await self.end()
+
 
 @pytest_asyncio.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
@@ -115,13 +122,17 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
         open_conversations(agent, FakeRepositories(), path=path, policy=policy, clock=clock, owner="one") as core,
         core.open(),
     ):
-        yield Town(core, clock, agent)
+        town = Town(core, clock, agent)
+        try:
+            yield town
+        finally:
+            await town.abandon()
 
 
 async def test_each_platform_is_named_once_it_is_heard(town: Town) -> None:
     town.sites["other"].gateway.clear()
     await town.begin()
-    await until(town, lambda: town.said == ["In the fake. Ctrl-C ends it."])
+    await until(town, lambda: town.sites["other"].at_gateway and town.said == ["In the fake. Ctrl-C ends it."])
     assert await town.why("other") == "The gateway is not connected."
 
     town.sites["other"].gateway.set()

@@ -39,7 +39,7 @@ restrict_umask()
 asyncio.run(serve(Path(sys.argv[1]), sys.argv[2]))
 """
 ALL = (
-    'umask "$1"; "$0" -m bot ask "where is parse_date?" --json && "$0" -m bot backup b.tar.gz && '
+    'umask "$1"; echo "where is parse_date?" | "$0" -m bot chat && "$0" -m bot backup b.tar.gz && '
     '"$0" -m bot doctor; "$0" -c "$2" "$CITEBOT_HOME" "$3" && '
     'CITEBOT_HOME="$CITEBOT_HOME.new" "$0" -m bot restore b.tar.gz'
 )

@@ -33,7 +33,10 @@ class Person:
 
 @dataclass(kw_only=True, slots=True)
 class Channel:
-    """A place to talk. `external` is shared with another organisation, `pending` is about to be."""
+    """A place to talk. `external` is shared with another organisation, `pending` is about to be.
+
+    Of an `undescribed` one, `conversations.info` does not say whether it is shared.
+    """
 
     id: str
     name: str
@@ -41,6 +44,7 @@ class Channel:
     members: set[str] = field(default_factory=set)
     external: bool = False
     pending: bool = False
+    undescribed: bool = False
     archived: bool = False
 
     def wire(self) -> JSON:
@@ -49,6 +53,8 @@ class Channel:
         body = {"id": self.id, "is_archived": self.archived, "is_private": self.kind != "channel", **kinds}
         if self.kind == "im":
             return body | {"user": next(iter(self.members - {BOT_USER}), BOT_USER), "is_ext_shared": self.external}
+        if self.undescribed:
+            return body | {"name": self.name, "is_member": BOT_USER in self.members}
         shared = {"is_shared": self.external, "is_ext_shared": self.external, "is_org_shared": False}
         return body | shared | {
             "name": self.name,

@@ -33,7 +33,7 @@ from tests.fakes.gemini import Failure, FakeGemini, running_gemini
 
 GEMINI = "google_genai:gemini-embedding-001"
 KEY = "key-that-must-not-be-shown"
-SCRIPT = Path(__file__).parents[3] / "scripts" / "make_static_model.py"
+ROOT = Path(__file__).parents[3]
 VOCABULARY = (MODEL_FOLDER / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
 
 
@@ -138,12 +138,35 @@ def reference_pieces(word: str, known: list[Tokenizer] = []) -> list[int]:  # no
     return [row for row in known[0].encode(word, add_special_tokens=False).ids if row != unknown]
 
 
-def test_a_document_is_the_sum_of_its_words_with_the_header_thrice() -> None:
+def test_header_and_body_of_a_document_count_apart() -> None:
     item = text("def processRequest(self): return HTTPResponse", "web/session_store.py SessionStore")
-    words = plain_words(item.header) * 3 + plain_words(item.body)
+    header_weight = json.loads((MODEL_FOLDER / "model.json").read_text(encoding="utf-8"))["header_weight"]
+    header, body = (unit(sum_of_words(part)) for part in (item.header, item.body))
+    expected = unit(header_weight * header + body)
+    np.testing.assert_allclose(StaticEmbedder().embed_documents([item])[0], expected, atol=1e-5)
+
+
+def test_a_question_weighs_its_words_as_the_model_says() -> None:
+    expected = unit(sum_of_words("session cookie cookie", np.load(MODEL_FOLDER / "query_weights.npy")))
+    np.testing.assert_allclose(StaticEmbedder().embed_query("session cookie cookie"), expected, atol=1e-5)
+
+
+def sum_of_words(text: str, weights: np.ndarray | None = None) -> np.ndarray:
     vectors = np.load(MODEL_FOLDER / "vectors.npy") * np.load(MODEL_FOLDER / "scales.npy")[:, None]
-    total = vectors[[row for word in words for row in reference_pieces(word)]].sum(axis=0)
-    np.testing.assert_allclose(StaticEmbedder().embed_documents([item])[0], total / np.linalg.norm(total), atol=1e-5)
+    weighted = vectors if weights is None else vectors * weights[:, None]
+    total: np.ndarray = weighted[[row for word in plain_words(text) for row in reference_pieces(word)]].sum(axis=0)
+    return total
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    scaled: np.ndarray = vector / np.linalg.norm(vector)
+    return scaled
+
+
+def test_a_document_has_the_same_vector_whatever_stands_beside_it() -> None:
+    inputs = [text(f"{word} connection pool", f"app/{word}.py") for word in VOCABULARY[2000:2600] if word.isalpha()]
+    alone = [StaticEmbedder().embed_documents([item])[0] for item in inputs[::150]]
+    np.testing.assert_array_equal(StaticEmbedder().embed_documents(inputs)[::150], alone)
 
 
 def test_stop_words_of_a_question_do_not_count() -> None:
@@ -155,14 +178,20 @@ def test_stop_words_of_a_question_do_not_count() -> None:
 
 def test_the_name_tells_recipes_and_model_files_apart() -> None:
     digest = hashlib.sha256()
-    for name in ("vectors.npy", "scales.npy", "vocabulary.txt"):
+    for name in ("vectors.npy", "scales.npy", "query_weights.npy", "vocabulary.txt"):
         digest.update((MODEL_FOLDER / name).read_bytes())
-    assert StaticEmbedder().name == f"static-minilm-256-{digest.hexdigest()[:8]}-bag3"
+    assert StaticEmbedder().name == f"static-code-256-{digest.hexdigest()[:8]}-apart1.3"
 
 
-def test_a_question_needs_neither_scipy_nor_langchain() -> None:
+def test_the_model_takes_at_most_twelve_megabytes() -> None:
+    assert sum(path.stat().st_size for path in MODEL_FOLDER.iterdir()) <= 12_000_000
+
+
+def test_the_static_embedder_needs_neither_scipy_nor_tokenizers_nor_langchain() -> None:
     code = (
-        "import sys; from indexer.embedding.factory import open_embedder; open_embedder().embed_query('session');"
+        "import sys; from indexer.embedding.embedder import EmbeddingInput;"
+        "from indexer.embedding.factory import open_embedder; embedder = open_embedder();"
+        "embedder.embed_query('session'); embedder.embed_documents([EmbeddingInput(header='a.py', body='session')]);"
         "print([name for name in ('scipy', 'langchain_core', 'tokenizers', 'chromadb') if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
@@ -173,8 +202,9 @@ def test_a_converted_model_gives_the_vectors_it_was_made_from(tmp_path: Path) ->
     vectors = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float16)
     write_model2vec(tmp_path / "from", ["[UNK]", "session", "cookie"], vectors)
     for target in ("first", "second"):
-        command = [sys.executable, str(SCRIPT), "--from", str(tmp_path / "from"), "--to", str(tmp_path / target)]
-        subprocess.run(command, check=True, timeout=30, capture_output=True)
+        paths = ["--from", str(tmp_path / "from"), "--to", str(tmp_path / target)]
+        command = [sys.executable, "-m", "scripts.make_static_model", *paths]
+        subprocess.run(command, cwd=ROOT, check=True, timeout=30, capture_output=True)
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("first", "second")
     )
@@ -316,7 +346,7 @@ def test_an_unknown_spec_lists_what_is_possible(spec: str) -> None:
 
 def test_a_missing_package_is_named_as_pip_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain_openai", None)
-    with pytest.raises(EmbedderError, match="pip install langchain-openai"):
+    with pytest.raises(EmbedderError, match="needs the package langchain-openai, which is not installed"):
         open_embedder("openai:text-embedding-3-small")
 
 

@@ -61,6 +61,41 @@ async def refused(clone: RemoteClone) -> RemoteError:
     return caught.value
 
 
+async def test_the_tags_of_the_branch_come_with_it(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
+    shop = clone(host, tmp_path / "home")
+    work.git("tag", "v1")
+    work.branch("topic")
+    work.commit("not followed")
+    work.git("tag", "topic-1")
+    push(work, "main", "--tags")
+    await shop.newest()
+    first = run_git(shop.path, "tag")
+    work.checkout("main")
+    work.commit("second")
+    work.git("tag", "-a", "v2", "-m", "The second one")
+    push(work, "main", "--tags")
+    await shop.newest()
+
+    assert (first, run_git(shop.path, "tag")) == ("v1", "v1\nv2")
+
+
+async def test_a_tag_that_cannot_be_stored_does_not_keep_the_branch_back(
+    host: GitHost, work: GitRepo, tmp_path: Path
+) -> None:
+    shop = clone(host, tmp_path / "home")
+    work.git("tag", "v2/beta")
+    push(work, "main", "--tags")
+    await shop.newest()
+    push(work, "--delete", "v2/beta")
+    work.git("tag", "-d", "v2/beta")
+    work.commit("second")
+    work.git("tag", "v2")
+    push(work, "main", "--tags")
+
+    assert (await shop.newest()).commit == work.sha()
+    assert run_git(shop.path, "tag") == "v2/beta"
+
+
 async def test_a_push_is_fetched_and_can_be_indexed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path / "home")
     first = await shop.newest()

@@ -8,12 +8,14 @@ from indexer.embedding.embedder import EmbeddingInput
 from indexer.embedding.static_embedder import StaticEmbedder
 from indexer.search.path_traits import read_path_traits
 from indexer.search.ranking import RankingWeights, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.signals import read_question
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder, make_empty_snapshot
 from indexer.search.token_bags import build_bags
-from indexer.types import Chunk, FileEntry, ParsedFile, Symbol, SymbolKind
+from indexer.types import Chunk, FileEntry, ParsedFile, SearchAim, Symbol, SymbolKind
 
 EMBEDDER = StaticEmbedder()
+AIMS: tuple[SearchAim, ...] = ("places", "passages")
 
 Files = dict[str, list[tuple[str, str]]]  # path -> (name of the definition or "", text) of each chunk
 
@@ -112,3 +114,76 @@ def test_scores_fall_from_first_to_last() -> None:
     ]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) > 2
+
+
+def test_two_words_find_what_code_writes_as_one() -> None:
+    files: Files = {
+        "server/websocket.py": [("upgrade", "def upgrade(connection):\n    return connection.upgrade()\n")],
+        "server/pages.py": [("serve", "def serve(web):\n    return web.serve()\n")],
+        "server/tcp.py": [("listen", "def listen(socket):\n    return socket.listen()\n")],
+        "server/queue.py": [("drain", "def drain(job):\n    return job.web_hook()\n")],
+    }
+    snapshot = grown(None, files)
+
+    assert found(snapshot, "how is a web socket opened?")[0] == "server/websocket.py"
+    assert found(snapshot, "who calls the web hook")[0] == "server/queue.py"
+
+
+def test_words_with_a_stop_word_between_them_are_not_joined() -> None:
+    assert read_question(grown(None, {"a/weblog.py": [("log", "weblog")]}), "the web and log").compounds == ()
+
+
+def test_the_vector_of_a_few_words_does_not_outrank_a_body_that_fits() -> None:
+    body = "def choose(routers):\n    for router in routers:\n        yield router.database_for_query()\n" * 4
+    files: Files = {
+        "database/query/routers/__init__.py": [("", "x = 1\n")],
+        "database/choice.py": [("choose", body)],
+        **{f"other/{n}.py": [("", "def unrelated(words):\n    return [words]\n" * 12)] for n in range(9)},
+    }
+    snapshot = grown(None, files)
+    cosines = score_cosine(snapshot, EMBEDDER.embed_query("which database router does the query choose"))
+    by_vector = {
+        share: rank_chunks(snapshot, "", cosines, mode="vector", recipe=RankingWeights(short_chunk=share))
+        for share in (0.0, RankingWeights().short_chunk)
+    }
+    stub = snapshot.files.paths.tolist().index("database/query/routers/__init__.py")
+    plain, weighed = (dict(ranked)[stub] for ranked in by_vector.values())
+
+    assert weighed < plain
+
+
+def test_text_of_an_unknown_kind_counts_less_than_code() -> None:
+    chunk = [("", "the retry policy waits between attempts\n")]
+    files: Files = {"a.fixture": chunk, "b.py": chunk}
+    assembly = SnapshotBuilder(None, dimensions=EMBEDDER.dimensions)
+    for file_id, (path, language) in enumerate((("a.fixture", "text"), ("b.py", "python")), start=1):
+        entry = FileEntry(path=path, language=language, source_type="code", lines=50)
+        assembly.add(file_id, entry, parsed(files[path]), build_bags("", parsed(files[path])), [file_id])
+    snapshot = assembly.build(frozenset(), np.zeros((2, EMBEDDER.dimensions), dtype=np.float32))
+
+    assert found(snapshot, "retry policy attempts") == ["b.py", "a.fixture"]
+
+
+def test_passages_to_read_come_from_fewer_files_than_a_list_of_places() -> None:
+    body = "def retry(policy):\n    return policy.waits_between_attempts\n"
+    files: Files = {
+        "http/retry.py": [(f"retry_{n}", body) for n in range(4)],
+        **{f"other/part{n}.py": [("", "the retry policy of others waits\n")] for n in range(4)},
+    }
+    snapshot = grown(None, files)
+    firsts = {
+        aim: [snapshot.chunks.file[each] for each, _ in rank_chunks(snapshot, "retry policy waits", None, aim=aim)[:4]]
+        for aim in AIMS
+    }
+
+    assert len(set(firsts["passages"])) < len(set(firsts["places"]))
+
+
+def test_the_aim_of_a_search_leaves_the_order_of_files_as_it_is() -> None:
+    snapshot = grown(None, PROJECT)
+    orders = [
+        list(dict.fromkeys(snapshot.chunks.file[each] for each, _ in rank_chunks(snapshot, "retry", None, aim=aim)))
+        for aim in AIMS
+    ]
+
+    assert orders[0] == orders[1]

@@ -178,12 +178,26 @@ def test_a_catalog_of_the_first_version_goes_on_in_this_one(tmp_path: Path) -> N
     with closing(Catalog(path)) as catalog, catalog.writing() as writer:
         add(writer, begin(writer), "a.py")
     with closing(sqlite3.connect(path)) as db:
-        db.executescript("DROP TABLE omissions; DROP INDEX files_by_blob; PRAGMA user_version=1;")
+        db.executescript(
+            "DROP TABLE omissions; DROP INDEX files_by_blob; DROP TABLE registrations; PRAGMA user_version=1;"
+        )
     with closing(Catalog(path)) as catalog:
         assert paths(catalog, 1) == ["a.py"]
         assert omitted(catalog, ("a.png", "binary"), at=None) == {"binary": 1}
     with closing(Catalog(path)) as again:
         assert paths(again, 2) == ["a.py"]
+
+
+def test_a_catalog_of_the_second_version_holds_registrations_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    with closing(Catalog(path)) as catalog, catalog.writing() as writer:
+        add(writer, begin(writer), "a.py")
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TABLE registrations; PRAGMA user_version=2;")
+
+    with closing(Catalog(path)) as catalog:
+        assert paths(catalog, 1) == ["a.py"]
+        assert catalog.registrations(1, ["route"], most=10) == []
 
 
 def test_a_catalog_of_another_version_is_refused_with_advice(tmp_path: Path) -> None:

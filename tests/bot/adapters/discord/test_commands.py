@@ -114,7 +114,7 @@ async def test_a_shared_question_in_a_thread_is_answered_there(world: DiscordWor
     ask(world, where=thread, share=True)
     await world.fake.until(lambda: any("Answer to" in seen.text for seen in world.fake.answers(thread)))
 
-    assert "> Bob: The build fails." in world.agent.asked[0][0]
+    assert "> person 1: The build fails." in world.agent.asked[0][0]
 
 
 async def test_a_question_by_command_in_a_dm_goes_on_with_the_conversation(world: DiscordWorld) -> None:
@@ -222,6 +222,21 @@ async def test_a_long_private_answer_goes_on_in_further_messages(tmp_path: Path)
     assert fake.messages(world.channel) == []
 
 
+async def test_a_private_answer_longer_than_a_message_is_shared_whole(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", agent=Talkative())
+        await world.begin()
+        thread = fake.start_thread(world.channel, world.people["bob"], "talk")
+        asking = ask(world, where=thread)
+        await answered(world, asking, "demo at")
+        await until(world, lambda _: not world.conversations._turns)
+        fake.press(asking.responses[-1].id, world.people["ann"], "Share")
+        await fake.until(lambda: len(fake.answers(thread)) == 3)
+        await world.end()
+
+    assert sum(seen.text.count("words") for seen in fake.answers(thread)) == 800
+
+
 @pytest.mark.parametrize("word", ["stop", "mute", "why", "status", "help", "repos", "forget", "unmute"])
 async def test_every_command_is_answered_for_its_user_alone(world: DiscordWorld, word: str) -> None:
     used = world.fake.slash(world.channel, world.people["ann"], f"citebot {word}")
@@ -251,6 +266,19 @@ async def test_a_command_in_a_thread_stops_the_answer_there(world: DiscordWorld)
     stop = world.fake.slash(thread, world.people["ann"], "citebot stop")
     await answered(world, stop, "Stopped.")
     await settled(world, "Stopped, as you asked.")
+
+
+async def test_the_command_stop_ends_what_its_user_has_asked_in_the_channel(world: DiscordWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.mention("where is receive?", author="bob")
+    await world.agent.begun.acquire()
+    await world.agent.begun.acquire()
+
+    await answered(world, world.fake.slash(world.channel, world.people["ann"], "citebot stop"), "Stopped.")
+
+    world.agent.gate.set()
+    await settled(world, "Stopped, as you asked.", "Answer to: where is receive?")
 
 
 async def test_indexing_is_told_to_everybody_in_the_channel(world: DiscordWorld) -> None:

@@ -212,6 +212,25 @@ async def test_a_reply_to_somebody_else_is_theirs(world: DiscordWorld) -> None:
     await settled(world, "where is send?", "who calls it?")
 
 
+async def test_a_thread_of_people_is_read_without_who_they_are(world: DiscordWorld) -> None:
+    ann, bob = world.people["ann"], world.people["bob"]
+    thread = world.fake.start_thread(world.channel, bob, "build")
+    world.fake.message(thread, bob, f"load_order fails, ask <@{ann}>")
+    await world.mention("any idea?", thread=thread)
+    await settled(world, "Answer to: any idea?")
+    ((question, _, _),) = world.agent.asked
+    assert "> person 1: load_order fails, ask @Ann" in question
+    assert not [name for name in (ann, bob) if name in question]
+
+
+async def test_thanks_before_a_question_to_somebody_else_are_left_to_them(world: DiscordWorld) -> None:
+    bob = world.people["bob"]
+    await world.mention(f"thanks! <@{bob}>, what do you think?")
+    await world.mention(f"<@{bob}> where is send?")
+    await settled(world, "where is send?")
+    assert len(world.agent.asked) == 1
+
+
 async def test_a_preview_is_no_edit(world: DiscordWorld) -> None:
     message = await world.mention("where is https://example.com used?")
     await settled(world, "Answer to")
@@ -248,7 +267,7 @@ async def test_a_thread_of_people_is_read_and_answered_in(world: DiscordWorld) -
     await world.mention("where is that?", thread=thread)
     await settled(world, "Answer to: where is that?")
 
-    assert "> Bob: The build fails in send." in world.agent.asked[0][0]
+    assert "> person 1: The build fails in send." in world.agent.asked[0][0]
     assert [seen.channel for seen in world.replies()] == [thread]
 
 

@@ -13,7 +13,7 @@ from bot.access import AccessPolicy
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
-from bot.messages import ButtonPress, IncomingMessage, MessageKey
+from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.answerer import FakeRepositories
@@ -38,6 +38,9 @@ class Core:
     def __init__(self, failures: int = 0) -> None:
         self.heard: list[IncomingMessage] = []
         self.failures = failures
+
+    def overhears(self, place: Place) -> bool:
+        return False
 
     async def receive(self, message: IncomingMessage) -> None:
         if self.failures:

@@ -88,7 +88,7 @@ async def test_an_answer_shows_its_tools_then_text_then_sources_and_buttons(tmp_
             step.set()
         (seen,) = await fake.until(lambda: [each for each in world.replies() if "citebot_rate" in each.buttons])
 
-        assert f"[1] [`src/session.py:10-24`]({LINK})" in seen.text
+        assert f"`Session.send` [[1]]({LINK})." in seen.text
         assert "demo at 0123456" in seen.text
         assert (seen.thread_ts, seen.pings, "evil.example/" in seen.text) == (question, (), False)
         assert not seen.streaming
@@ -134,6 +134,24 @@ async def test_a_channel_that_slack_does_not_describe_is_refused(world: SlackWor
 
     await settled(world, "People from outside")
     assert world.agent.asked == []
+
+
+async def test_a_thread_of_people_is_read_without_who_they_are(world: SlackWorld) -> None:
+    ann, bob = world.people["ann"], world.people["bob"]
+    thread = await world.fake.message(world.channel, bob, f"load_order fails, ask <@{ann}> in <#{world.channel}>")
+    await world.mention("any idea?", thread=thread)
+    await settled(world, "Answer to: any idea?")
+    ((question, _, _),) = world.agent.asked
+    assert "> person 1: load_order fails, ask @someone in #channel" in question
+    assert not [name for name in (ann, bob, world.channel) if name in question]
+
+
+async def test_thanks_before_a_question_to_somebody_else_are_left_to_them(world: SlackWorld) -> None:
+    bob = world.people["bob"]
+    await world.mention(f"thanks! <@{bob}>, what do you think?")
+    await world.mention(f"<@{bob}> where is send?")
+    await settled(world, "where is send?")
+    assert len(world.agent.asked) == 1
 
 
 @pytest.mark.parametrize("limits", [QuestionLimits(per_minute=1), QuestionLimits(per_day=1)])
@@ -273,6 +291,7 @@ async def test_who_may_not_reindex_is_told(tmp_path: Path) -> None:
         await world.begin()
         await fake.slash("/reindex", "", channel=world.channel, user=world.people["ann"])
         await whispered(world, "You may not do that")
+        assert len(_whispers(world)) == 1
         assert world.repositories.indexes["demo"].refreshes == []
         await world.end()
 
@@ -287,6 +306,57 @@ async def test_a_private_answer_is_shared_with_the_channel_on_request(world: Sla
 
     await settled(world, "Answer to: where is send?")
     assert world.replies()[0].thread_ts is None
+
+
+async def test_a_private_answer_longer_than_a_message_is_shared_whole(world: SlackWorld) -> None:
+    ann = world.people["ann"]
+    world.agent.repeats = 700
+    await world.fake.slash("/citebot", "and what of this one?", channel=world.channel, user=ann)
+    seen = await world.fake.until(lambda: [each for each in _whispers(world) if "citebot_share" in each.buttons])
+
+    await world.fake.press(world.channel, seen[-1].ts, "citebot_share", user=ann)
+
+    await world.fake.until(lambda: len(world.replies()) == 2)
+    assert sum(each.text.split().count("one?") for each in world.replies()) == 700
+    assert [each for each in _whispers(world) if "do not have" in each.text] == []
+
+
+def _whispers(world: SlackWorld) -> list[Seen]:
+    return world.fake.ephemeral(world.channel, world.people["ann"])
+
+
+async def test_nothing_stands_above_the_answer_to_a_slash_command(world: SlackWorld) -> None:
+    await world.fake.slash("/citebot", "where is send?", channel=world.channel, user=world.people["ann"])
+    await whispered(world, "Answer to: where is send?")
+    await world.fake.delivered()
+
+    assert len(_whispers(world)) == 1
+
+
+async def test_the_command_stop_ends_what_its_user_has_asked_in_the_channel(world: SlackWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.mention("where is receive?", author="bob")
+    await world.agent.begun.acquire()
+    await world.agent.begun.acquire()
+
+    await world.fake.slash("/citebot", "stop", channel=world.channel, user=world.people["ann"])
+
+    await whispered(world, "Stopped.")
+    world.agent.gate.set()
+    await settled(world, "Stopped, as you asked.", "Answer to: where is receive?")
+
+
+@pytest.mark.parametrize("external", [True, False])
+async def test_what_an_event_says_of_its_channel_counts_where_slack_does_not_describe_that(
+    world: SlackWorld, external: bool
+) -> None:
+    channel = world.fake.workspace.channels[world.channel]
+    channel.undescribed, channel.external = True, external
+
+    await world.mention("where is send?")
+
+    await settled(world, "People from outside" if external else "Answer to: where is send?")
 
 
 async def test_two_processes_give_one_answer(tmp_path: Path) -> None:
@@ -342,6 +412,25 @@ async def test_a_long_answer_goes_on_in_the_thread_of_its_question(world: SlackW
     assert len(answers) == 2
     assert {each.thread_ts for each in answers} == {question}
     assert sum(each.text.split().count("one?") for each in answers) == 700
+
+
+@pytest.mark.parametrize("streaming", ["auto", "off"])
+@pytest.mark.parametrize(("repeats", "messages"), [(200, 1), (600, 3)])
+async def test_an_answer_full_of_markup_is_not_torn_to_pieces(
+    tmp_path: Path, streaming: str, repeats: int, messages: int
+) -> None:
+    async with FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "i.sqlite", streaming=streaming)  # type: ignore[arg-type]
+        await world.begin()
+        world.agent.repeats = repeats
+        await world.mention("is a<b && c>d && <=e>?")
+        await fake.until(lambda: any("citebot_rate" in each.buttons for each in world.replies()))
+        refused = [call for call in fake.calls if call.error]
+        await world.end()
+
+    assert len(world.replies()) == messages
+    assert refused == []
+    assert sum(each.text.split().count("<=e>?") for each in world.replies()) == repeats
 
 
 async def test_unknown_commands_buttons_and_shortcuts_are_acknowledged(world: SlackWorld) -> None:

@@ -18,9 +18,10 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from agent.events import AgentEvent
-from bot.adapters.terminal.console import ConsoleChat, PipedInput, PromptedInput
+from bot.adapters.terminal.console import ConsoleChat, PipedInput
 from bot.adapters.terminal.display import Terminal
-from tests.fakes.parts import FakeAssistant, FakeIndex, event
+from bot.adapters.terminal.prompt import PromptedInput
+from tests.fakes.parts import CITATION, FakeAssistant, FakeIndex, event
 
 LIMIT = 5  # seconds that nothing here comes near
 
@@ -120,6 +121,18 @@ async def test_a_question_is_asked_at_head() -> None:
     await window.chat.run()
 
     assert window.index.refreshes == [False]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"), [(CITATION.path, f"Not read: the uncommitted changes in {CITATION.path}."), ("other.py", "")]
+)
+async def test_uncommitted_changes_of_a_cited_file_are_told_below_the_answer(changed: str, said: str) -> None:
+    window = Window("who sends?", index=FakeIndex(uncommitted=(changed,)))
+
+    await window.chat.run()
+
+    assert "Events are sent by" in window.out.getvalue()
+    assert window.err.getvalue().strip() == said
 
 
 async def test_one_failure_does_not_end_the_chat() -> None:

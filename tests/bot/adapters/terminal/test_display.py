@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import logging
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -137,6 +138,32 @@ async def test_following_a_run_returns_its_answer() -> None:
     terminal = Terminal(out=screen(), err=screen())
 
     assert await terminal.follow(stream(*answering(ANSWER))) == ANSWER
+
+
+async def test_no_line_of_the_log_stands_in_the_live_display() -> None:
+    err = screen()
+    written: list[tuple[str, bool]] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            written.append((record.getMessage(), "\x1b[?25h" in written_to(err)))  # the cursor is shown again
+
+    def written_to(console: Console) -> str:
+        return console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
+
+    async def warn() -> AsyncIterator[AgentEvent]:
+        for each in answering(ANSWER):
+            logging.getLogger("agent").warning("a model failed")
+            yield each
+
+    root, kept = logging.getLogger(), Kept()
+    root.addHandler(kept)
+    try:
+        await Terminal(out=screen(), err=err).follow(warn())
+    finally:
+        root.removeHandler(kept)
+
+    assert written == [("a model failed", True)] * 3
 
 
 async def test_following_prints_nothing_where_there_is_no_terminal() -> None:

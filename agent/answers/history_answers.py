@@ -1,0 +1,277 @@
+"""Answers about the past: what changed, who wrote and owns it, when and why; each from commits, which it cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from agent.answers.entry_lists import write_entries
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.refs import read_quote
+from agent.state import Continuation, EvidenceRef, to_location
+from agent.text.escaping import format_code_block, format_code_span, format_quote, to_one_line
+
+MAX_COMMITS = 10
+MAX_BESIDE_SECTION = 6
+MAX_PEOPLE = 7
+MAX_EARLIER = 6
+_MOST_GROUPS = 3  # headings that a list of commits is worth
+_SECTION_LINES = 10
+_BODY_LINES = 8
+_LONGEST_LINE = 160
+_LONGEST_BODY = 300
+_NAME = re.compile(r"[^\W\d_][\w '’.-]{0,80}")
+_TRAILER = re.compile(r"(?i)[a-z-]{2,30}-by: |(?:change-id|cc|reviewed-on|see-also|git-svn-id): ")
+
+
+async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write how much changed and where, the changelog's own words, and the commits."""
+    commits = material.of("commit")
+    if not material.skip:
+        draft.say(_describe_changes(material, commits))
+        for section in material.of("lines"):
+            await _quote_section(draft, material, section)
+    most = MAX_BESIDE_SECTION if material.of("lines") else MAX_COMMITS
+    shown = commits[material.skip : material.skip + most]
+    more = write_entries(
+        draft,
+        material,
+        commits,
+        format_entry=format_commit,
+        most=most,
+        is_grouped=_is_grouping_worth(shown),
+        total=material.metadata["totals"].get("commits", 0),
+    )
+    return AnswerSubject(more=more)
+
+
+def _is_grouping_worth(commits: Sequence[EvidenceRef]) -> bool:
+    areas = {ref["kind"] for ref in commits}
+    return "" not in areas and 1 < len(areas) <= _MOST_GROUPS
+
+
+def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
+    facts, totals = _read_facts(material), material.metadata["totals"]
+    if problem := facts.get("problem"):
+        return f"{_escape_sentence(problem)} The newest commits:"
+    if facts.get("untagged"):
+        return f"There is no tag {format_code_span(facts['untagged'])} here; the changelog has it."
+    count, people = totals.get("commits", len(commits)), totals.get("people", 0)
+    by = f", by {_format_count(people, 'person', 'people')}" if people > 1 else ""
+    where = f" to {format_code_span(facts['target'])}" if facts.get("target") else ""
+    return " ".join(filter(None, (
+        f"{_describe_range(facts)}{_format_count(count, 'commit')}{where}{by}{_describe_days(facts)}.",
+        _describe_touched(totals),
+        _describe_gaps(facts),
+    )))  # fmt: skip
+
+
+def _describe_range(facts: Mapping[str, str]) -> str:
+    """Say between what the commits lie, as the beginning of a sentence."""
+    after, until = _format_tag(facts, "after"), _format_tag(facts, "until")
+    if after and until:
+        return f"From {after} to {until}: "
+    if after or until:
+        return f"Since {after}: " if after else f"Up to {until}: "
+    if facts.get("said"):
+        said = to_one_line(facts["said"], longest=80)
+        return f"{format_code_span(said)}: " if not _NAME.fullmatch(said) else f"{said[0].upper()}{said[1:]}: "
+    return "Lately: " if facts.get("lately") else ""
+
+
+def _format_tag(facts: Mapping[str, str], name: str) -> str:
+    day = facts.get(f"{name} day", "")
+    return f"{format_code_span(facts[name])}" + (f" ({day})" if day else "") if facts.get(name) else ""
+
+
+def _describe_days(facts: Mapping[str, str]) -> str:
+    newest, oldest = facts.get("newest", ""), facts.get("oldest", "")
+    if not newest or facts.get("after"):
+        return ""
+    return f", on {newest}" if newest == oldest else f", from {oldest} to {newest}"
+
+
+def _describe_touched(totals: Mapping[str, int]) -> str:
+    """Name the folders and files that the commits touched most."""
+    areas = [f"{format_code_span(name[5:])} ({count:,})" for name, count in totals.items() if name.startswith("area ")]
+    files = [f"{format_code_span(name[5:])} ({count:,})" for name, count in totals.items() if name.startswith("file ")]
+    counted = f" Counted are the newest {totals['counted']:,}." if totals["counted"] < totals["commits"] else ""
+    said = [f"Most are in {', '.join(areas)}." if areas else "", f"Touched most: {', '.join(files)}." if files else ""]
+    return " ".join(filter(None, said)) + (counted if areas or files else "")
+
+
+def _describe_gaps(facts: Mapping[str, str]) -> str:
+    return "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else ""
+
+
+async def _quote_section(draft: AnswerBuilder, material: AnswerContext, section: EvidenceRef) -> None:
+    """Quote the first lines of a changelog's section."""
+    source = await read_quote(material.deps, to_location(section))
+    lines = [to_one_line(line, longest=_LONGEST_LINE) for line in source.lines if line.strip()]
+    lines = [line for line in lines if any(map(str.isalnum, line))]
+    left = len(lines) - _SECTION_LINES
+    more = f" ({left} more lines there)" if left > 0 else ""
+    version = format_code_span(_read_facts(material).get("section", ""))
+    draft.say(f"{format_code_span(section['path'])} {draft.cite(to_location(section))} on {version}{more}:")
+    draft.say(format_code_block(lines[:_SECTION_LINES], "text"))
+
+
+def format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    """Write a commit as a list item: its name, its mark, when, by whom, and its subject."""
+    return f"- {_format_commit(draft, ref)}"
+
+
+def _format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    day, _, author = ref["signature"].partition(", ")
+    sha = format_code_span(ref.get("commit", "")[:8])
+    return f"{sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {_format_subject(ref)}"
+
+
+def _format_subject(ref: EvidenceRef) -> str:
+    return format_quote(ref["symbol"].rstrip(". "), longest=140) or "no message"
+
+
+def _format_person(name: str) -> str:
+    """Write a name as it is; one that could be markup, as code."""
+    line = to_one_line(name, longest=80)
+    return line if _NAME.fullmatch(line) else format_code_span(line)
+
+
+async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write who owns it by CODEOWNERS, whose lines are left or who made most commits, and who changed it last."""
+    people, commits = material.of("entry"), material.of("commit")
+    if not material.skip:
+        draft.say(" ".join(filter(None, (
+            _describe_owners(draft, material),
+            _describe_people(draft, material, people),
+            *(f"Last changed with {_format_commit(draft, ref)}." for ref in commits),
+            _describe_gaps(_read_facts(material)),
+        ))))  # fmt: skip
+    more = write_entries(draft, material, people, format_entry=_format_contributor, most=MAX_PEOPLE, is_grouped=False)
+    return _make_subject(material, more)
+
+
+def _describe_owners(draft: AnswerBuilder, material: AnswerContext) -> str:
+    facts = _read_facts(material)
+    owners = [format_code_span(owner) for owner in facts.get("owners", "").split("\n") if owner]
+    rules = material.of("mention")
+    if not owners or not rules:
+        return ""
+    file = f"{format_code_span(rules[0]['path'])} {draft.cite(to_location(rules[0]))}"
+    return f"{file} gives {format_code_span(facts['pattern'])} to {', '.join(owners)}."
+
+
+def _describe_people(draft: AnswerBuilder, material: AnswerContext, people: Sequence[EvidenceRef]) -> str:
+    facts, totals = _read_facts(material), material.metadata["totals"]
+    target = _describe_target(draft, material)
+    if problem := facts.get("problem"):
+        return f"{target}: {_escape_sentence(problem)}"
+    if not people:
+        return ""
+    first, count = _format_person(people[0]["symbol"]), totals.get("people", len(people))
+    if totals.get("lines"):
+        lines = f"All lines of {target} are by {first}." if count == 1 else ""
+        return (lines or f"Most lines of {target} are by {first}, of {count:,} people.") + _describe_guess(facts)
+    commits = f"{_format_count(totals.get('commits', 0), 'commit')} to {target}"
+    if count == 1:
+        return f"All {commits} are by {first}."
+    return f"{count:,} people made {commits}, most of them {first}."
+
+
+def _format_contributor(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    return f"- {_format_person(ref['symbol'])} {draft.cite(to_location(ref))}: {ref['doc']}"
+
+
+async def write_reasons(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write the commit that added, changed or removed it, with its message, and then the others."""
+    commits = material.of("commit")
+    if not material.skip:
+        draft.say(_describe_reason(draft, material, commits))
+        if commits and (body := _choose_body(commits[0]["doc"])):
+            draft.say(format_code_block(body, "text"))
+        if len(commits) > 1:
+            draft.say("Other commits that touched it:")
+    more = write_entries(draft, material, commits[1:], format_entry=format_commit, most=MAX_EARLIER, is_grouped=False)
+    return _make_subject(material, more)
+
+
+def write_telling_commits(draft: AnswerBuilder, commits: Sequence[EvidenceRef]) -> None:
+    """Write the commit whose message says what is asked, with the beginning of the message, and others that do."""
+    for ref in commits[:1]:
+        draft.say(f"{_format_commit(draft, ref)}.{_quote_body(ref)}")
+    if commits[1:]:
+        draft.say("\n".join(["Other commits on it:", "", *(format_commit(draft, ref) for ref in commits[1:])]))
+
+
+def write_last_change(draft: AnswerBuilder, commits: Sequence[EvidenceRef]) -> None:
+    """Write the commit that last changed what was shown."""
+    for ref in commits:
+        draft.say(f"Last changed with {_format_commit(draft, ref)}.")
+
+
+def _quote_body(ref: EvidenceRef) -> str:
+    body = " ".join(_choose_body(ref["doc"]))
+    return f" {format_quote(body, longest=_LONGEST_BODY)}" if body else ""
+
+
+def _describe_reason(draft: AnswerBuilder, material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
+    facts = _read_facts(material)
+    target = _describe_target(draft, material)
+    if not commits:
+        return f"{target}: {_escape_sentence(facts.get('problem', ''))}"
+    first = commits[0]
+    day, _, author = first["signature"].partition(", ")
+    asked = facts.get("asked", "")
+    sha = f"{format_code_span(first.get('commit', '')[:8])} {draft.cite(to_location(first))}"
+    partial = " (of the commits that are known here)" if facts.get("partial") and asked == "added" else ""
+    if asked == "named":
+        done = f"The newest commit that names {target} is {sha}, {day}, {_format_person(author)}"
+    else:
+        verb = "last changed" if asked == "changed" else asked
+        done = f"{target} was {verb} on {day} by {_format_person(author)} with {sha}{partial}"
+    what = "it" if asked == "added" else "this commit"
+    since = f"The first release with {what} is {format_code_span(facts['release'])}." if facts.get("release") else ""
+    parts = (f"{done}: {_format_subject(first)}.", since, _describe_guess(facts).strip(), _describe_gaps(facts))
+    return " ".join(filter(None, parts))
+
+
+def _choose_body(body: str) -> list[str]:
+    """Choose the lines of a message that say why: its beginning, without trailers and lists of people."""
+    lines = [line.rstrip() for line in body.split("\n")]
+    kept = [to_one_line(line, longest=_LONGEST_LINE) for line in lines if line.strip() and not _TRAILER.match(line)]
+    cut = ["…"] if len(kept) > _BODY_LINES else []
+    return [*kept[:_BODY_LINES], *cut]
+
+
+def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
+    """Name what the answer is about, with its place."""
+    facts = _read_facts(material)
+    for ref in material.of("definition", "file")[:1]:
+        place = f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))}"
+        return f"{format_code_span(ref['symbol'])} in {place}" if ref["symbol"] else place
+    if target := facts.get("target"):
+        return format_code_span(target + "/" * bool(facts.get("folder")))
+    return format_code_span(material.deps.code.repository)
+
+
+def _describe_guess(facts: Mapping[str, str]) -> str:
+    return " This is what a search for the words of the question finds first." if facts.get("guess") else ""
+
+
+def _make_subject(material: AnswerContext, more: Continuation | None) -> AnswerSubject:
+    """Keep the topic: "it" stays what people and commits were asked about."""
+    about = next(iter(material.of("definition")), None)
+    return AnswerSubject(symbol=about["symbol"] if about else "", kind=about["kind"] if about else "", more=more)
+
+
+def _read_facts(material: AnswerContext) -> Mapping[str, str]:
+    return material.metadata.get("facts", {})
+
+
+def _escape_sentence(sentence: str) -> str:
+    """Write a sentence that holds names from outside."""
+    return format_quote(sentence, longest=400)
+
+
+def _format_count(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -1,0 +1,243 @@
+"""Answers from a ranking: the place that fits best, the core of it, and a few others, each with a reason."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from agent.answers.answer_parts import (
+    TYPE_KINDS,
+    format_headline,
+    format_related,
+    format_source_place,
+    quote_definition,
+    quote_explanation,
+    quote_window,
+)
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.refs import IMPORTS, read_quote, sort_code_first
+from agent.evidence.request_builders import read_literal
+from agent.questions.mentions import is_code_like
+from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
+from agent.state import Continuation, EvidenceRef, to_location
+from agent.text.escaping import format_code_span
+
+MAX_RELATED = 3
+_SURE_SHARE = 0.5  # of the question's words; where the best place has fewer, the answer says that it is not sure
+_MAX_WORDS_WEIGHED = 6  # in a longer question no single word is missed
+_SAME_BEGINNING = 5  # letters that two forms of a word share
+_ASKS_HOW = re.compile(r"\s*(?:how|why|what\s+happens|when)\b", re.IGNORECASE)
+
+
+async def write_passages(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write the best of what a search has found, as sure as it is; or that there is nothing."""
+    near = material.of("definition") if material.decision["unknown"] else []
+    hits = material.of("hit")
+    if not near:
+        hits = hits or list(material.retrieved)  # tools find lines without a ranking
+    unknown = _describe_unknown_names(material, [*near, *hits, *material.expanded])
+    if near:
+        return await _write_similar(draft, material, near, unknown)
+    if material.metadata["weak"] or _is_unfound(material):
+        return _write_doubts(draft, material, hits, unknown)
+    return await _write_places(draft, material, hits, unknown)
+
+
+async def _write_similar(
+    draft: AnswerBuilder, material: AnswerContext, near: Sequence[EvidenceRef], unknown: str
+) -> AnswerSubject:
+    """Show what the misspelt name most likely means, and name the rest."""
+    first = near[0]
+    draft.say(f"{unknown}This may be meant: {format_headline(draft, first)}")
+    await quote_definition(draft, material.deps, first, material.emphasis)
+    write_related(draft, material, list_further(material, shown=[first], more=near[1:]))
+    return AnswerSubject(symbol=first["symbol"], kind=first["kind"])
+
+
+def _write_doubts(
+    draft: AnswerBuilder, material: AnswerContext, hits: Sequence[EvidenceRef], unknown: str
+) -> AnswerSubject:
+    """Say that nothing was found that answers the question, and name what comes nearest."""
+    if _is_unfound(material):
+        draft.say(f"{unknown}{_format_literal(material)} does not stand in the code. The nearest places:")
+    else:
+        searched = ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
+        draft.say(f"{unknown}Nothing in the code clearly answers this. Searched for {searched}; the nearest places:")
+    refs = [material.definition_of(ref) or ref for ref in sort_code_first(hits)]
+    write_related(draft, material, refs, title="")
+    return AnswerSubject()
+
+
+async def _write_places(
+    draft: AnswerBuilder,
+    material: AnswerContext,
+    hits: Sequence[EvidenceRef],
+    unknown: str,
+) -> AnswerSubject:
+    """Lead with the documentation that explains it, or with the place that fits best; the code behind it follows."""
+    ordered = _order_places(hits, material)[material.skip :]
+    shown: list[EvidenceRef] = []
+    if (explained := material.of("explanation")) and not material.skip:
+        remark = await _describe_missing_words(material, explained)
+        shown.append(await _write_explanation(draft, material, explained[0], unknown + remark))
+    elif ordered:
+        shown.append(await _write_lead(draft, material, ordered[0], unknown))
+        ordered = ordered[1:]
+    further = list_further(material, shown=shown, ranked=ordered)
+    count = write_related(draft, material, further)
+    lead = next((ref for ref in shown if ref["symbol"]), further[0] if further and count else None)
+    return AnswerSubject(
+        symbol=lead["symbol"] if lead else "",
+        kind=lead["kind"] if lead else "",
+        more=_continue_after(material, len(shown) + count, len(further) - count),
+    )
+
+
+async def _write_explanation(
+    draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef, opening: str
+) -> EvidenceRef:
+    source = await read_quote(material.deps, to_location(ref))
+    draft.say(f"{opening}{format_source_place(draft, ref, source)}")
+    quote_explanation(draft, source, material.emphasis)
+    return ref
+
+
+async def _write_lead(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef, unknown: str) -> EvidenceRef:
+    """Write the sentence and the block about one place, and return the definition or the lines that it shows."""
+    definition = material.definition_of(ref)
+    remark = await _describe_missing_words(material, [ref])
+    opening = unknown + remark + await _describe_doubt(material, ref)
+    if definition is None:
+        source = await read_quote(material.deps, to_location(ref))
+        draft.say(f"{opening}{_describe_literal(material)}{format_source_place(draft, ref, source)}")
+        quote_window(draft, source, material.emphasis)
+        return ref
+    draft.say(f"{opening}{_describe_literal(material)}{format_headline(draft, definition)}")
+    await quote_definition(draft, material.deps, definition, material.emphasis, hit=ref)
+    return definition
+
+
+def _continue_after(material: AnswerContext, shown: int, left: int) -> Continuation | None:
+    return {"question": material.question, "skip": material.skip + shown} if left > 0 else None
+
+
+def write_related(
+    draft: AnswerBuilder, material: AnswerContext, refs: Sequence[EvidenceRef], *, title: str = "Related:"
+) -> int:
+    """List further places, each with a reason; return how many."""
+    items = [format_related(draft, ref, material.terms) for ref in refs[:MAX_RELATED]]
+    if items:
+        draft.say("\n".join([*([title, ""] if title else []), *items]))
+    return len(items)
+
+
+def list_further(
+    material: AnswerContext,
+    *,
+    shown: Sequence[EvidenceRef],
+    more: Sequence[EvidenceRef] = (),
+    ranked: Sequence[EvidenceRef] | None = None,
+) -> list[EvidenceRef]:
+    """Return what else is worth a line: other hits under the name of their definition, then siblings."""
+    seen = {(ref["path"], ref["symbol"]) for ref in shown}
+    further: list[EvidenceRef] = []
+    siblings = [ref for ref in material.expanded if ref["role"] == "sibling"]
+    hits = sort_code_first(material.of("hit")) if ranked is None else ranked
+    for ref in [*more, *hits, *siblings]:
+        key = (ref["path"], ref["symbol"])
+        if key not in seen:
+            seen.add(key)
+            further.append(ref if ref["role"] == "definition" else material.definition_of(ref) or ref)
+    return further
+
+
+def _order_places(hits: Sequence[EvidenceRef], material: AnswerContext) -> list[EvidenceRef]:
+    """Order hits for people: each place once, the code before what is beside it, what says something before imports."""
+    places: dict[tuple[str, str], EvidenceRef] = {}
+    for ref in hits:
+        places.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
+    ordered = sorted(sort_code_first(places.values()), key=lambda ref: ref["kind"] == IMPORTS)
+    if _ASKS_HOW.match(material.question) and len(material.terms) <= _MAX_WORDS_WEIGHED:
+        # Where it is asked how something happens, a function among the first few says more than a type or a constant.
+        first = sorted(ordered[:3], key=lambda ref: ref["kind"] in TYPE_KINDS or ref["kind"] == "constant")
+        ordered = [*first, *ordered[3:]]
+    return ordered
+
+
+async def _describe_doubt(material: AnswerContext, ref: EvidenceRef) -> str:
+    """Say so where the best place holds less than half of what the question says."""
+    if not material.terms or material.metadata["totals"].get("said"):
+        return ""
+    passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
+    found = match_terms(f"{ref['path']} {ref['symbol']} {passage.text}", material.terms)
+    return "I am not sure; the nearest is " if len(found) / len(material.terms) < _SURE_SHARE else ""
+
+
+def _describe_literal(material: AnswerContext) -> str:
+    """Say what stands at the place, where the question quotes a message or a text that was found."""
+    totals = material.metadata["totals"]
+    if not totals.get("said"):
+        return ""
+    if totals.get("filled"):
+        return f"{_format_literal(material)} is put together here, with some of its words filled in: "
+    return f"{_format_literal(material)} stands in "
+
+
+async def _describe_missing_words(material: AnswerContext, hits: Sequence[EvidenceRef]) -> str:
+    """Name the words of a short question that occur nowhere in the repository: nobody is to take the rest for them."""
+    if not 2 <= len(material.terms) <= _MAX_WORDS_WEIGHED or material.metadata["weak"]:
+        return ""
+    words: set[str] = set()
+    for ref in hits:
+        passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
+        words |= set(split_words(f"{ref['path']} {ref['symbol']} {passage.text}"))
+    begins, stems = {word[:_SAME_BEGINNING] for word in words}, {stem_word(word) for word in words}
+    asked = [word for word in dict.fromkeys(split_words(material.question)) if find_content_terms(word)]
+    absent = [word for word in asked if word[:_SAME_BEGINNING] not in begins and stem_word(word) not in stems]
+    nowhere = [word for word in absent if word.isascii() and await _is_nowhere(material, word)]
+    if not nowhere:
+        return ""
+    verb = "occurs" if len(nowhere) == 1 else "occur"
+    return f"{', '.join(map(format_code_span, nowhere))} {verb} nowhere in the repository. "
+
+
+async def _is_nowhere(material: AnswerContext, word: str) -> bool:
+    if is_code_like(word):
+        return True
+    return not await material.deps.code.search(word, limit=1, mode="lexical")
+
+
+def _format_literal(material: AnswerContext) -> str:
+    literals = map(read_literal, material.decision["requests"])
+    return format_code_span(next((literal.text for literal in literals if literal is not None), material.name))
+
+
+def _is_unfound(material: AnswerContext) -> bool:
+    """Whether the question is about one exact text, a number or an option, that was found nowhere."""
+    totals, requests = material.metadata["totals"], material.decision["requests"]
+    literal = read_literal(requests[0]) if requests else None
+    return literal is not None and not literal.is_message and not totals.get("said") and bool(totals.get("quoted"))
+
+
+def _describe_unknown_names(material: AnswerContext, refs: Sequence[EvidenceRef]) -> str:
+    """Name those names of the question that are not defined, and names that are spelt alike."""
+    if material.metadata["totals"].get("said"):
+        return ""  # it is no definition, and it was found
+    parts = {part for ref in refs for part in ref["symbol"].lower().split(".")}
+    unknown = [name for name in material.decision["unknown"] if name.lower().rpartition(".")[2] not in parts]
+    if not unknown:
+        return ""
+    alike = _suggest_names(unknown, refs)
+    similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
+    return f"No definition of {', '.join(map(format_code_span, unknown))} was found.{similar} "
+
+
+def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
+    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
+    near = [
+        match
+        for name in unknown
+        for match in difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3, cutoff=0.75)
+    ]
+    return list(dict.fromkeys(by_last[match] for match in near))

@@ -1,0 +1,139 @@
+"""Writes lists of what is registered: options with their defaults, endpoints, commands, subclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agent.answers.answer_parts import quote_first_sentence
+from agent.answers.entry_lists import write_entries
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.state import EvidenceRef, to_location
+from agent.text.escaping import format_code_span
+
+_NOUNS = {
+    "route": "endpoint",
+    "command": "command",
+    "task": "background task",
+    "event": "event",
+    "model": "model",
+    "flag": "command-line option",
+    "environment": "environment variable",
+    "setting": "setting",
+}
+_OPTIONS = frozenset({"flag", "environment", "setting"})
+_OF_EVENTS = frozenset({"declared", "emitted", "handled"})
+_LEAST_IN_FILE = 3
+_LONGEST_DETAIL = 60
+_LONGEST_HELP = 120
+_EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
+
+
+async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write options with their defaults; of one that the question names, its default first."""
+    entries = material.of("entry")
+    if "name" in material.parts and entries:
+        return _write_default(draft, material, entries)
+    return _write_list(draft, material, entries)
+
+
+async def list_entry_points(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write what is registered, file by file."""
+    return _write_list(draft, material, material.of("entry"))
+
+
+async def list_group(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write what belongs to a group: subclasses of a type, or what is called by a noun."""
+    entries, totals = material.of("entry"), material.metadata["totals"]
+    count = totals.get("entries", len(entries))
+    if "subclasses" in totals:
+        base, direct = format_code_span(material.parts["base"]), totals.get("direct", 0)
+        verb = "type inherits" if count == 1 else "types inherit"
+        deeper = f", {direct} of them directly" if 0 < direct < count else ""
+        sentence = f"{count} {verb} from {base}{deeper}, as far as the syntax tells"
+    else:
+        noun = format_code_span(material.parts["target"].removeprefix("all "))
+        sentence = f"{_count(count, entries[0]['kind'])} for {noun}, in {_count(totals.get('in files', 1), 'file')}"
+    draft.say(f"{sentence}{_describe_asides(totals)}:")
+    more = write_entries(draft, material, entries, format_entry=_format_member, is_grouped=_is_worth_grouping(entries))
+    return AnswerSubject(symbol=material.parts.get("base", ""), more=more)
+
+
+def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
+    first = entries[0]
+    name, mark = format_code_span(first["symbol"]), draft.cite(to_location(first))
+    place = f"{name}, {_article(_NOUNS.get(first['kind'], 'setting'))}"
+    about = quote_first_sentence(first, longest=240)
+    if first["signature"]:
+        draft.say(
+            f"{place}, is {format_code_span(first['signature'])} by default {mark}." + (f" {about}" if about else "")
+        )
+    else:
+        draft.say(f"{place}, has no default that can be seen {mark}." + (f" {about}" if about else ""))
+    more = None
+    if len(entries) > 1:
+        draft.say("The name stands for more than one thing:")
+        more = write_entries(draft, material, entries[1:], format_entry=_format_option)
+    return AnswerSubject(symbol=first["symbol"], kind=first["kind"], more=more)
+
+
+def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
+    totals = material.metadata["totals"]
+    whole, kept = totals.get("whole", 0), totals.get("entries", 0)
+    kinds = [_count(totals[kind], noun) for kind, noun in _NOUNS.items() if totals.get(kind)]
+    listed = ", ".join(kinds[:-1]) + (f" and {kinds[-1]}" if kinds[:-1] else kinds[-1])
+    is_narrowed = kept + totals.get("asides", 0) < whole
+    said = (material.parts.get(name, "") for name in ("target", "purpose"))
+    about = " ".join(part for part in said if part and part.lower() != material.deps.code.repository.lower())
+    narrowed = f" for {format_code_span(about, longest=80)} (of {whole} in all)" if is_narrowed and about else ""
+    where = _count(totals.get("in files", 1), "file")
+    registered = ""
+    if entries and entries[0]["kind"] not in _OPTIONS:
+        registered = " is registered" if kept == 1 else " are registered"
+    draft.say(f"{listed}{narrowed}{registered} in {where}{_describe_asides(totals)}:")
+    more = write_entries(draft, material, entries, format_entry=_format_option, is_grouped=_is_worth_grouping(entries))
+    return AnswerSubject(more=more)
+
+
+def _is_worth_grouping(entries: Sequence[EvidenceRef]) -> bool:
+    """Whether the files hold several entries each; else headings would take more room than the list."""
+    return len(entries) >= _LEAST_IN_FILE * len({ref["path"] for ref in entries})
+
+
+def _describe_asides(totals: Mapping[str, int]) -> str:
+    if totals.get("in tests"):
+        return ", all of them in tests"
+    asides = totals.get("asides", 0)
+    return f", and {asides:,} more in tests and examples" if asides else ""
+
+
+def _format_option(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    """Write an entry: its name and mark, its default or what is called for it, what is said of it."""
+    about = quote_first_sentence(ref, longest=_LONGEST_HELP)
+    line = f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}{_describe_detail(ref)}"
+    return f"{line}: {about}" if about else line
+
+
+def _describe_detail(ref: EvidenceRef) -> str:
+    if not ref["signature"] or ref["signature"] in _EMPTY or ref["kind"] == "command":
+        return ""
+    if ref["kind"] == "event" and ref["signature"] in _OF_EVENTS:
+        return f", {ref['signature']}"
+    span = format_code_span(ref["signature"], longest=_LONGEST_DETAIL)
+    return f", {span} by default" if ref["kind"] in _OPTIONS else f", {span}"
+
+
+def _format_member(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    about = quote_first_sentence(ref, longest=_LONGEST_HELP)
+    through = f", through {format_code_span(ref['signature'])}" if ref["signature"] else ""
+    name = ref["path"] if ref["kind"] == "file" else ref["symbol"]
+    line = f"- {format_code_span(name)} {draft.cite(to_location(ref))}{through}"
+    return f"{line}: {about}" if about else line
+
+
+def _count(total: int, noun: str) -> str:
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{total:,} {noun if total == 1 else plural}"
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

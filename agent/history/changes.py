@@ -1,0 +1,152 @@
+"""Fetches what changed: lately, since a version or a day, between two versions, in a release, in a file or folder."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.retrieved import Retrieved
+from agent.history.changelogs import find_section
+from agent.history.commit_refs import count_touched, format_day, make_commit_ref
+from agent.history.history_target import HistoryTarget, find_target
+from agent.history.periods import parse_period
+from agent.ports import CodeSearch
+from agent.state import EvidenceRef, RetrievalRequest
+from indexer.errors import UnknownRevision
+from indexer.types import CommitLog, LogQuery
+
+MAX_COMMITS = 300  # read
+MAX_LISTED = 100  # kept for "more"
+_LATELY = 30 * 86_400  # seconds before the newest commit
+_FEWEST = 10
+_NEWEST = re.compile(
+    r"(?i)(?:the |our |your )?(?:(?:last|latest|newest|most recent|current|previous|letzte[nrs]?|dernière|última)\s+)?"
+    r"(?:stable )?(?:release|version|tag|versión)"
+)
+_VERSION = re.compile(
+    r"(?i)(?:the )?(?:release |version |tag )?"
+    r"(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|[0-9a-f]{7,40})"
+    r"(?: (?:release|version|tag))?"
+)
+_NAMED_RELEASE = re.compile(r"(?i)(?:the )?(?:release|version|tag)\s+(?P<name>\S{1,80})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Scope:
+    """What a question about changes is limited to, and how that is said."""
+
+    query: LogQuery
+    target: HistoryTarget
+    said: str = ""
+    is_lately: bool = False
+
+
+async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """Fetch the commits that a question is about, and the changelog's section where it is about a release."""
+    scope = await _read_scope(code, request.get("parts", {}))
+    if scope is None:
+        return Retrieved(refs=())
+    try:
+        log = await code.past.log(scope.query)
+    except UnknownRevision as error:
+        if scope.query.release and (written := await find_section(code, scope.query.release)) is not None:
+            facts = {"section": written[1], "untagged": scope.query.release}
+            return Retrieved(refs=[make_lines_ref(written[0], "lines")], facts=facts)
+        newest = await code.past.log(replace(scope.query, after="", until="", release="", limit=_FEWEST))
+        facts = {"problem": str(error)}
+        return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts=facts)
+    if not log.revisions and scope.query.since:
+        newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
+        facts = {**_describe(scope, newest), "problem": f"No commit of {scope.said} is known here."}
+        return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts=facts)
+    section = await _find_changelog(code, scope, log)
+    return _collect(scope, log, section)
+
+
+def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | None) -> Retrieved:
+    below = scope.target.path if scope.target.is_folder else ""
+    revisions = log.revisions
+    if scope.is_lately:
+        newest = max((one.committed_at for one in revisions), default=0)
+        recent = [one for one in revisions if one.committed_at >= newest - _LATELY]
+        revisions = tuple(recent if len(recent) >= _FEWEST else revisions[:_FEWEST])
+    is_folder = scope.target.is_folder or not scope.target.path
+    totals = {
+        "commits": len(revisions) if scope.is_lately else log.total or len(revisions),
+        "counted": len(revisions),
+        **({"people": len({one.author for one in revisions})} if len(revisions) < MAX_COMMITS else {}),
+        **(count_touched(revisions, below=below) if is_folder else {}),
+    }
+    refs = [make_commit_ref(one, below=below) for one in revisions[:MAX_LISTED]]
+    facts = _describe(scope, log)
+    if refs:
+        facts |= {"newest": refs[0]["signature"][:10], "oldest": format_day(revisions[-1].committed_at)}
+    if section is not None:
+        refs, facts["section"] = [section[0], *refs], section[1]
+    return Retrieved(refs=refs, totals=totals, facts=facts)
+
+
+def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
+    """Say in words what the commits were limited to."""
+    facts = {"said": scope.said, "target": scope.target.symbol or scope.target.path}
+    for name, tag in (("after", log.after), ("until", log.until)):
+        if tag is not None:
+            facts[name] = tag.name
+            facts[f"{name} day"] = format_day(tag.created_at) if tag.created_at else ""
+    if log.is_shallow:
+        facts["shallow"] = "yes"
+    if scope.is_lately:
+        facts["lately"] = "yes"
+    return facts
+
+
+async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
+    """Read what the parts of the question mean; None where its target is nothing that is here."""
+    query, said = LogQuery(limit=MAX_COMMITS), ""
+    start, written = parts.get("since", ""), parts.get("target", "")
+    release = _read_release(parts.get("release", "")) or _read_release(written)
+    if release:
+        return _Scope(query=replace(query, release=release), target=HistoryTarget())
+    if parts.get("pending"):
+        return _Scope(query=replace(query, after="newest"), target=HistoryTarget())
+    if parts.get("from") and parts.get("until"):
+        after, until = (_read_release(parts[name]) or parts[name] for name in ("from", "until"))
+        query = replace(query, after=after, until=until)
+    elif start or parts.get("period"):
+        words = start or parts["period"]
+        since = parse_period(words, int(time.time()))
+        said = f"since {words}" if start else words
+        query = (
+            replace(query, since=since) if since is not None else replace(query, after=_read_release(words) or words)
+        )
+    target = await find_target(code, written) if written else HistoryTarget()
+    if target is None or target.text:
+        return None
+    is_open = query == LogQuery(limit=MAX_COMMITS)
+    query = replace(query, path=target.path, lines=target.lines)
+    return _Scope(query=query, target=target, said=said, is_lately=is_open and not written)
+
+
+def _read_release(written: str) -> str:
+    """Read the name of a release; empty for what is none."""
+    bare = " ".join(written.split()).strip("`'\" ,.")
+    if _NEWEST.fullmatch(bare):
+        return "newest"
+    found = _NAMED_RELEASE.fullmatch(bare) or _VERSION.fullmatch(bare)
+    return found["name"] if found else ""
+
+
+async def _find_changelog(code: CodeSearch, scope: _Scope, log: CommitLog) -> tuple[EvidenceRef, str] | None:
+    """Refer to the changelog's section of the release that is asked about, or its newest one after a release."""
+    query = scope.query
+    if query.path or not (query.release or query.after):
+        return None
+    version = log.until.name if log.until is not None else ""
+    released = log.after.name if log.after is not None and not version else ""
+    found = await find_section(code, version, after=released)
+    if found is None:
+        return None
+    return make_lines_ref(found[0], "lines"), found[1] or "what is not released yet"

@@ -1,0 +1,51 @@
+"""Makes references to commits and people, and counts what commits have touched most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from agent.evidence.refs import make_lines_ref
+from agent.state import EvidenceRef
+from indexer.types import Location, Revision
+
+_MOST_NAMED = 3
+_DEPTH = 2  # folders that name a part of the repository
+
+
+def make_commit_ref(revision: Revision, *, below: str = "") -> EvidenceRef:
+    """Refer to a commit: its subject, when and by whom, what part of the repository it touched, and its message."""
+    at = Location(path="", start_line=0, end_line=0, commit=revision.sha)
+    ref = make_lines_ref(at, "commit")
+    ref["symbol"], ref["doc"] = revision.subject, revision.body
+    ref["signature"] = f"{format_day(revision.committed_at)}, {revision.author}"
+    ref["kind"] = find_area(revision.paths, below)
+    return {**ref, "commit": revision.sha}
+
+
+def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
+    """Refer to somebody by the newest commit that is known of them."""
+    ref = make_lines_ref(Location(path="", start_line=0, end_line=0, commit=newest), "entry")
+    ref["symbol"], ref["doc"] = name, about
+    return {**ref, "commit": newest}
+
+
+def format_day(seconds: int) -> str:
+    """Write a time as a day."""
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def find_area(paths: Iterable[str], below: str = "") -> str:
+    """Name the folder that holds most of some files, two levels below another one; empty for the top."""
+    start = below.count("/") + 1 if below else 0
+    areas = ("/".join(path.split("/")[:-1][: start + _DEPTH]) for path in paths)
+    return max(Counter(areas).items(), key=lambda each: each[1], default=("", 0))[0]
+
+
+def count_touched(revisions: Sequence[Revision], *, below: str = "") -> dict[str, int]:
+    """Count commits by the part of the repository and by the file that they touched, the first few of each."""
+    areas = Counter(find_area(one.paths, below) for one in revisions if one.paths)
+    files = Counter(path for one in revisions for path in one.paths)
+    named = {f"area {area}": count for area, count in areas.most_common(_MOST_NAMED) if area}
+    return named | {f"file {path}": count for path, count in files.most_common(_MOST_NAMED) if count > 1}

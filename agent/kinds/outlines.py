@@ -1,0 +1,58 @@
+"""Lists what is in a folder: its folders with their counts, and its files with what each defines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from agent.evidence.definitions import list_members
+from agent.evidence.refs import make_lines_ref
+from agent.evidence.retrieved import Retrieved
+from agent.ports import CodeLookup, CodeSearch
+from agent.state import EvidenceRef, RetrievalRequest
+from indexer.types import FileEntry, Location
+
+MAX_DESCRIBED = 400  # files whose definitions are looked up; beyond that they are named only
+_NAMES = 4
+
+
+async def fetch_folder(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """List the folders and files that lie directly in the folder of the request."""
+    folder = request["path"]
+    inside = [entry for entry in await code.files() if entry.path.startswith(f"{folder}/")]
+    own = [entry for entry in inside if "/" not in entry.path[len(folder) + 1 :]]
+    refs = [*describe_folders(folder, inside), *[await _describe_file(code, entry, len(own)) for entry in own]]
+    return Retrieved(refs=refs, totals={"files": len(inside), "folders": len(refs) - len(own)})
+
+
+def describe_folders(folder: str, inside: Sequence[FileEntry]) -> list[EvidenceRef]:
+    """Name the folders directly below a folder, or below the top where it is empty, with how many files each holds."""
+    depth = len(folder) + 1 if folder else 0
+    below = [entry for entry in inside if "/" in entry.path[depth:]]
+    names = [entry.path[depth:].partition("/")[0] for entry in below]
+    counts = Counter(names)
+    first = dict(reversed([(name, entry) for name, entry in zip(names, below, strict=True)]))
+    refs: list[EvidenceRef] = []
+    for name, count in sorted(counts.items()):
+        ref = _refer_to_file(first[name], f"{name}/", "folder")
+        ref["doc"] = f"{count:,} file{'s' if count != 1 else ''}"
+        refs.append(ref)
+    return refs
+
+
+async def _describe_file(code: CodeLookup, entry: FileEntry, count: int) -> EvidenceRef:
+    ref = _refer_to_file(entry, PurePosixPath(entry.path).name, "file")
+    names = [one.symbol.name for one in await list_members(code, entry.path)] if count <= MAX_DESCRIBED else []
+    public = [name for name in names if not name.startswith("_")] or names
+    more = f" and {len(public) - _NAMES} more" if len(public) > _NAMES else ""
+    ref["signature"] = f"{', '.join(public[:_NAMES])}{more}"
+    ref["doc"] = f"{entry.lines:,} line{'s' if entry.lines != 1 else ''}"
+    return ref
+
+
+def _refer_to_file(entry: FileEntry, name: str, kind: str) -> EvidenceRef:
+    first = Location(path=entry.path, start_line=1, end_line=1)
+    ref = make_lines_ref(first, "entry", language=entry.language)
+    ref["symbol"], ref["kind"] = name, kind
+    return ref

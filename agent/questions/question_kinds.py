@@ -1,0 +1,101 @@
+"""Tells what kind of answer a question wants, by the tables in `kinds/`: what changed, how to run it, which options."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from agent.state import Lookup
+from indexer.text.linear_patterns import Pattern, compile_pattern
+
+_LONGEST = 300  # characters; a longer question is about more than one thing
+# What the patterns of the tables may be put together from.
+_FRAGMENTS = {
+    "the": r"(?:(?:the|this|that|our|your|a|an|any|all|of|these|those|my)\s+){0,3}",
+    "project": r"(?:project|repo|repository|code\s?base|code|library|package|app|application|tool|service|software"
+    r"|program|thing)",
+    "target": r"(?P<target>[^?!]+?)",
+    # Where and when something happened.
+    "place": r"(?:(?:\s+(?:made|done))?\s+(?:in|to|within|inside|under|for|with|of)\s+(?:(?:the|this|our|your)\s+)?"
+    r"(?P<target>[^?!]+?))??",
+    "when": r"(?:<<time>>)?",
+    "time": r"\s+(?:lately|recently|of\s+late|these\s+days|so\s+far|since\s+then|(?:since|after|as\s+of)\s+"
+    r"(?P<since>[^?!]+?)|(?:between|from)\s+(?P<from>\S+)\s+(?:and|to|until|till)\s+(?P<until>\S+)"
+    r"|(?:(?:in|during|over|within|on)\s+)?(?P<period>today|yesterday|(?:last\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|this\s+(?:week|month|year)|(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|december)(?:\s+\d{4})?|(?:the\s+|these\s+)?(?:last|past|previous)\s+"
+    r"(?:(?:\d{1,3}|few|couple\s+of|two|three|four|six)\s+)?(?:days?|weeks?|months?|quarters?|years?)))",
+    "please": r"(?:[\s,]+(?:please|pls|plz|thanks|thx|bitte|por\s+favor|s'il\s+(?:te|vous)\s+pla[iî]t))?",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KindTable:
+    """One kind of question: the lookup that answers it, its patterns, and sentences that are and are not of it.
+
+    One that `is_late` is asked only where the question names nothing that is defined.
+    """
+
+    lookup: Lookup
+    order: int
+    is_late: bool
+    patterns: tuple[Pattern, ...]
+    asks: tuple[str, ...]
+    asks_not: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KindQuestion:
+    """A question of some kind, and its named parts: the `target` it is about, a version it names."""
+
+    lookup: Lookup
+    parts: Mapping[str, str]
+
+
+def parse_kind(question: str, *, late: bool = False) -> KindQuestion | None:
+    """Return the first kind, early or late, of which a pattern fits the whole question; None where none does."""
+    line = " ".join(question[: 4 * _LONGEST].split()).strip(" ?!.。？！¿¡")
+    if not line or len(line) > _LONGEST:
+        return None
+    for table in filter(lambda table: table.is_late == late, load_kinds()):
+        for pattern in table.patterns:
+            found = pattern.fullmatch(line)
+            if found is not None:
+                parts = {name: part.strip(" `'\"") for name, part in found.groupdict().items() if part}
+                return KindQuestion(lookup=table.lookup, parts=parts)
+    return None
+
+
+@cache
+def load_kinds() -> tuple[KindTable, ...]:
+    """Read the tables, in the order in which they are asked."""
+    folder = files("agent.questions").joinpath("kinds")
+    tables = [
+        _read_table(file.name.removesuffix(".toml"), file.read_text(encoding="utf-8"))
+        for file in folder.iterdir()
+        if file.name.endswith(".toml")
+    ]
+    return tuple(sorted(tables, key=lambda table: table.order))
+
+
+def _read_table(name: str, text: str) -> KindTable:
+    written = tomllib.loads(text)
+    return KindTable(
+        lookup=cast("Lookup", name),
+        order=int(written["order"]),
+        is_late=bool(written.get("late", False)),
+        patterns=tuple(_compile(pattern) for pattern in written["patterns"]),
+        asks=tuple(written["asks"]),
+        asks_not=tuple(written["asks_not"]),
+    )
+
+
+def _compile(pattern: str) -> Pattern:
+    """Compile a pattern in which a space stands for any white space and `<<name>>` for a fragment."""
+    for name, fragment in _FRAGMENTS.items():
+        pattern = pattern.replace(f"<<{name}>>", fragment)
+    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}")

@@ -1,0 +1,154 @@
+"""Tells what people say to each other that asks for nothing, and what asks without saying about what, by a table."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+from agent.questions.mentions import find_mentions
+
+SaidKind = Literal["greeting", "thanks", "farewell", "remark"]
+RemarkKind = Literal[SaidKind, "bare"]
+
+LONGEST = 200  # characters; what is longer says something
+_FILE = Path(__file__).with_name("remarks.toml")
+# Of several, the kind of a message: "ok, thanks, bye" is answered as thanks.
+_ORDER: tuple[SaidKind, ...] = ("thanks", "greeting", "farewell", "remark")
+_MOST_WORDS = 15  # of what somebody is going to do
+
+_EMOJI_NAMES = re.compile(r"(?<![\w:]):[a-z0-9_+'-]{1,40}:", re.IGNORECASE)
+_WORDS = re.compile(r"[+-]?\w+(?:['’-]\w+)*\+?")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ASKS = re.compile("[?？]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemarkRule:
+    """One entry of the table: see the beginning of the file."""
+
+    kind: RemarkKind
+    says: tuple[str, ...]
+    fills: tuple[str, ...]
+    begins: tuple[str, ...]
+    examples: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Phrases:
+    """Phrases in their plain form, with their kinds; those that only fill have none."""
+
+    kinds: Mapping[str, RemarkKind | None]
+    longest: int
+
+    def read(self, text: str) -> set[RemarkKind] | None:
+        """Return the kinds of the phrases that a text consists of; None where it says anything else."""
+        reached: dict[int, set[RemarkKind]] = {0: set()}
+        for at in range(len(text)):
+            if at not in reached:
+                continue
+            for end in range(at + 1, min(len(text), at + self.longest) + 1):
+                phrase = text[at:end]
+                if phrase not in self.kinds or not _is_boundary(text, end):
+                    continue
+                kind = self.kinds[phrase]
+                after = end + (text[end : end + 1] == " ")
+                reached.setdefault(after, set()).update(reached[at], () if kind is None else (kind,))
+        return reached.get(len(text))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemarkTable:
+    """The table of remarks, as it is looked up."""
+
+    rules: tuple[RemarkRule, ...]
+    remarks: _Phrases
+    bare: _Phrases
+    begins: tuple[str, ...]
+    asks: frozenset[str]
+
+
+def find_remark(text: str) -> SaidKind | None:
+    """Return what kind of remark a message is that asks for nothing; None for everything else, such as a question."""
+    if len(text) > LONGEST or _ASKS.search(text):
+        return None
+    table, plain = load_remarks(), _make_plain(text)
+    if not plain:  # emoji, by their names
+        return "remark"
+    kinds = table.remarks.read(plain)
+    if kinds:
+        return next(kind for kind in _ORDER if kind in kinds)
+    return "remark" if _is_plan(text, plain, table) else None
+
+
+def is_bare_question(text: str) -> bool:
+    """Whether a message asks, and leaves it to what was said before to say about what: "any idea?"."""
+    if len(text) > LONGEST:
+        return False
+    plain = _make_plain(text)
+    return not plain or bool(load_remarks().bare.read(plain))
+
+
+def _is_plan(text: str, plain: str, table: RemarkTable) -> bool:
+    """Whether somebody says what they are going to do, or have done: nothing that names code, or asks."""
+    words = plain.split()
+    if len(words) > _MOST_WORDS or not _begins_plan(_skip_remarks(words, table), table):
+        return False
+    return table.asks.isdisjoint(words) and not find_mentions(text).anything
+
+
+def _begins_plan(text: str, table: RemarkTable) -> bool:
+    return any(f"{text} ".startswith(f"{begin} ") for begin in table.begins)
+
+
+def _skip_remarks(words: Sequence[str], table: RemarkTable) -> str:
+    """Return what follows the remarks that a text begins with: "oh well, I'll try" begins with one."""
+    for count in range(len(words) - 1, 0, -1):
+        rest = " ".join(words[count:])
+        if _begins_plan(rest, table) and table.remarks.read(" ".join(words[:count])) is not None:
+            return rest
+    return " ".join(words)
+
+
+@cache
+def load_remarks() -> RemarkTable:
+    """Read the table."""
+    content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    rules = tuple(
+        RemarkRule(kind=entry["kind"], **{name: tuple(entry.get(name, ())) for name in _LISTS})
+        for entry in content["remarks"]
+    )
+    return RemarkTable(
+        rules=rules,
+        remarks=_collect(rule for rule in rules if rule.kind != "bare"),
+        bare=_collect(rule for rule in rules if rule.kind == "bare"),
+        begins=tuple(_make_plain(phrase) for rule in rules for phrase in rule.begins),
+        asks=frozenset(_make_plain(word) for word in content["asks"]),
+    )
+
+
+_LISTS: Sequence[str] = ("says", "fills", "begins", "examples", "others")
+
+
+def _collect(rules: Iterable[RemarkRule]) -> _Phrases:
+    chosen = list(rules)
+    kinds: dict[str, RemarkKind | None] = {_make_plain(phrase): None for rule in chosen for phrase in rule.fills}
+    kinds |= {_make_plain(phrase): rule.kind for rule in reversed(chosen) for phrase in rule.says}
+    return _Phrases(kinds=kinds, longest=max(map(len, kinds)))
+
+
+def _make_plain(text: str) -> str:
+    """Return the words alone: no case, no punctuation, no emoji, no letter twice in a row."""
+    words = _WORDS.findall(_EMOJI_NAMES.sub(" ", text[: 4 * LONGEST]).replace("’", "'").lower())
+    return "".join(letter for letter, _ in groupby(" ".join(words)))
+
+
+def _is_boundary(text: str, end: int) -> bool:
+    """Whether a word ends here; some languages leave no spaces between them."""
+    return text[end : end + 1] in {"", " "} or _UNSPACED.match(text[end - 1]) is not None

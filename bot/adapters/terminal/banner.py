@@ -1,0 +1,25 @@
+"""What a conversation in the terminal begins with: which code it is about, who writes, and what could be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.markdown import to_one_line
+from indexer import IndexStatus
+
+NO_MODEL = "Without a language model: answers quote the code."
+KEYS = "/help lists commands, Tab completes them, files and names, Alt-Enter begins another line."
+
+
+def format_banner(version: str, status: IndexStatus, writer: str, questions: Sequence[str]) -> str:
+    """Write the first lines; `writer` is the model that writes the answers, empty where none does."""
+    branch = f" on {to_one_line(status.branch)}" if status.branch else ""
+    size = f"{status.files:,} file{'s' * (status.files != 1)}"
+    lines = [
+        f"citebot {version}: {to_one_line(status.repository)} at {(status.commit or '')[:7]}{branch}, {size}.",
+        f"{to_one_line(writer)} writes the answers." if writer else NO_MODEL,
+        *(["Ask, for example:"] if questions else []),
+        *(f"  {to_one_line(question)}" for question in questions),
+        KEYS,
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,33 @@
+"""Places in the code as a list: highlighted below each other on a terminal, a line each everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from bot.adapters.terminal.output import CodeLine
+
+CODE_THEME = "ansi_dark"  # the colours that the person chose for the terminal, light or dark
+
+
+def format_code_lines(rows: Sequence[CodeLine], console: Console) -> str:
+    """Write a list as it is to be printed on a console, with its colours if it is a terminal that has any."""
+    if not console.is_terminal:
+        return "\n".join(map(str, rows))
+    with console.capture() as captured:
+        for row in rows:
+            heading = Text.assemble((row.where, "bold"), *((f"  {note}", "dim") for note in row.notes if note))
+            console.print(heading, soft_wrap=True)
+            if row.code:
+                console.print(Text("    ").append_text(_highlight(row.code, row.path)), soft_wrap=True)
+    return captured.get().removesuffix("\n")
+
+
+def _highlight(code: str, path: str) -> Text:
+    """Colour a line of code in the language that the name of its file tells."""
+    text = Syntax("", Syntax.guess_lexer(path), theme=CODE_THEME).highlight(code)
+    text.rstrip()
+    return text

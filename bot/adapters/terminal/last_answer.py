@@ -1,0 +1,109 @@
+"""What a person can do with the last answer in the terminal: open a citation, copy it, ask how it came about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from agent import AgentEvent, Answer, Citation
+from bot.adapters.terminal import output
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.echo import set_echo
+from bot.errors import BotError
+from bot.markdown import format_location, to_one_line
+from bot.storage.turn_records import RunStats, TurnRecord
+from indexer import find_editor, is_safe_path, start_editor
+
+NO_ANSWER = "There is no answer yet. Ask something first."
+NOT_COPIED = "This terminal takes nothing to the clipboard. Select the text with the mouse."
+COPIED = (
+    "Sent to the clipboard. If it does not arrive, the terminal does not let programs do that (in tmux: "
+    "set -g set-clipboard on): select the text with the mouse."
+)
+# Editors that are told the line in another way than most, by the name of their program.
+_GOTO = frozenset("code code-insiders codium vscodium cursor windsurf".split())
+_COLON = frozenset("subl hx helix zed zeditor atom".split())
+_PLUS = frozenset(
+    "vi vim nvim view vimx gvim mvim nano pico emacs emacsclient micro kak joe jed mg ne mcedit gedit less most".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastAnswer:
+    """An answer that was shown, and how it came about."""
+
+    answer: Answer
+    record: TurnRecord
+
+
+async def record_run(events: AsyncIterator[AgentEvent], stats: RunStats) -> AsyncIterator[AgentEvent]:
+    """Pass the events of a run on, and collect how its answer comes about."""
+    async for event in events:
+        stats.take(event)
+        yield event
+
+
+def copy_answer(last: LastAnswer, terminal: Terminal) -> None:
+    """Send an answer to the clipboard of the person's terminal."""
+    terminal.note(COPIED if terminal.copy(output.format_answer(last.answer)) else NOT_COPIED)
+
+
+async def open_citation(last: LastAnswer, number: str, root: Path, terminal: Terminal) -> None:
+    """Open a citation in the person's editor; where that cannot be, say where it is."""
+    cited = _find_citation(last.answer.citations, number)
+    file = await asyncio.to_thread(_find_file, root, cited.path)
+    editor = find_editor()
+    if file is None or not editor:
+        terminal.write(_describe_place(cited, file))
+        terminal.note("" if file is None else "Set EDITOR to the name of your editor to open it there.")
+        return
+    try:
+        process = start_editor([*editor, *make_editor_arguments(editor[0], file, cited.start_line)])
+    except OSError as error:
+        terminal.write(_describe_place(cited, file))
+        raise BotError(f"The editor {to_one_line(editor[0])[:80]} cannot be started ({error.strerror}).") from error
+    with set_echo(on=True):
+        try:
+            await asyncio.to_thread(process.wait)
+        except asyncio.CancelledError:
+            process.terminate()
+            raise
+
+
+def _find_citation(citations: Sequence[Citation], number: str) -> Citation:
+    if not citations:
+        raise BotError("The last answer cites nothing.")
+    found = next((cited for cited in citations if str(cited.mark) == number.strip("[] ")), None)
+    if found is None:
+        marks = ", ".join(str(cited.mark) for cited in citations)
+        raise BotError(f"Write /open and the number of a citation of the last answer: {marks}.")
+    return found
+
+
+def _find_file(root: Path, path: str) -> Path | None:
+    """Return the file of a working tree; None where there is none, or a link leads out of it."""
+    if not path or not is_safe_path(path):
+        return None
+    try:
+        file = (root / path).resolve()
+        return file if file.is_file() and file.is_relative_to(root.resolve()) else None
+    except (OSError, RuntimeError):  # as in a circle of links
+        return None
+
+
+def _describe_place(cited: Citation, file: Path | None) -> str:
+    if cited.url or not cited.path:
+        return to_one_line(cited.url or cited.commit)
+    return format_location(str(file or cited.path), cited.start_line, cited.start_line)
+
+
+def make_editor_arguments(editor: str, file: Path, line: int) -> Sequence[str]:
+    """Say to an editor, in its own way, which line of which file it is to show."""
+    name = PurePath(editor).name.removesuffix(".exe")
+    if name in _GOTO:
+        return ("--goto", f"{file}:{line}")
+    if name in _COLON:
+        return (f"{file}:{line}",)
+    return (f"+{line}", str(file)) if name in _PLUS else (str(file),)

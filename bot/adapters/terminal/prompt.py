@@ -1,0 +1,105 @@
+"""The prompt of the terminal: lines typed with completion and history, several at once with Alt-Enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from bot.monitoring.logs import hold_log
+
+_LARGEST_HISTORY = 2**20  # bytes
+
+
+class MaskedHistory(FileHistory):
+    """A history in a file, with secrets masked."""
+
+    def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
+        super().__init__(str(path))
+        self._mask = mask
+
+    def store_string(self, string: str) -> None:
+        """Keep a line."""
+        super().store_string(self._mask(string))
+
+
+def _open_history(path: Path, say: Callable[[str], None], mask: Callable[[str], str]) -> History:
+    """Open a history that only its owner can read; where it cannot be kept, say so and remember this session alone."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        _trim_history(path, mask)
+    except OSError as error:
+        say(f"What you type is not remembered after this session: {path}: {error.strerror}.")
+        return InMemoryHistory()
+    return MaskedHistory(path, mask)
+
+
+def _trim_history(history: Path, mask: Callable[[str], str]) -> None:
+    """Keep the newer half of a history that has grown large; each entry begins with a line `# time`.
+
+    Earlier versions kept secrets in it.
+    """
+    content = kept = history.read_bytes()
+    if len(kept) > _LARGEST_HISTORY:
+        newer = kept[-_LARGEST_HISTORY // 2 :]
+        kept = newer[newer.find(b"\n# ") + 1 :]
+    kept = mask(kept.decode("utf-8", "replace")).encode()
+    if kept != content:
+        history.write_bytes(kept)
+
+
+class PromptedInput:
+    """Lines typed at a prompt, with history kept in a file, secrets masked."""
+
+    def __init__(
+        self,
+        history: Path,
+        say: Callable[[str], None],
+        mask: Callable[[str], str] = str,
+        completer: Completer | None = None,
+    ) -> None:
+        self._session: PromptSession[str] = PromptSession(
+            history=_open_history(history, say, mask),
+            completer=completer,
+            complete_while_typing=Condition(self._is_command),
+            key_bindings=_bind_keys(),
+            prompt_continuation="  ",
+            reserve_space_for_menu=6,
+        )
+        self._say = say
+
+    def _is_command(self) -> bool:
+        return self._session.default_buffer.text.startswith("/")
+
+    async def read(self) -> str | None:
+        """Wait for the next line; None at Ctrl-D, or at the second Ctrl-C in a row at an empty prompt."""
+        warned = False
+        while True:
+            try:
+                with hold_log():
+                    return await self._session.prompt_async("> ")
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                empty = not self._session.default_buffer.text
+                if warned and empty:
+                    return None
+                warned = empty
+                if empty:
+                    self._say("Press Ctrl-C again, or Ctrl-D, to leave.")
+
+
+def _bind_keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _begin_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys

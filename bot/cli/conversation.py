@@ -1,0 +1,40 @@
+"""A conversation from the command line: in a terminal, or over a pipe."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TextIO
+
+from bot.adapters.terminal.banner import format_banner
+from bot.adapters.terminal.console import COMMANDS, ConsoleChat, InputLines, PipedInput
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.output import CommandOutcome
+from bot.adapters.terminal.suggestions import suggest_questions
+from bot.app import App, find_writer, make_redactor
+from bot.repositories.refresh import refresh_if_stale
+
+
+async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> CommandOutcome:
+    """Hold a conversation until the person leaves; the lines of a pipe are answered one after the other."""
+    if interactive:
+        await refresh_if_stale(app.index, terminal)
+    async with app.open_assistant() as assistant:
+        lines = await _begin_prompt(app, terminal) if interactive else PipedInput(stream)
+        chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive)
+        good = await chat.run()
+    return CommandOutcome(ok=good or interactive)
+
+
+async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:
+    """Say what the conversation is about, once everything is ready for the first question."""
+    # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
+    from bot.adapters.terminal.completion import PromptCompleter
+    from bot.adapters.terminal.prompt import PromptedInput
+
+    completer = PromptCompleter({name: what for name, (_, what) in COMMANDS.items()}, app.index.pin)
+    questions = await suggest_questions(await app.index.pin())
+    status, writer = await app.index.status(), await find_writer(app.settings)
+    terminal.clear_line()
+    terminal.write(format_banner(version("citebot"), status, writer, questions))
+    history, mask = app.settings.home / "console_history", make_redactor(app.settings)
+    return PromptedInput(history, terminal.note, mask, completer)

@@ -1,0 +1,79 @@
+"""Reads what happened to the code up to the commit of a generation: commits, releases, people, owners of files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from indexer.errors import UnknownPath
+from indexer.generations.generation_cache import GenerationCache
+from indexer.git.code_owners import OWNERS_FILES, find_owners
+from indexer.git.repository import Repository
+from indexer.types import (
+    CodeOwners,
+    CommitLog,
+    Contributors,
+    FileHistory,
+    LineOrigin,
+    Location,
+    LogQuery,
+)
+
+
+class HistoryReader:
+    """The past of one commit; git runs in threads, and is given up after some seconds."""
+
+    def __init__(self, repository: Repository, sha: str, contents: GenerationCache) -> None:
+        self._repository = repository
+        self._sha = sha
+        self._contents = contents
+
+    async def log(self, query: LogQuery) -> CommitLog:
+        """List commits up to the one that is held; `UnknownRevision` where the query names none that is here."""
+        is_file = self._is_file(query.path)
+        return await asyncio.to_thread(self._repository.commits.list_commits, self._sha, query, is_file=is_file)
+
+    async def first_release(self, sha: str) -> str:
+        """Find the oldest finished version that has a commit; empty where none has."""
+        return await asyncio.to_thread(self._repository.tags.find_first_release, sha)
+
+    async def people(self, path: str = "") -> Contributors:
+        """Count who changed a file, what lies in a folder, or everything."""
+        is_file = self._is_file(path)
+        return await asyncio.to_thread(self._repository.commits.count_people, self._sha, path, is_file=is_file)
+
+    async def origins(self, location: Location) -> Sequence[LineOrigin]:
+        """Find the commits that last wrote some lines, the one with most of them first."""
+        lines = [(location.start_line, location.end_line)]
+        return await asyncio.to_thread(self._repository.commits.list_origins, self._sha, location.path, lines)
+
+    async def owners(self, path: str) -> CodeOwners | None:
+        """Find who owns a path by the CODEOWNERS file of the commit."""
+        return await asyncio.to_thread(self._find_owners_now, path)
+
+    def _find_owners_now(self, path: str) -> CodeOwners | None:
+        for name in OWNERS_FILES:
+            if (file := self._contents.file(name)) is not None:
+                return find_owners(file.text, path, file=name)
+        return None
+
+    def _is_file(self, path: str) -> bool:
+        return bool(path) and self._contents.row(path) is not None
+
+    def find_submodule(self, path: str) -> str:
+        """Find the submodule that a path is or lies in."""
+        return self._repository.working_tree.find_submodule(self._sha, path)
+
+    def read_file_history(
+        self, path: str, *, line: int, limit: int, make_unknown_path: Callable[[str], UnknownPath]
+    ) -> FileHistory:
+        """Read the commits that touched an indexed file, and the one that last wrote a line of it."""
+        row = self._contents.row(path)
+        if row is None:
+            raise make_unknown_path(path)
+        if line > row.entry.lines:
+            raise UnknownPath(f"{path} has {row.entry.lines} lines at {self._sha[:12]}; there is no line {line}.")
+        history = self._repository.history
+        revisions, complete = history.log(self._sha, path, limit=limit)
+        last = history.blame(self._sha, path, line) if line > 0 else None
+        return FileHistory(path=path, revisions=tuple(revisions), complete=complete, line=line, last_changed=last)

@@ -1,0 +1,64 @@
+"""Who owns a path by a CODEOWNERS file, whose last pattern that matches wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+
+from indexer.errors import BadPattern
+from indexer.text.globs import compile_globs
+from indexer.types import CodeOwners, Location
+
+# Where hosts look for the file; the first that is there counts.
+OWNERS_FILES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+_MOST_RULES = 5_000
+_LONGEST_LINE = 2_000  # characters
+_MOST_OWNERS = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rule:
+    """A line of the file."""
+
+    line: int
+    pattern: str
+    owners: tuple[str, ...]
+
+
+def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
+    """Find the rule of a CODEOWNERS file that decides who owns a path; None where none does, or it names nobody."""
+    is_match = cache(partial(_is_match, path=path))  # a pattern may stand there many times
+    for rule in reversed(list(_read_rules(text))):
+        if is_match(rule.pattern):
+            at = Location(path=file, start_line=rule.line, end_line=rule.line)
+            return CodeOwners(location=at, pattern=rule.pattern, owners=rule.owners) if rule.owners else None
+    return None
+
+
+def _read_rules(text: str) -> Iterator[_Rule]:
+    """Read the lines that have a pattern; GitLab's headings of sections may name owners for the lines below them."""
+    by_section: tuple[str, ...] = ()
+    for number, line in enumerate(text.split("\n")[:_MOST_RULES], 1):
+        bare = line[:_LONGEST_LINE].partition(" #")[0].strip()
+        if bare.startswith(("[", "^[")):
+            by_section = tuple(map(_format_owner, bare.rpartition("]")[2].split()[:_MOST_OWNERS]))
+        elif bare and not bare.startswith(("#", "!")):
+            pattern, *owners = bare.replace("\\ ", "\0").split()
+            named = tuple(map(_format_owner, owners[:_MOST_OWNERS]))
+            yield _Rule(line=number, pattern=pattern.replace("\0", "\\ "), owners=named or by_section)
+
+
+def _is_match(pattern: str, path: str) -> bool:
+    """Whether a pattern is about a path: as in `.gitignore`, but that `docs/*` does not reach into folders."""
+    try:
+        is_match = compile_globs([pattern]).match_file(path)
+    except BadPattern:
+        return False
+    is_flat = pattern.endswith("/*") and "**" not in pattern
+    return bool(is_match) and not (is_flat and path.count("/") != pattern.strip("/").count("/"))
+
+
+def _format_owner(owner: str) -> str:
+    """Keep the name of a person or a team, and of an address what precedes its @."""
+    return owner if owner.startswith("@") else owner.partition("@")[0]

@@ -1,0 +1,51 @@
+"""What the commits of a repository say of the files that they touched: words that a search can find a file by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+
+from indexer.git.git_errors import decode_output
+from indexer.git.history import GitHistory, read_subject
+from indexer.git.objects import GitRunner
+from indexer.secrets import redact_secrets
+from indexer.types import CommitMessage
+
+MOST_COMMITS = 6_000
+MOST_FILES = 25  # of one commit; one that touches more is about none of them
+_LONGEST_BODY = 4_000  # bytes; a commit may have megabytes
+_SECONDS = 30.0
+# As in `git log`: each field ends with a NUL, which no message can hold, and an empty one stands before each commit.
+_FORMAT = "%x00%H%x00%s%x00%b%x00"
+_TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # who signed off or reviewed says nothing of the code
+
+
+def read_commit_messages(git: GitRunner, history: GitHistory, sha: str, *, since: str = "") -> list[CommitMessage]:
+    """Read the newest commits up to `sha`, newest first, of which `since` has none; merges are left out.
+
+    Commits that touch very many files are left out, and so are those whose parents were not fetched, as they look as if
+    they had written everything. None are returned if git fails or takes too long.
+    """
+    options = ("--no-merges", f"--max-count={MOST_COMMITS}", f"--format={_FORMAT}", "--encoding=UTF-8", "-z")
+    diff = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--root")
+    commits = f"{since}..{sha}" if since else sha
+    output = git.try_run("log", *options, *diff, commits, "--", seconds=_SECONDS)
+    severed = history.read_shallow_commits()
+    return [message for commit, message in _read_log(output or b"") if commit not in severed and message.paths]
+
+
+def _read_log(output: bytes) -> Iterator[tuple[str, CommitMessage]]:
+    """Read what `git log` printed in the format above; commits of too many files have no paths."""
+    fields = iter(output.split(b"\0")[1:])
+    while sha := next(fields, b""):
+        subject, body, _ = (next(fields, b"") for _ in range(3))
+        paths = [decode_output(path.removeprefix(b"\n")) for path in takewhile(bool, fields)]
+        yield (
+            sha.decode("ascii", "replace"),
+            CommitMessage(
+                subject=read_subject(subject),
+                body=_TRAILER.sub("", redact_secrets(decode_output(body[:_LONGEST_BODY]))),
+                paths=tuple(paths) if len(paths) <= MOST_FILES else (),
+            ),
+        )

@@ -1,0 +1,226 @@
+"""Commits by range, path, lines or text, the people behind them, and who last wrote some lines, all within bounds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from indexer.git.git_errors import decode_output
+from indexer.git.history import GitHistory, format_person, read_subject, read_time
+from indexer.git.objects import GitRunner
+from indexer.git.safe_paths import is_safe_path
+from indexer.git.tags import TagList
+from indexer.secrets import redact_secrets
+from indexer.types import CommitLog, Contributor, Contributors, LineOrigin, LogQuery, Revision, Tag
+
+# Five fields of a commit and then the names of its files, a NUL before and after each field, which no text can hold.
+_FORMAT = "%x00%H%x00%aN%x00%ct%x00%s%x00%b%x00"
+_FIELDS = 6
+_PEOPLE_FORMAT = "%H%x00%aN%x00%ct%x00"
+_ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
+_MOST_COMMITS = 50_000  # counted for people
+_LONGEST_BODY = 2_000  # characters of a message
+_MOST_PATHS = 200  # of one commit
+_SECONDS = 10.0
+_OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
+_NEWEST = "newest"
+
+
+class CommitQueries:
+    """Asks git for commits and people.
+
+    A commit whose parents were not fetched is left out: it looks as if it had written everything.
+    """
+
+    def __init__(self, git: GitRunner, history: GitHistory, tags: TagList) -> None:
+        self._git = git
+        self._history = history
+        self._tags = tags
+
+    def list_commits(self, sha: str, query: LogQuery, *, is_file: bool) -> CommitLog:
+        """List the commits that a query asks for, up to `sha` or to what it names; may raise `UnknownRevision`."""
+        after, until = self._find_range(sha, query)
+        revisions = f"{after.sha}..{until.sha if until else sha}" if after else until.sha if until else sha
+        what = _describe_selection(query, is_file=is_file)
+        limits = (f"--max-count={query.limit + 1}", *((f"--since={query.since}",) if query.since else ()))
+        paths = (query.path,) if query.path and query.lines is None else ()
+        output = self._git.try_run(
+            *_configure(sha),
+            "log",
+            *_OPTIONS,
+            *limits,
+            *what,
+            f"--format={_FORMAT}",
+            revisions,
+            "--",
+            *paths,
+            seconds=_SECONDS,
+        )
+        severed = self._history.read_shallow_commits()
+        found = [one for one in read_commits(output or b"") if one.sha not in severed]
+        is_whole = output is not None and len(found) <= query.limit
+        counts = not (query.lines or query.text) and output is not None
+        total = len(found) if is_whole else self._count(revisions, query) if counts else None
+        return CommitLog(
+            revisions=tuple(found[: query.limit]),
+            total=total,
+            complete=is_whole and not severed,
+            is_shallow=bool(severed),
+            after=after,
+            until=until,
+        )
+
+    def _find_range(self, sha: str, query: LogQuery) -> tuple[Tag | None, Tag | None]:
+        if query.release:
+            tag = self._find_name(sha, query.release)
+            return self._tags.find_previous(tag), tag
+        after = self._find_name(sha, query.after) if query.after else None
+        return after, self._find_name(sha, query.until) if query.until else None
+
+    def _find_name(self, sha: str, name: str) -> Tag:
+        newest = next(iter(self._tags.list_releases(sha)), None) if name == _NEWEST else None
+        return newest or self._tags.find(name)
+
+    def _count(self, revisions: str, query: LogQuery) -> int | None:
+        since = (f"--since={query.since}",) if query.since else ()
+        paths = (query.path,) if query.path else ()
+        output = self._git.try_run(
+            "rev-list", "--count", "--no-merges", *since, revisions, "--", *paths, seconds=_SECONDS
+        )
+        return int(output) if output is not None else None
+
+    def count_people(self, sha: str, path: str, *, is_file: bool) -> Contributors:
+        """Count who wrote the commits up to `sha` that touched a path, and of a file whose lines are left."""
+        follow = ("--follow", "--no-patch") if is_file else ()
+        output = self._git.try_run(
+            *_configure(sha), "log", *_OPTIONS, *follow, f"--max-count={_MOST_COMMITS}", f"--format={_PEOPLE_FORMAT}",
+            sha, "--", *((path,) if path else ()), seconds=_SECONDS,
+        )  # fmt: skip
+        lines = self._count_lines(sha, path) if is_file else Counter()
+        severed = self._history.read_shallow_commits()
+        people = list(_read_people(output or b"", lines, severed))
+        commits = sum(one.commits for one in people)
+        return Contributors(
+            people=tuple(sorted(people, key=lambda one: (-one.lines, -one.commits, one.name))),
+            commits=commits,
+            lines=sum(lines.values()),
+            complete=output is not None and commits < _MOST_COMMITS and not severed,
+        )
+
+    def _count_lines(self, sha: str, path: str) -> Counter[str]:
+        lines: Counter[str] = Counter()
+        for origin in self.list_origins(sha, path, ()):
+            lines[origin.revision.author] += origin.lines
+        return lines
+
+    def list_origins(self, sha: str, path: str, lines: Sequence[tuple[int, int]]) -> tuple[LineOrigin, ...]:
+        """Find the commits that last wrote some lines of a file, or all, the one with most of them first.
+
+        There are none if git takes too long.
+        """
+        options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", "-w")
+        ranges = (f"-L{first},{last}" for first, last in lines)
+        output = self._git.try_run(*_configure(sha), "blame", *options, *ranges, sha, "--", path, seconds=_SECONDS)
+        severed = self._history.read_shallow_commits()
+        known = [one for one in read_origins(output or b"") if one.revision.sha not in severed]
+        return tuple(sorted(known, key=lambda one: (-one.lines, -one.revision.committed_at)))
+
+
+def _read_people(output: bytes, lines: Counter[str], left_out: Collection[str]) -> Iterator[Contributor]:
+    """Read who wrote the commits of a log, newest first, by name."""
+    fields = iter(output.split(b"\0")[:-1])
+    names: dict[bytes, str] = {}
+    commits: dict[str, list[tuple[str, int]]] = {}
+    for written, author, at in zip(fields, fields, fields, strict=False):
+        sha = written.strip(b"\n").decode("ascii", "replace")
+        if author not in names:
+            names[author] = format_person(decode_output(author))
+        if sha not in left_out:
+            commits.setdefault(names[author], []).append((sha, read_time(at)))
+    for name, own in commits.items():
+        times = [at for _, at in own]
+        yield Contributor(
+            name=name, commits=len(own), first_at=min(times), last_at=max(times), newest=own[0][0], lines=lines[name]
+        )
+
+
+def _configure(sha: str) -> tuple[str, ...]:
+    """Have names of files written as they are, and people named by the mailmap of the commit alone."""
+    settings = ("core.quotePath=false", "mailmap.file=", f"mailmap.blob={sha}:.mailmap")
+    return tuple(word for setting in settings for word in ("-c", setting))
+
+
+def _describe_selection(query: LogQuery, *, is_file: bool) -> tuple[str, ...]:
+    """Say to git which commits are meant: those of lines, of a text, of one file under all its names, or of paths."""
+    if query.lines is not None:
+        return ("--no-patch", f"-L{query.lines[0]},{query.lines[1]}:{query.path}")
+    text = (f"-S{query.text}",) if query.text else ()
+    return (*text, *(("--follow",) if is_file else ()), "--name-only")
+
+
+def read_commits(output: bytes) -> Iterator[Revision]:
+    """Read what `git log` printed in the format above, newest first."""
+    fields = output.split(b"\0")[1:]
+    for at in range(0, len(fields) - _FIELDS + 1, _FIELDS):
+        sha, author, committed_at, subject, body, names = fields[at : at + _FIELDS]
+        yield Revision(
+            sha=sha.decode("ascii", "replace"),
+            author=format_person(decode_output(author)),
+            committed_at=read_time(committed_at),
+            subject=read_subject(subject),
+            body=_ADDRESS.sub("", redact_secrets(decode_output(body[: 4 * _LONGEST_BODY])))[:_LONGEST_BODY].strip(),
+            paths=tuple(_read_names(names)),
+        )
+
+
+def _read_names(names: bytes) -> Iterator[str]:
+    """Read the names of files, a line each; one that git has to quote is no name that is shown anywhere."""
+    for line in names.split(b"\n")[:_MOST_PATHS]:
+        path = decode_output(line)
+        if path and not path.startswith('"') and is_safe_path(path):
+            yield path
+
+
+@dataclass(kw_only=True, slots=True)
+class _Facts:
+    """What blame says of a commit, which it does once, and how many lines it has."""
+
+    author: str = ""
+    committed_at: int = 0
+    subject: str = ""
+    lines: int = 0
+    first_line: int = 0
+
+
+def read_origins(output: bytes) -> list[LineOrigin]:
+    """Read what `git blame --porcelain` printed for several lines, by commit."""
+    found: dict[str, _Facts] = {}
+    facts: _Facts | None = None
+    for line in output.split(b"\n"):
+        if line.startswith(b"\t"):
+            facts = None
+            continue
+        word, _, rest = line.partition(b" ")
+        if facts is None:
+            numbers = rest.split(b" ")
+            if len(word) < 40 or len(numbers) < 2 or not numbers[1].isdigit():
+                continue
+            facts = found.setdefault(word.decode("ascii", "replace"), _Facts(first_line=int(numbers[1][:9])))
+            facts.lines += 1
+        elif word == b"author":
+            facts.author = format_person(decode_output(rest))
+        elif word == b"committer-time":
+            facts.committed_at = read_time(rest)
+        elif word == b"summary":
+            facts.subject = read_subject(rest)
+    return [
+        LineOrigin(
+            revision=Revision(sha=sha, author=one.author, committed_at=one.committed_at, subject=one.subject),
+            lines=one.lines,
+            first_line=one.first_line,
+        )
+        for sha, one in found.items()
+        if sha.strip("0")
+    ]

@@ -1,0 +1,135 @@
+"""The tags of a repository, and what people mean by a tag, a version, a branch or a commit that they write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from indexer.errors import UnknownRevision
+from indexer.git.git_errors import decode_output
+from indexer.git.history import read_time
+from indexer.git.objects import GitRunner
+from indexer.types import Tag
+
+MAX_TAGS = 5_000
+_SECONDS = 10.0
+_LONGEST = 200  # characters of a name that anybody would write
+_FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)%00%(refname)%00"
+_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d{1,9}")
+# `v1.2`, `jq-1.7.1`, `2.0rc1`: what precedes the version, its numbers, and what makes it no finished release.
+_VERSION = re.compile(
+    r"(?P<prefix>[A-Za-z_. -]{0,60})(?P<numbers>\d{1,9}(?:[._-]\d{1,9}){0,4})(?P<rest>[-.+_]?[A-Za-z][\w.+-]{0,40})?"
+)
+_GENERAL = frozenset({"", "version", "release"})  # before a version, as people write it
+_FINAL = re.compile(r"[-._+]?(?:final|ga|release|stable|post\d{0,4}|p\d{1,4})", re.IGNORECASE)
+
+
+class TagList:
+    """Finds tags, branches and commits; only names that the repository has are ever handed to git."""
+
+    def __init__(self, git: GitRunner) -> None:
+        self._git = git
+
+    def list_tags(self, *, reachable_from: str = "") -> list[Tag]:
+        """List the tags of commits, newest first; only those in the history of a commit if one is given."""
+        within = (f"--merged={reachable_from}",) if reachable_from else ()
+        return self._list("refs/tags", *within)
+
+    def list_releases(self, sha: str) -> list[Tag]:
+        """List the tags that are finished versions, newest first; those that are in the history, if there are any."""
+        reachable = [tag for tag in self.list_tags(reachable_from=sha) if is_release(tag.name)]
+        return reachable or [tag for tag in self.list_tags() if is_release(tag.name)]
+
+    def find_first_release(self, sha: str) -> str:
+        """Find the oldest finished version that has a commit; empty where none has."""
+        with_it = [tag for tag in self._list("refs/tags", f"--contains={sha}") if is_release(tag.name)]
+        return with_it[-1].name if with_it else ""
+
+    def find(self, written: str) -> Tag:
+        """Find what a name means: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
+        name = written.strip()[:_LONGEST]
+        tags = self.list_tags()
+        found = _find_tag(name, tags) or next((one for one in self._list("refs/heads") if one.name == name), None)
+        if found is None and _SHA.fullmatch(name):
+            output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            sha = (output or b"").strip().decode("ascii", "replace")
+            found = Tag(name=sha[:12], sha=sha, created_at=0) if sha else None
+        if found is None:
+            raise _make_unknown(name, tags)
+        return found
+
+    def find_previous(self, tag: Tag) -> Tag | None:
+        """Find the release before a tag, by its version."""
+        version = read_version(tag.name)
+        if version is None:
+            return None
+        alike = [(read_version(one.name), one) for one in self.list_tags() if is_release(one.name)]
+        older = [(known, one) for known, one in alike if known is not None and known < version]
+        same_line = [each for each in older if _read_line(each[1].name) == _read_line(tag.name)]
+        return max(same_line or older, key=lambda each: each[0])[1] if older else None
+
+    def _list(self, place: str, *options: str) -> list[Tag]:
+        arguments = ("--sort=-creatordate", f"--count={MAX_TAGS}", f"--format={_FORMAT}")
+        output = self._git.try_run("for-each-ref", *arguments, *options, place, seconds=_SECONDS)
+        fields = iter((output or b"").split(b"\0")[:-1])
+        found: list[Tag] = []
+        for kind, own, peeled_kind, peeled, created_at, name in zip(*[fields] * 6, strict=False):
+            is_commit = kind.strip(b"\n") == b"commit"
+            if is_commit or peeled_kind == b"commit":
+                sha = (own if is_commit else peeled).decode("ascii", "replace")
+                bare = decode_output(name).removeprefix(f"{place}/")
+                found.append(Tag(name=bare, sha=sha, created_at=read_time(created_at)))
+        return found
+
+
+def is_release(name: str) -> bool:
+    """Whether a tag names a finished version: `v1.2`, but not `v1.2-rc1` and not `nightly`."""
+    found = _match_version(name)
+    return found is not None and (not found["rest"] or _FINAL.fullmatch(found["rest"]) is not None)
+
+
+def read_version(name: str) -> tuple[int, ...] | None:
+    """Read the numbers of a version, zeros at the end left out: (1, 2) of `v1.2.0`; None where there are none."""
+    found = _match_version(name)
+    if found is None:
+        return None
+    numbers = [int(number) for number in _NUMBERS.findall(found["numbers"])]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _find_tag(name: str, tags: Sequence[Tag]) -> Tag | None:
+    """Find a tag as written, else the one of that version: `v1.7.0`, `1.7` and `version 1.7` for `jq-1.7`."""
+    exact = next((tag for tag in tags if tag.name == name), None) or next(
+        (tag for tag in tags if tag.name.casefold() == name.casefold()), None
+    )
+    version = read_version(name)
+    if exact is not None or version is None:
+        return exact
+    same = [tag for tag in tags if read_version(tag.name) == version]
+    if _read_line(name).strip() not in _GENERAL:
+        same = [tag for tag in same if _read_line(tag.name) == _read_line(name)]
+    found = _match_version(name)
+    unfinished = found["rest"] if found is not None and not is_release(name) else ""
+    if unfinished:
+        return next((tag for tag in same if tag.name.casefold().endswith(unfinished.casefold())), None)
+    return next((tag for tag in same if is_release(tag.name)), None)
+
+
+def _match_version(name: str) -> re.Match[str] | None:
+    """Take a tag apart; of `release/1.2` and `@scope/package@1.2`, what follows the last `/` or `@`."""
+    return _VERSION.fullmatch(name.rpartition("/")[2].rpartition("@")[2])
+
+
+def _read_line(name: str) -> str:
+    """Read what precedes the version: the same for all releases of one package, but for a `v` that came later."""
+    found = _match_version(name)
+    return name[: -len(found[0].removeprefix(found["prefix"]))].casefold().removesuffix("v") if found else ""
+
+
+def _make_unknown(name: str, tags: Sequence[Tag]) -> UnknownRevision:
+    newest = ", ".join(tag.name for tag in tags[:5])
+    known = f"The newest tags are {newest}." if newest else "No tags are known here."
+    return UnknownRevision(f"There is no tag, branch or commit {name!r}. {known}")

@@ -1,0 +1,69 @@
+"""Registrations that a framework reads off the name of a file: routes of Next.js, commands of Django and Scrapy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from indexer.parsing.registrations.file_context import FileContext
+from indexer.text.linear_patterns import compile_pattern
+from indexer.types import Registration, Symbol
+
+_SCRIPT = re.compile(r"(\S{1,80})\.(?:ts|tsx|js|jsx|mjs)")
+_COMMAND = re.compile(r"(?:^|/)(management/)?commands/([A-Za-z]\w*)\.py$")
+_METHODS = frozenset("GET POST PUT PATCH DELETE HEAD OPTIONS".split())
+_HELP = compile_pattern(
+    r"(?m)^(?: {4}|\t)help = \(?\s{0,20}(?:\"{3}\s{0,40}([^\"]{1,300})|\"([^\"\n]{1,300})|'([^'\n]{1,300}))"
+)
+_SHORT_DESC = compile_pattern(
+    r"def short_desc\(self\)[^:\n]{0,60}:\s{1,40}return\s{0,4}\(?\s{0,40}(?:\"([^\"\n]{1,300})|'([^'\n]{1,300}))"
+)
+_PRISMA_MODEL = re.compile(r"^model\s+(\w+)\s*\{", re.MULTILINE)
+_MOST_MODELS = 500
+
+
+def find_named_routes(context: FileContext) -> Iterator[Registration]:
+    """Find the routes of Next.js: the functions that a file exports, or the file itself, at its folder's path."""
+    *folders, name = context.path.split("/")
+    found = _SCRIPT.fullmatch(name)
+    if found is None:
+        return
+    if found[1] == "route" and "app" in folders:
+        parts = [part for part in folders[folders.index("app") + 1 :] if not part.startswith("(")]
+        for symbol in _find_methods(context):
+            label = f"{symbol.name} /{'/'.join(parts)}"
+            yield context.make("route", label, symbol.start_line, text=symbol.doc)
+    elif "pages/api/" in f"{'/'.join(folders)}/":
+        parts = [*folders[folders.index("pages") + 1 :], *([found[1]] if found[1] != "index" else [])]
+        yield context.make("route", f"ANY /{'/'.join(parts)}", 1)
+
+
+def _find_methods(context: FileContext) -> list[Symbol]:
+    found = {symbol.name: symbol for symbol in context.symbols if symbol.name in _METHODS and not symbol.parent}
+    return list(found.values())
+
+
+def find_named_commands(context: FileContext) -> Iterator[Registration]:
+    """Find the command that a Python file in `commands/` is, with what its class says of it."""
+    found = _COMMAND.search(context.path)
+    own = next((symbol for symbol in context.symbols if symbol.name == "Command" and symbol.kind == "class"), None)
+    if found is None or own is None:
+        return
+    text = context.source.decode("utf-8", "replace")
+    said = _HELP.search(text) or _SHORT_DESC.search(text)
+    name = f"manage.py {found[2]}" if found[1] else found[2]
+    text = next(filter(None, said.groups()), "").strip() if said else own.doc
+    yield context.make("command", name, own.start_line, text=text, handler=own.qualified_name)
+
+
+def find_prisma_models(context: FileContext) -> Iterator[Registration]:
+    """Find the models of a Prisma schema."""
+    if not context.path.endswith(".prisma"):
+        return
+    text = context.source.decode("utf-8", "replace")
+    line, at = 1, 0
+    for count, found in enumerate(_PRISMA_MODEL.finditer(text)):
+        if count >= _MOST_MODELS:
+            return
+        line, at = line + text.count("\n", at, found.start()), found.start()
+        yield context.make("model", found[1], line, detail="Prisma")

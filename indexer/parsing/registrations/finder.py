@@ -1,0 +1,128 @@
+"""Finds what a file registers, from what the query of its language captured and the rules for the names in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+
+from tree_sitter import Node
+
+from indexer.parsing.registrations.command_readers import find_declared_signals, read_inherited
+from indexer.parsing.registrations.documents import find_documented_options
+from indexer.parsing.registrations.file_context import FileContext
+from indexer.parsing.registrations.file_names import find_named_commands, find_named_routes, find_prisma_models
+from indexer.parsing.registrations.invocations import Invocation, read_invocation
+from indexer.parsing.registrations.option_readers import find_environment_reads, read_c_table, read_environment
+from indexer.parsing.registrations.rules import BASES, ENVIRONMENT_NAME, RegistrationRule, map_rules
+from indexer.parsing.registrations.setting_readers import (
+    find_module_settings,
+    find_settings_class,
+    read_env_tag,
+    read_settings_entry,
+)
+from indexer.types import Registration, Symbol
+
+# What the query of a language has captured, by role; `indexer.parsing.grammars` has it so.
+Captures = Mapping[str, Sequence[Node]]
+Findings = Mapping[str, Sequence[Captures]]
+
+MOST_REGISTRATIONS = 1_000  # of one file
+_MOST_CANDIDATES = 5_000
+_LONGEST_NAME = 80  # bytes
+
+
+def find_registrations(
+    findings: Findings, root: Node, source: bytes, *, language: str, path: str, symbols: Sequence[Symbol]
+) -> tuple[Registration, ...]:
+    """Return what a source file registers, in its order; at most 1,000 of a file."""
+    context = FileContext(path=path, language=language, source=source, symbols=symbols)
+    candidates = list(islice(_find_candidates(findings, context), _MOST_CANDIDATES))
+    for invocation, rule in candidates:
+        if rule is not None and rule.early:
+            rule.read(invocation, context)
+    found = chain(
+        _read_candidates(candidates, context),
+        _read_structure(findings, context),
+        find_environment_reads(root, context),
+        find_named_routes(context),
+        find_named_commands(context),
+    )
+    return _keep_distinct(found)
+
+
+def find_in_text(path: str, language: str, text: str, lines: Sequence[str]) -> tuple[Registration, ...]:
+    """Return what a document describes, or a schema without a grammar declares."""
+    context = FileContext(path=path, language=language, source=text.encode("utf-8", "replace"), symbols=())
+    if language in {"markdown", "rst"}:
+        return _keep_distinct(find_documented_options(lines, context))
+    return _keep_distinct(find_prisma_models(context))
+
+
+def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:
+    distinct: dict[tuple[str, str, int], Registration] = {}
+    for each in islice((each for each in found if each.name), 2 * MOST_REGISTRATIONS):
+        distinct.setdefault((each.kind, each.name, each.line), each)
+    return tuple(sorted(distinct.values(), key=lambda each: each.line))[:MOST_REGISTRATIONS]
+
+
+def _find_candidates(findings: Findings, context: FileContext) -> Iterator[tuple[Invocation, RegistrationRule | None]]:
+    """Yield every call and annotation whose name a rule is for; those without a rule read a variable by their name."""
+    rules = map_rules(context.language)
+    if not rules:
+        return
+    source = context.source
+    for captures, role in _list_named(findings):
+        node = captures[role][0]
+        end = node.end_byte
+        # Most calls are of no interest, and end here: this is done for each of a repository.
+        name = source[max(node.start_byte, end - _LONGEST_NAME) : end].rpartition(b".")[2].rpartition(b":")[2].strip()
+        fitting = rules.get(name)
+        if fitting is None and not (b"nv" in name and ENVIRONMENT_NAME.fullmatch(name)):
+            continue
+        invocation = read_invocation(node, captures["on"][0] if "on" in captures else None, context.source)
+        if invocation is None:
+            continue
+        if fitting is None:
+            yield invocation, None
+        for rule in fitting or ():
+            if rule.fits(invocation):
+                yield invocation, rule
+
+
+def _list_named(findings: Findings) -> Iterator[tuple[Captures, str]]:
+    for role in ("call", "annotation"):
+        for captures in findings.get(role, ()):
+            yield captures, role
+
+
+def _read_candidates(
+    candidates: Iterable[tuple[Invocation, RegistrationRule | None]], context: FileContext
+) -> Iterator[Registration]:
+    for invocation, rule in candidates:
+        if rule is None:
+            yield from read_environment(invocation, context)
+        elif not rule.early:
+            yield from rule.read(invocation, context)
+
+
+def _read_structure(findings: Findings, context: FileContext) -> Iterator[Registration]:
+    """Read what is registered by its form: base classes, constants of settings, tables of options."""
+    bases = BASES.get(context.language, {})
+    for captures in findings.get("inherit", ()):
+        for node in captures["inherit"]:
+            base = context.code_of(node)
+            kind = bases.get(base) or bases.get(base.rpartition(".")[2])
+            if kind is not None:
+                yield from read_inherited(kind, node, context)
+            if context.language == "python":
+                yield from find_settings_class(node, context)
+    if context.language == "python":
+        names = [captures["name"][0] for captures in findings.get("constant", ()) if "name" in captures]
+        yield from find_module_settings(names, context)
+        yield from find_declared_signals(names, context)
+    for captures in findings.get("table", ()):
+        yield from read_c_table(captures["table"][0], context)
+    for captures in findings.get("entry", ()):
+        yield from read_settings_entry(captures["key"][0], captures["entry"][0], context)
+    for captures in findings.get("tag", ()):
+        yield from read_env_tag(captures["tag"][0], context)

@@ -1,0 +1,41 @@
+"""How one more of something is added is answered with the documentation, the newest one, and who names it."""
+
+from __future__ import annotations
+
+from agent.agent import Agent
+from agent.persistence.checkpointer import SafeSqliteSaver
+from tests.agent.conftest import answer_to, redact
+from tests.fakes.code import FakeCode, FakeLibrary
+
+FILES = {
+    "src/channels/email.py": "class Email:\n    pass\n",
+    "src/channels/pager.py": "class Pager:\n    pass\n",
+    "src/channels/zulip.py": "class Zulip:\n    pass\n",
+    "src/registry.py": "from src.channels.pager import Pager\nfrom src.channels.zulip import Zulip\n",
+    "src/other.py": "print('email zulip')\n",
+    "docs/hacking.md": "# Hacking\n\nBe kind.\n\n## A new channel\n\nAdd a file to the folder of channels.\n",
+}
+
+
+async def test_the_guide_comes_first_then_the_newest_and_where_it_is_named(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(FILES)), saver, redact), "how do I add a new channel?", "t")
+
+    assert answer.text.startswith("`docs/hacking.md` [1], *A new channel*, lines 5–7:")
+    assert "There are 3 in `src/channels/`; the newest is `src/channels/" in answer.text
+    assert "- `src/registry.py` [3]: `from src.channels." in answer.text
+
+
+async def test_without_a_guide_the_newest_is_shown_itself(saver: SafeSqliteSaver) -> None:
+    files = {path: text for path, text in FILES.items() if not path.startswith("docs")}
+
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), "how to add another channel", "t")
+
+    assert answer.text.startswith("There are 3 in `src/channels/`; the newest is `src/channels/")
+    assert "```python\nclass " in answer.text
+
+
+async def test_what_there_are_not_several_of_is_searched_for(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(FILES)), saver, redact), "how do I add a new pager?", "t")
+
+    assert "There are" not in answer.text
+    assert "src/channels/pager.py" in answer.text

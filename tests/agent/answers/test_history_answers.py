@@ -1,0 +1,351 @@
+"""What changed, who wrote it, when and why: answered from a real git repository, and cited at its commits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.agent import Agent
+from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.ports import Answer, CodeSearch
+from indexer.index import CodeIndex
+from tests.agent.conftest import answer_to, redact
+from tests.fakes.repositories import GitRepo
+
+BEN = "Ben Beispiel <ben@example.org>"
+PAY = '''"""Payments."""
+
+
+def pay(order):
+    """Pay for an order."""
+    return order
+
+
+def refund_at_once(order):
+    """Give the money back."""
+    return -order
+'''
+
+
+class HeldCode:
+    """A `CodeLibrary` of one reader."""
+
+    def __init__(self, code: CodeSearch) -> None:
+        self._code = code
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        return self._code
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepo:
+    """Two releases and what came after them, by two people."""
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("shop/pay.py", PAY.partition("def refund")[0].rstrip() + "\n")
+    repository.write("CODEOWNERS", "* @shop/all\n/shop/ @shop/payments\n")
+    repository.write("CHANGELOG.md", "# Changelog\n\n## [1.0] - 2023-11-14\n\n- The first payments.\n")
+    repository.commit("Pay for orders")
+    repository.git("tag", "v1.0")
+    repository.write("shop/pay.py", PAY)
+    repository.write(
+        "CHANGELOG.md",
+        "# Changelog\n\n## [1.1] - 2023-11-15\n\n- Refunds are paid at once.\n\n## [1.0]\n\n- The first payments.\n",
+    )
+    repository.commit(
+        "Give money back (#12)\n\nWaiting for the bank took three days,\nand customers wrote to us.\n\n"
+        "Signed-off-by: Ben Beispiel <ben@example.org>",
+        author=BEN,
+    )
+    repository.git("tag", "v1.1")
+    repository.write("docs/pay.md", "How to pay.\n")
+    repository.commit("Explain how to pay", author=BEN)
+    repository.write("shop/pay.py", PAY.replace("return order\n", "return abs(order)\n"))
+    repository.commit("Take only positive amounts\n\nA negative order paid the customer.")
+    return repository
+
+
+@pytest.fixture
+async def agent(repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver) -> AsyncIterator[Agent]:
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home", web_url="https://github.com/shop/shop")
+    try:
+        await index.refresh()
+        yield Agent(HeldCode(await index.pin()), saver, redact)
+    finally:
+        await index.aclose()
+
+
+def commits_of(answer: Answer) -> list[str | None]:
+    return [one.url for one in answer.citations if not one.path]
+
+
+async def test_the_newest_commits_answer_what_changed_lately(agent: Agent, repository: GitRepo) -> None:
+    answer = await answer_to(agent, "what changed lately?")
+
+    assert answer.text.startswith("Lately: 4 commits, by 2 people, on 2023-11-14.")
+    assert f"- `{repository.sha()[:8]}` [1], 2023-11-14, Ada Example: *Take only positive amounts*" in answer.text
+    assert commits_of(answer)[0] == f"https://github.com/shop/shop/commit/{repository.sha()}"
+    assert len(answer.text.split("\n")) <= 25
+
+
+async def test_a_release_is_answered_with_its_section_of_the_changelog(agent: Agent) -> None:
+    answer = await answer_to(agent, "what's new in the latest release?")
+
+    assert "From `v1.0` (2023-11-14) to `v1.1` (2023-11-14): 1 commit" in answer.text
+    assert "`CHANGELOG.md` [1] on `1.1`:" in answer.text
+    assert "- Refunds are paid at once." in answer.text
+    assert "The first payments" not in answer.text
+    assert "*Give money back (#12)*" in answer.text
+    assert "Take only positive amounts" not in answer.text
+    assert ("CHANGELOG.md", 3, 5) in {(one.path, one.start_line, one.end_line) for one in answer.citations}
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("what changed since 1.1?", ["Explain how to pay", "Take only positive"], ["Give money back"]),
+        ("what changed between v1.0 and v1.1?", ["Give money back"], ["Explain how to pay"]),
+        ("what changed in the docs folder?", ["1 commit to `docs`", "Explain how to pay"], ["Give money back"]),
+        ("what changed in shop/pay.py since v1.0?", ["Take only positive", "Give money back"], ["Explain", "Pay for"]),
+        ("what changed since v1.0 in docs?", ["Explain how to pay"], ["Take only positive", "Give money back"]),
+        ("how has refund_at_once changed over time?", ["Give money back"], ["Take only positive"]),
+        ("when was 1.1 released?", ["to `v1.1` (2023-11-14)"], ["Take only positive"]),
+        ("what changed in refund_at_once?", ["Give money back"], ["Take only positive"]),
+        ("was hat sich seit 1.1 geändert?", ["Explain how to pay"], ["Give money back"]),
+    ],
+)
+async def test_changes_are_those_of_the_range_and_the_place(
+    agent: Agent, question: str, said: list[str], unsaid: list[str]
+) -> None:
+    answer = await answer_to(agent, question)
+
+    assert [part for part in said if part not in answer.text] == []
+    assert [part for part in unsaid if part in answer.text] == []
+    assert commits_of(answer)
+
+
+async def test_a_version_without_a_tag_is_told_with_the_tags_that_there_are(agent: Agent) -> None:
+    answer = await answer_to(agent, "what changed since 9.9?")
+
+    assert "There is no tag, branch or commit '9.9'" in answer.text
+    assert "v1.1, v1.0" in answer.text
+
+
+async def test_a_time_without_commits_is_told_with_the_newest_ones(agent: Agent) -> None:
+    answer = await answer_to(agent, "what changed this week?")
+
+    assert "No commit of this week is known here." in answer.text
+    assert "Take only positive amounts" in answer.text
+
+
+async def test_owners_come_first_and_people_by_the_lines_that_are_left(agent: Agent, repository: GitRepo) -> None:
+    answer = await answer_to(agent, "who owns shop/pay.py?")
+
+    assert answer.text.startswith(
+        "`CODEOWNERS` [1] gives `/shop/` to `@shop/payments`. Most lines of `shop/pay.py` [2]"
+    )
+    assert "- Ada Example" in answer.text
+    assert "6 of 11 lines, 2 commits" in answer.text
+    assert "ben@example.org" not in answer.text
+    assert f"https://github.com/shop/shop/commit/{repository.sha()}" in commits_of(answer)
+
+
+async def test_the_author_of_a_definition_is_found_by_its_lines(agent: Agent) -> None:
+    answer = await answer_to(agent, "who wrote refund_at_once?")
+
+    assert "All lines of `refund_at_once` in `shop/pay.py` [2] are by Ben Beispiel." in answer.text
+
+
+async def test_the_author_of_a_line_is_found(agent: Agent) -> None:
+    answer = await answer_to(agent, "who wrote line 6 of shop/pay.py?")
+
+    assert "All lines of `shop/pay.py` [2] are by Ada Example." in answer.text
+    assert ("shop/pay.py", 6, 6) in {(one.path, one.start_line, one.end_line) for one in answer.citations}
+
+
+async def test_what_has_no_name_in_the_question_is_searched_for(agent: Agent) -> None:
+    answer = await answer_to(agent, "who wrote the code that gives the money back?")
+
+    assert "`refund_at_once`" in answer.text
+    assert "This is what a search for the words of the question finds first." in answer.text
+
+
+async def test_the_people_of_everything_are_counted_by_commits(agent: Agent) -> None:
+    answer = await answer_to(agent, "who are the maintainers?")
+
+    assert "2 people made 4 commits to `shop`, most of them Ada Example." in answer.text
+    assert "2 commits (50 %), 2023-11" in answer.text
+
+
+async def test_when_something_was_added_is_its_first_commit_and_release(agent: Agent, repository: GitRepo) -> None:
+    answer = await answer_to(agent, "when was `refund_at_once` added?")
+
+    sha = repository.sha("v1.1^{commit}")
+    assert f"was added on 2023-11-14 by Ben Beispiel with `{sha[:8]}` [2]: *Give money back (#12)*." in answer.text
+    assert "The first release with it is `v1.1`." in answer.text
+    assert "Waiting for the bank took three days," in answer.text
+    assert "Signed-off-by" not in answer.text
+    assert f"https://github.com/shop/shop/commit/{sha}" in commits_of(answer)
+
+
+async def test_why_something_was_changed_is_the_message_of_the_last_commit(agent: Agent) -> None:
+    answer = await answer_to(agent, "why was `pay` changed?")
+
+    assert "was last changed on 2023-11-14 by Ada Example" in answer.text
+    assert "A negative order paid the customer." in answer.text
+    assert "Other commits that touched it:" in answer.text
+    assert "*Pay for orders*" in answer.text
+
+
+@pytest.mark.parametrize(("gone", "said"), [(True, "was removed"), (False, "was last changed")])
+async def test_what_is_gone_is_found_by_its_text(
+    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver, gone: bool, said: str
+) -> None:
+    repository.write("shop/bank.txt", "BANK_LIMIT and BANK_LIMIT\n")
+    repository.commit("Limit the bank")
+    repository.write("shop/bank.txt", "nothing\n" if gone else "BANK_LIMIT\n")
+    repository.commit("Trust the bank", author=BEN)
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), "why was BANK_LIMIT removed?")
+    finally:
+        await index.aclose()
+
+    assert f"`BANK_LIMIT` {said} on 2023-11-14 by Ben Beispiel" in answer.text
+    assert "*Limit the bank*" in answer.text
+
+
+async def test_the_commit_that_says_that_it_did_so_goes_before_newer_ones(
+    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+) -> None:
+    repository.write("docs/cards.md", "Use old_card and old_card.\n")
+    repository.commit("Explain cards")
+    repository.write("docs/cards.md", "Use old_card.\n")
+    repository.commit("Deprecate old_card (#9)\n\nNobody has one any more.", author=BEN)
+    repository.write("docs/cards.md", "Use old_card or old_card.\n")
+    repository.commit("Word it better")
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), "why was old_card deprecated?")
+    finally:
+        await index.aclose()
+
+    assert "`old_card` was deprecated on 2023-11-14 by Ben Beispiel with" in answer.text
+    assert "Nobody has one any more." in answer.text
+
+
+async def test_asking_who_wrote_it_keeps_the_topic(agent: Agent) -> None:
+    await answer_to(agent, "where is `refund_at_once` defined?", "t")
+
+    who = await answer_to(agent, "who wrote it?", "t")
+    when = await answer_to(agent, "when was it added?", "t")
+    where = await answer_to(agent, "where is it defined?", "t")
+
+    assert "All lines of `refund_at_once`" in who.text
+    assert "`refund_at_once` in `shop/pay.py` [1] was added" in when.text
+    assert "`refund_at_once` is defined in `shop/pay.py`" in where.text
+
+
+async def test_more_goes_on_with_older_commits(repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver) -> None:
+    for number in range(14):
+        repository.write("docs/pay.md", f"How to pay, {number}.\n")
+        repository.commit(f"Word it better {number:02}")
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        agent = Agent(HeldCode(await index.pin()), saver, redact)
+        first = await answer_to(agent, "what changed in docs/pay.md?", "t")
+        rest = await answer_to(agent, "more", "t")
+    finally:
+        await index.aclose()
+
+    assert 'And 5 more; say "more" to see them.' in first.text
+    assert [f"better {number:02}" in first.text for number in (13, 4, 3)] == [True, True, False]
+    assert [f"better {number:02}" in rest.text for number in (4, 3, 0)] == [False, True, True]
+    assert "Explain how to pay" in rest.text
+
+
+async def test_a_path_in_a_submodule_is_said_to_be_in_one(
+    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+) -> None:
+    other = GitRepo(tmp_path / "bank")
+    other.write("src/bank.c", "int bank;\n")
+    other.commit()
+    repository.submodule("libs/bank", other)
+    repository.commit()
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        agent = Agent(HeldCode(await index.pin()), saver, redact)
+        answers = [
+            await answer_to(agent, question, str(number))
+            for number, question in enumerate(
+                ("how does libs/bank/src/bank.c work?", "what is in libs/bank?", "who wrote libs/bank/src/bank.c?")
+            )
+        ]
+    finally:
+        await index.aclose()
+
+    for answer in answers:
+        assert answer.text.startswith("`libs/bank` is a submodule of `shop`: its files are those of another repository")
+
+
+async def test_a_message_of_a_commit_cannot_break_out_of_its_quotation(
+    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+) -> None:
+    repository.write("docs/pay.md", "Pay.\n")
+    repository.commit(
+        "See [this](https://evil.example) @everyone `x`\n\n```\n[click](https://evil.example)", author="[x](y) <z@z>"
+    )
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        agent = Agent(HeldCode(await index.pin()), saver, redact)
+        answer = await answer_to(agent, "why was docs/pay.md changed?")
+    finally:
+        await index.aclose()
+
+    assert "`` See [this](https://evil.example) @everyone `x` ``" in answer.text
+    assert "````text\n```\n[click](https://evil.example)\n````" in answer.text
+    assert "`[x](y)`" in answer.text
+
+
+async def test_the_commit_whose_message_says_what_is_asked_leads_before_the_code(
+    agent: Agent, repository: GitRepo
+) -> None:
+    answer = await answer_to(agent, "why does pay take only positive amounts?")
+
+    first, _, rest = answer.text.partition("\n\n")
+    assert first == (
+        f"`{repository.sha()[:8]}` [1], 2023-11-14, Ada Example: *Take only positive amounts*. "
+        "*A negative order paid the customer.*"
+    )
+    assert "def pay(order):" in rest
+    assert commits_of(answer)[0] == f"https://github.com/shop/shop/commit/{repository.sha()}"
+
+
+async def test_without_such_a_message_the_commit_that_last_changed_the_code_follows_it(agent: Agent) -> None:
+    answer = await answer_to(agent, "why does refund_at_once negate its argument?")
+
+    before, _, after = answer.text.partition("Last changed with ")
+    assert "return -order" in before
+    assert "2023-11-14, Ben Beispiel: *Give money back (#12)*." in after
+
+
+async def test_what_is_pending_is_what_came_after_the_newest_release(agent: Agent) -> None:
+    answer = await answer_to(agent, "what's pending for the next release?")
+
+    assert "Explain how to pay" in answer.text
+    assert "Refunds are paid at once" not in answer.text  # that was released
+
+
+async def test_a_version_without_a_tag_is_answered_from_the_changelog(agent: Agent, repository: GitRepo) -> None:
+    repository.git("tag", "-d", "v1.1")
+
+    answer = await answer_to(agent, "what was fixed in 1.1?")
+
+    assert answer.text.startswith("There is no tag `1.1` here; the changelog has it.")
+    assert "- Refunds are paid at once." in answer.text

@@ -1,0 +1,99 @@
+"""Answers that are lists: complete, counted, and gone on with by "more"."""
+
+from __future__ import annotations
+
+import re
+
+from agent.agent import Agent
+from agent.persistence.checkpointer import SafeSqliteSaver
+from indexer.git.permalinks import make_permalink
+from indexer.types import Location
+from tests.agent.conftest import answer_to, redact
+from tests.fakes.code import FakeCode, FakeLibrary
+
+NAMES = [f"step_{number:02}" for number in range(40)]
+FILES = {
+    "src/steps.py": "\n\n".join(f'def {name}():\n    """Take {name}."""' for name in NAMES) + "\n",
+    "src/core/engine.py": "class Engine:\n    pass\n",
+    "src/core/deep/cog.py": "def turn():\n    pass\n",
+    "README.md": "# Steps\n",
+}
+
+
+def make_agent(saver: SafeSqliteSaver) -> Agent:
+    return Agent(FakeLibrary(FakeCode(FILES)), saver, redact)
+
+
+async def test_every_name_of_a_file_is_listed_once_over_as_many_answers_as_it_takes(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver)
+    listed: list[str] = []
+
+    answer = await answer_to(agent, "what is in src/steps.py?", "t")
+    assert "defines 40 names" in answer.text
+    for _ in range(5):
+        listed += re.findall(r"^- function `(step_\d\d)`", answer.text, re.MULTILINE)
+        if 'say "more"' not in answer.text:
+            break
+        answer = await answer_to(agent, "more", "t")
+
+    assert listed == NAMES
+
+
+async def test_more_after_a_complete_list_lists_nothing_again(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver)
+    await answer_to(agent, "what is in the src/core folder?", "t")
+
+    answer = await answer_to(agent, "more", "t")
+
+    assert "`engine.py`" not in answer.text
+
+
+async def test_a_folder_is_answered_with_its_folders_and_files(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver), "what is in src/core?", "t")
+
+    assert "`src/core/` holds 2 files and 1 folder:" in answer.text
+    assert "- `deep/`: 1 file" in answer.text
+    assert "- `engine.py` [1], 2 lines: `Engine`" in answer.text
+    assert [(one.path, one.start_line) for one in answer.citations] == [("src/core/engine.py", 1)]
+
+
+async def test_a_folder_is_found_by_the_end_of_its_path(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver), "list everything in the core directory", "t")
+
+    assert "`src/core/` holds" in answer.text
+
+
+def test_a_commit_has_a_page_of_its_own_on_each_host() -> None:
+    commit = Location(path="", start_line=0, end_line=0, commit="abc123")
+
+    assert make_permalink("https://github.com/a/b", "abc123", commit) == "https://github.com/a/b/commit/abc123"
+    assert make_permalink("https://gitlab.com/a/b", "abc123", commit) == "https://gitlab.com/a/b/-/commit/abc123"
+    assert make_permalink("https://bitbucket.org/a/b", "abc123", commit) == "https://bitbucket.org/a/b/commits/abc123"
+    assert make_permalink("https://codeberg.org/a/b", "abc123", commit) == "https://codeberg.org/a/b/commit/abc123"
+
+
+async def test_an_overview_shows_what_it_is_its_parts_and_where_it_starts(saver: SafeSqliteSaver) -> None:
+    files = {
+        "README.md": "# Steps\n\n[![build](badge.svg)](x)\n\nSteps takes a step after the other, till all are done.\n",
+        "src/main.py": "from src.core.engine import Engine\n\n\ndef run():\n    Engine()\n",
+        "src/core/engine.py": "class Engine:\n    pass\n",
+    }
+    agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+    answer = await answer_to(agent, "give me an overview of this project", "t")
+
+    assert answer.text.startswith("`shop` has 3 files")
+    assert "*Steps takes a step after the other, till all are done.* [1]" in answer.text
+    assert "- `src/`: 2 files" in answer.text
+    assert "Most of the code is in `src/`: `core/` (1), `main.py`." in answer.text
+    assert "It starts in:\n\n- `src/main.py` [2]: `run`" in answer.text
+    assert "Most of the code uses:\n\n- `src/core/engine.py` [3]: `Engine`" in answer.text
+    assert len(answer.text.splitlines()) <= 30
+
+
+async def test_a_repository_without_a_readme_has_an_overview_too(saver: SafeSqliteSaver) -> None:
+    agent = Agent(FakeLibrary(FakeCode({"a.py": "x = 1\n"})), saver, redact)
+
+    answer = await answer_to(agent, "what is this project about?", "t")
+
+    assert answer.text.startswith("`shop` has 1 file with")

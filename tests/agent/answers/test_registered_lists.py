@@ -1,0 +1,205 @@
+"""Answers that list what is registered, from a question in words to the text, over a real index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from agent.agent import Agent
+from agent.persistence.checkpointer import open_saver
+from agent.ports import Answer, CodeSearch
+from indexer.index import CodeIndex
+from indexer.secrets import redact_secrets
+from tests.agent.conftest import answer_to
+from tests.fakes.frameworks import FRAMEWORKS
+from tests.fakes.repositories import GitRepo
+
+CLI = """parser.add_argument("-H", "--hidden", action="store_true", help="Look into hidden files.")
+parser.add_argument("--max-depth", type=int, default=3, help="How deep to look.")
+parser.add_argument("--threads", default=4, help="How many threads.")
+"""
+SETTINGS = """# Seconds between two orders.
+ORDER_DELAY = 5
+DB_HOST = os.getenv("DB_HOST", "localhost")
+DB_PORT = os.getenv("DB_PORT", "5432")
+MAIL_FROM = os.getenv("MAIL_FROM")
+"""
+EXPORTERS = """class Exporter: ...
+
+
+class CsvExporter(Exporter): ...
+
+
+class TsvExporter(CsvExporter): ...
+"""
+ROUTES = "".join(f'@app.get("/items/{number:02}")\ndef item_{number:02}(): ...\n' for number in range(40))
+SHOP: Mapping[str, str] = {
+    "shop/cli.py": CLI,
+    "shop/settings.py": SETTINGS,
+    "shop/exporters.py": EXPORTERS,
+    "shop/views.py": '@app.get("/orders")\ndef list_orders():\n    """Show all orders."""\n\n\n'
+    '@app.post("/orders/<id>/ship")\ndef ship(id): ...\n\n\n@app.get("/health")\ndef health(): ...\n',
+    "tests/test_views.py": '@app.get("/only/for/tests")\ndef fake(): ...\n',
+    "tests/test_export.py": "from shop.exporters import Exporter\n\n\nclass FakeExporter(Exporter): ...\n",
+    "docs/settings.md": "# Settings\n\n| Name | Default | Description |\n|---|---|---|\n"
+    "| `MAIL_FROM` | `shop@example.org` | Who sends mails. |\n",
+}  # fmt: skip
+
+
+class OneIndex:
+    """A library of one real index."""
+
+    def __init__(self, index: CodeIndex) -> None:
+        self._index = index
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Return the newest generation, whatever the name."""
+        return await self._index.pin()
+
+
+async def ask(tmp_path: Path, *questions: str, files: Mapping[str, str] = SHOP) -> list[Answer]:
+    """Index files, and put questions about them in one conversation."""
+    repository = GitRepo(tmp_path / "shop")
+    for path, text in files.items():
+        repository.write(path, text)
+    repository.commit()
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        async with open_saver(tmp_path / "conversations.db") as saver:
+            agent = Agent(OneIndex(index), saver, redact_secrets)
+            return [await answer_to(agent, question) for question in questions]
+    finally:
+        await index.aclose()
+
+
+def list_names(answer: Answer) -> list[str]:
+    return re.findall(r"^- `([^`]+)`", answer.text, re.MULTILINE)
+
+
+async def test_endpoints_are_counted_and_listed_with_what_answers_them_those_of_tests_last(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "which endpoints are there?")
+
+    assert "3 endpoints are registered in 1 file, and 1 more in tests and examples:" in answer.text
+    assert "- `GET /orders` [1], `list_orders`: *Show all orders.*" in answer.text
+    assert list_names(answer) == ["GET /orders", "POST /orders/<id>/ship", "GET /health", "GET /only/for/tests"]
+    assert [(one.path, one.start_line) for one in answer.citations][:2] == [("shop/views.py", 1), ("shop/views.py", 6)]
+
+
+async def test_more_goes_on_with_the_list_until_each_endpoint_was_named_once(tmp_path: Path) -> None:
+    answers = await ask(tmp_path, "list all routes", "more", "more", files={"app.py": ROUTES})
+
+    assert [f"GET /items/{number:02}" for number in range(40)] == [n for each in answers for n in list_names(each)]
+    assert 'say "more"' not in answers[-1].text
+
+
+async def test_only_the_endpoints_that_the_question_is_about_are_listed(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "which endpoints are there for orders?")
+
+    assert "2 endpoints for `orders` (of 4 in all) are registered in 1 file:" in answer.text
+    assert list_names(answer) == ["GET /orders", "POST /orders/<id>/ship"]
+
+
+async def test_options_are_listed_with_defaults_and_what_they_are_for(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "what command line options are there?")
+
+    assert "3 command-line options in 1 file:" in answer.text
+    assert "- `--max-depth` [2], `3` by default: *How deep to look.*" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("what flags does shop have for hidden files?", ["-H, --hidden"]),
+        ("env vars for the database", ["DB_HOST", "DB_PORT"]),
+        ("which env vars begin with DB_?", ["DB_HOST", "DB_PORT"]),
+        ("what MAIL_* env vars are there?", ["MAIL_FROM"]),
+        ("which setting controls the order delay?", ["ORDER_DELAY"]),
+        ("what environment variables are read?", ["DB_HOST", "DB_PORT", "MAIL_FROM"]),
+        ("welche umgebungsvariablen gibt es?", ["DB_HOST", "DB_PORT", "MAIL_FROM"]),
+    ],
+)
+async def test_a_narrowed_question_gets_the_options_that_its_words_are_about(
+    tmp_path: Path, question: str, names: list[str]
+) -> None:
+    [answer] = await ask(tmp_path, question)
+
+    assert list_names(answer) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "place"),
+    [
+        ("what is the default of ORDER_DELAY?", "`ORDER_DELAY`, a setting, is `5` by default [1].", "shop/settings.py"),
+        ("what does --max-depth default to?", "`--max-depth`, a command-line option, is `3` by default", "shop/cli.py"),
+        ("what's the default value for MAIL_FROM", "is `shop@example.org` by default [1].", "docs/settings.md"),
+        ("what is the default of DB_PORT", '`DB_PORT`, an environment variable, is `"5432"`', "shop/settings.py"),
+    ],
+)  # fmt: skip
+async def test_the_default_of_an_option_is_said_at_once_and_cited_where_it_stands(
+    tmp_path: Path, question: str, sentence: str, place: str
+) -> None:
+    [answer] = await ask(tmp_path, question)
+
+    assert sentence in answer.text
+    assert answer.citations[0].path == place
+
+
+async def test_options_that_there_are_not_are_searched_for_and_not_made_up(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "which options are there for telepathy?")
+
+    assert "by default" not in answer.text
+    assert "of 9 in all" not in answer.text
+
+
+async def test_subclasses_are_listed_the_direct_ones_first(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "list all subclasses of Exporter")
+
+    assert "2 types inherit from `Exporter`, 1 of them directly, as far as the syntax tells" in answer.text
+    assert list_names(answer) == ["CsvExporter", "TsvExporter", "FakeExporter"]
+    assert "- `TsvExporter` [2], through `CsvExporter`" in answer.text
+
+
+async def test_everything_that_is_called_by_a_noun_is_listed(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "which exporters are there?")
+
+    assert "2 classes for `exporters`, in 1 file, and 1 more in tests and examples:" in answer.text
+    assert list_names(answer) == ["CsvExporter", "TsvExporter", "FakeExporter"]
+
+
+async def test_a_folder_of_the_name_is_the_list_where_no_types_are_called_so(tmp_path: Path) -> None:
+    files = {"migrations/0001_first.sql": "select 1;\n", "migrations/0002_second.sql": "select 2;\n"}
+
+    [answer] = await ask(tmp_path, "which migrations are there?", files=files)
+
+    assert list_names(answer) == ["migrations/0001_first.sql", "migrations/0002_second.sql"]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("which commands are there?", "manage.py ship"),
+        ("list all celery tasks", "clean_up"),
+        ("which events are emitted?", "order_placed"),
+        ("what database tables are there?", "Order"),
+        ("what routes are there for orders?", "GET /orders"),
+    ],
+)
+async def test_each_kind_of_registration_is_asked_for_by_its_own_nouns(
+    tmp_path: Path, question: str, name: str
+) -> None:
+    answers = await ask(tmp_path, question, "more", "more", files={p: text for p, (text, _) in FRAMEWORKS.items()})
+
+    assert name in [each for answer in answers for each in list_names(answer)]
+
+
+async def test_markup_in_a_default_or_a_help_text_stays_text(tmp_path: Path) -> None:
+    files = {"cli.py": 'parser.add_argument("--x", default="`](http://evil.example)[1]", help="<b>**now**</b> [2]")\n'}
+
+    [answer] = await ask(tmp_path, "what flags are there?", files=files)
+
+    assert "](http://evil.example)" not in re.sub(r"(`+).*?\1", "", answer.text)
+    assert len(answer.citations) == 1

@@ -1,0 +1,228 @@
+"""What an answer says of the code is so: its counts, its places, what is defined and what is not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agent.agent import Agent
+from agent.evidence.refs import sort_definitions
+from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.questions.follow_ups import is_pointing_back
+from indexer.types import Definition, Symbol, SymbolKind
+from tests.agent.conftest import answer_to, redact
+from tests.fakes.code import FakeCode, FakeLibrary
+
+
+def make_agent(saver: SafeSqliteSaver, files: dict[str, str]) -> Agent:
+    return Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+
+async def test_two_calls_in_one_function_are_listed_as_two(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver, {"a.py": "def pay():\n    pass\n\n\ndef buy():\n    pay()\n    print()\n    pay()\n"})
+
+    answer = await answer_to(agent, "who calls pay?")
+
+    assert answer.text.startswith("2 calls of `pay` [1], from 1 place:")
+    assert "- `buy` in `a.py:6, 8` [2] [3]: `pay()`" in answer.text
+    assert {one.start_line for one in answer.citations} == {1, 6, 8}
+
+
+async def test_two_calls_on_one_line_are_counted_where_they_stand(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver, {"a.py": "def inc(n):\n    return n\n\n\ndef buy():\n    return inc(inc(1))\n"})
+
+    answer = await answer_to(agent, "who calls inc?")
+
+    assert answer.text.startswith("2 calls of `inc` [1], from 1 place:")
+    assert "- `buy` in `a.py:6` [2] (2 calls):" in answer.text
+
+
+async def test_a_call_that_may_mean_two_definitions_is_one_call(saver: SafeSqliteSaver) -> None:
+    files = {"a.py": "def pay():\n    pass\n", "b.py": "def pay():\n    pass\n", "c.py": "def buy():\n    x.pay()\n"}
+
+    answer = await answer_to(make_agent(saver, files), "who calls pay?")
+
+    assert answer.text.startswith("1 call of `pay` [1]:")
+    assert answer.text.count("`c.py:2`") == 1
+
+
+async def test_calls_that_are_listed_and_those_that_are_not_make_the_count(saver: SafeSqliteSaver) -> None:
+    buyers = "\n".join(f"def buy_{number}():\n    pay()\n    pay()\n    pay()\n" for number in range(12))
+    many = "def buy_often():\n" + "    pay()\n" * 9
+
+    answer = await answer_to(make_agent(saver, {"a.py": f"def pay():\n    pass\n\n{many}\n{buyers}"}), "who calls pay?")
+
+    assert answer.text.startswith("45 calls of `pay` [1], from 13 places:")
+    places = re.findall(r"in `a\.py:([\d, ]+)`", answer.text)
+    listed = sum(len(place.split(",")) for place in places)
+    assert f"- and {45 - listed} more" in answer.text
+
+
+async def test_what_a_function_calls_is_counted_with_what_is_left_out(saver: SafeSqliteSaver) -> None:
+    steps = "\n".join(f"def step_{number}():\n    pass\n" for number in range(12))
+    calls = "".join(f"    step_{number}()\n" for number in range(12))
+
+    answer = await answer_to(
+        make_agent(saver, {"a.py": f"{steps}\ndef run():\n{calls}    print()\n"}), "what does run call?"
+    )
+
+    assert answer.text.startswith("13 calls made by `run` [1], 12 of them of names defined here:")
+    assert answer.text.count("- `step_") == 8
+    assert "- and 4 more" in answer.text
+
+
+TWO_OF_A_NAME = {
+    "src/shop/app.py": "\n".join(f"long_{number} = {number}" for number in range(1, 41))
+    + "\n\n\ndef serve():\n    pass\n",
+    "src/shop/core/app.py": "\n".join(f"short_{number} = {number}" for number in range(1, 21)) + "\n",
+}
+
+
+async def test_a_line_is_shown_of_the_one_file_of_the_name_that_is_long_enough(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "what is at app.py:33?")
+
+    assert "long_33 = 33" in answer.text
+    assert "short_" not in answer.text
+
+
+async def test_a_line_is_shown_of_each_file_of_the_name_that_has_it(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "app.py:12")
+
+    assert "long_12 = 12" in answer.text
+    assert "short_12 = 12" in answer.text
+    assert {one.path for one in answer.citations} == set(TWO_OF_A_NAME)
+
+
+async def test_a_file_of_which_there_are_two_is_not_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "what is in app.py?")
+
+    assert "`src/shop/app.py` [1] defines" in answer.text
+    assert "`src/shop/core/app.py` [" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how is it decided whether a cookie is set?",
+        "how is it determined which session is used?",
+        "where is it checked that the cookie is signed?",
+        "is it possible to set a cookie twice?",
+        "when is it allowed to set a cookie?",
+        "why is it that the cookie is not set?",
+        "how long does it take to open a session?",
+        "how is it ensured that a session is saved only once?",
+        "does it matter whether the cookie is signed?",
+    ],
+)
+async def test_an_impersonal_it_points_to_nothing(saver: SafeSqliteSaver, question: str) -> None:
+    code = {"session.py": "def save_session(cookie):\n    # whether the cookie is set\n    return cookie.set()\n"}
+    agent = make_agent(saver, code)
+    await answer_to(agent, "where is save_session defined?", "told")
+
+    for thread in ("fresh", "told"):
+        answer = await answer_to(agent, question, thread)
+        assert "points to" not in answer.text
+        assert not answer.searched or not any("save_session" in query for query in answer.searched)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how is it tested?", "is it allowed to be empty?", "does it check whether it is set?", "where is it decided?"],
+)
+def test_an_it_that_stands_for_something_points_back(question: str) -> None:
+    assert is_pointing_back(question)
+
+
+ATTRIBUTES = {
+    "shop/app.py": '''class Base:
+    template_folder = "templates"
+
+
+class App(Base):
+    """The app.
+
+    default_config: what it starts with, in words.
+    """
+
+    default_config = dict(
+        debug=False,
+        testing=False,
+    )
+    session: str
+
+    def __init__(self, default_config=None):
+        self.started = False
+        started = True
+        if started == self.started:
+            pass
+''',
+    "shop/setup.py": "def make(\n    started: bool = True,\n):\n    started = 3\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "opening", "line"),
+    [
+        (
+            "what is App.default_config?",
+            "`default_config` is set in class `App`, `shop/app.py:11` [1]:",
+            "    testing=False,",
+        ),
+        (
+            "where is default_config set?",
+            "`default_config` is set in class `App`, `shop/app.py:11` [1]:",
+            "default_config = dict(",
+        ),
+        ("where is `started` set?", "`started` is set in class `App`, `shop/app.py:18` [1]:", "self.started = False"),
+        ("what is App.session?", "`session` is set in class `App`, `shop/app.py:15` [1]:", "session: str"),
+        (
+            "what is App.template_folder?",
+            "`App` itself does not set it, as far as the syntax tells. `template_folder` is set in class `Base`, ",
+            'template_folder = "templates"',
+        ),
+    ],
+)
+async def test_an_attribute_is_found_where_its_class_sets_it(
+    saver: SafeSqliteSaver, question: str, opening: str, line: str
+) -> None:
+    answer = await answer_to(make_agent(saver, ATTRIBUTES), question)
+
+    assert answer.text.startswith(opening)
+    assert f"\n{line}" in answer.text
+    assert answer.found
+    assert "No definition" not in answer.text
+
+
+async def test_a_name_that_no_class_sets_is_still_not_defined(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, ATTRIBUTES), "what is App.default_colour?")
+
+    assert "No definition of `App.default_colour` was found" in answer.text
+
+
+def make_definition(path: str, signature: str, kind: SymbolKind) -> Definition:
+    symbol = Symbol(
+        name="parse", qualified_name="parse", kind=kind, signature=signature, doc="", start_line=1, end_line=1
+    )
+    return Definition(path=path, symbol=symbol)
+
+
+def test_a_line_that_requires_a_name_is_no_definition_of_it() -> None:
+    required = make_definition("a.js", "const parse = require('./parse')", "constant")
+    defined = make_definition("parse.js", "function parse (text)", "function")
+
+    assert sort_definitions([required, defined], ()) == [defined]
+    assert sort_definitions([required], ()) == [required]
+
+
+async def test_what_the_project_depends_on_is_not_what_a_class_of_its_name_calls(saver: SafeSqliteSaver) -> None:
+    files = {
+        "shop.py": "class Shop:\n    def open(self):\n        print()\n",
+        "pyproject.toml": '[project]\nname = "shop"\ndependencies = [\n    "requests>=2",\n]\n',
+    }
+
+    answer = await answer_to(make_agent(saver, files), "what does shop depend on?")
+
+    assert "`pyproject.toml` [1]" in answer.text
+    assert '"requests>=2",' in answer.text
+    assert "made by" not in answer.text

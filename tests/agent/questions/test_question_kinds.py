@@ -1,0 +1,63 @@
+"""Each table of question kinds holds its own sentences: those it is to take, and those that it is to leave."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.questions.question_kinds import load_kinds, parse_kind
+from agent.state import Lookup
+
+TABLES = load_kinds()
+
+
+@pytest.mark.parametrize(
+    ("lookup", "late", "question"),
+    [(table.lookup, table.is_late, question) for table in TABLES for question in table.asks],
+)
+def test_a_question_is_taken_for_the_kind_in_whose_table_it_stands(lookup: Lookup, late: bool, question: str) -> None:
+    asked = parse_kind(question, late=late)
+
+    assert asked is not None
+    assert asked.lookup == lookup
+
+
+@pytest.mark.parametrize(
+    ("lookup", "late", "question"),
+    [(table.lookup, table.is_late, question) for table in TABLES for question in table.asks_not],
+)
+def test_a_question_that_only_sounds_alike_is_not_taken_for_the_kind(lookup: Lookup, late: bool, question: str) -> None:
+    asked = parse_kind(question, late=late)
+
+    assert asked is None or asked.lookup != lookup
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.lookup)
+def test_each_kind_has_a_lookup_and_sentences_in_several_languages(table: object) -> None:
+    [found] = [one for one in TABLES if one is table]
+
+    assert found.lookup in get_args(Lookup)
+    assert len(found.asks) >= 10
+    assert any(not question.isascii() or question.startswith(("wie", "was", "wer")) for question in found.asks)
+    assert len(found.asks_not) >= 3
+
+
+def test_the_target_of_a_question_is_the_part_that_names_it() -> None:
+    asked = parse_kind("How do I add a new `notification channel`?")
+
+    assert asked is not None
+    assert asked.parts["target"] == "notification channel"
+
+
+def test_a_question_as_long_as_a_page_is_of_no_kind() -> None:
+    assert parse_kind("what is in " + "a" * 400 + ".py") is None
+
+
+@given(st.text(max_size=400))
+def test_no_text_is_refused_with_an_error(text: str) -> None:
+    for late in (False, True):
+        asked = parse_kind(text, late=late)
+        assert asked is None or all(asked.parts.values())

@@ -1,0 +1,42 @@
+"""What people say to each other that asks for nothing: every sentence of the table is tried, for it and against it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.questions.intent import find_small_talk
+from agent.questions.remarks import LONGEST, RemarkRule, find_remark, is_bare_question, load_remarks
+
+RULES = load_remarks().rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.kind}: {rule.examples[0]}")
+def test_the_examples_of_the_table_are_remarks_and_its_counterexamples_are_not(rule: RemarkRule) -> None:
+    is_one = is_bare_question if rule.kind == "bare" else lambda text: find_small_talk(text) is not None
+    missed = [text for text in rule.examples if not is_one(text)]
+    taken = [text for text in rule.others if is_one(text)]
+    assert (missed, taken) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ok, thanks a lot, bye!", "thanks"),
+        ("great, that works", "remark"),
+        ("Hmmmmm", "remark"),
+        ("hi all", "greeting"),
+        ("see you tomorrow", "farewell"),
+        ("I’ll look tomorrow", "remark"),
+    ],
+)
+def test_a_remark_has_a_kind(text: str, kind: str) -> None:
+    assert find_remark(text) == kind
+
+
+def test_a_long_message_says_something() -> None:
+    assert find_remark("ok " * LONGEST) is None
+    assert not is_bare_question("any idea " * LONGEST)
+
+
+def test_every_rule_has_its_sentences() -> None:
+    assert all(rule.says and rule.examples and rule.others for rule in RULES)

@@ -1,0 +1,123 @@
+"""`citebot chat` in a real terminal: what is typed early, the banner, and what the terminal is left as."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 60.0  # seconds that nothing here comes near
+PROMPT = "\x1b[?2004h"  # what a prompt that takes keys begins with
+
+
+class Pty:
+    """A terminal with a program in it; `seen` is everything that was written to it."""
+
+    def __init__(self, *arguments: str, env: dict[str, str]) -> None:
+        self._own, self._other = os.openpty()
+        fcntl.ioctl(self._other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        self.seen = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "bot", *arguments],
+            cwd=ROOT, env=env, stdin=self._other, stdout=self._other, stderr=self._other,
+        )  # fmt: skip
+
+    def type(self, text: str) -> None:
+        os.write(self._own, text.encode())
+
+    def wait_for(self, text: str) -> None:
+        """Read until a text was written."""
+        self._read_until(lambda: text in self.seen)
+
+    def forget(self) -> None:
+        """Wait for what comes from now on."""
+        self.seen = ""
+
+    def wait_for_end(self) -> int:
+        """Read on, as a program may wait for its last line to be taken, until it has ended."""
+        self._read_until(lambda: self._process.poll() is not None)
+        return int(self._process.returncode)
+
+    def _read_until(self, is_over: Callable[[], bool]) -> None:
+        until = time.monotonic() + LIMIT
+        while not is_over():
+            assert time.monotonic() < until, self.seen
+            if select.select([self._own], [], [], 0.05)[0]:
+                self.seen += os.read(self._own, 4096).decode(errors="replace")
+
+    @property
+    def shows_what_is_typed(self) -> bool:
+        return bool(termios.tcgetattr(self._other)[3] & termios.ECHO)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._own)
+        os.close(self._other)
+
+
+@pytest.fixture
+def terminal(shop: Path, home: Path) -> Iterator[Pty]:
+    pty = Pty(
+        "chat",
+        env={
+            "PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": str(home), "CITEBOT_HOME": str(home),
+            "CITEBOT_REPO": str(shop), "PROMPT_TOOLKIT_NO_CPR": "1",
+        },
+    )  # fmt: skip
+    yield pty
+    pty.close()
+
+
+def test_a_question_typed_before_the_prompt_is_whole_behind_it_and_answered(terminal: Pty) -> None:
+    terminal.type("where is parse_date def")
+    terminal.wait_for("citebot ")
+    early, _, _ = terminal.seen.rpartition("citebot ")
+    assert "where is" not in early.rpartition("\r")[2]
+    assert early.endswith("\r\x1b[2K")  # whatever was shown of it is taken away
+    terminal.wait_for(PROMPT)
+    terminal.forget()
+    terminal.wait_for("where is parse_date def")
+    terminal.type("ined?\r")
+    terminal.wait_for("shop/dates.py:6")
+    terminal.type("/quit\r")
+
+    assert terminal.wait_for_end() == 0
+
+
+def test_the_banner_says_what_there_is_and_suggests_questions_that_are_answered(terminal: Pty) -> None:
+    terminal.wait_for(PROMPT)
+
+    banner = terminal.seen[terminal.seen.index("citebot ") :]
+    assert re.search(r"at [0-9a-f]{7} on main, \d+ files\.", banner)
+    assert "Without a language model: answers quote the code." in banner
+    questions = re.findall(r"^  (.+\?)\r$", banner, re.MULTILINE)
+    assert 2 <= len(questions) <= 3
+    for question in questions:
+        terminal.forget()
+        terminal.type(f"{question}\r")
+        terminal.wait_for("shop/")
+        terminal.wait_for(PROMPT)
+    terminal.type("\x04")
+
+    assert terminal.wait_for_end() == 0
+
+
+def test_the_terminal_shows_again_what_is_typed_when_the_conversation_is_over(terminal: Pty) -> None:
+    terminal.wait_for(PROMPT)
+    assert not terminal.shows_what_is_typed
+    terminal.type("\x04")
+
+    assert terminal.wait_for_end() == 0
+    assert terminal.shows_what_is_typed

@@ -1,0 +1,451 @@
+"""A small source for each framework whose registrations are read, and what is registered there."""
+
+from __future__ import annotations
+
+# By path: the text, and the registrations as `kind name = detail -> handler : help`, empty parts left out.
+FRAMEWORKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "flask_shop/views.py": (
+        '''bp = Blueprint("shop", __name__, url_prefix="/shop")
+
+@bp.route("/items", methods=["GET", "POST"])
+def items():
+    """List the items."""
+
+@bp.get("/items/<int:number>")
+def item(number): ...
+
+app.add_url_rule("/health", view_func=health)
+cache.get("/not/a/route")
+''',
+        (
+            "route GET|POST /shop/items -> items : List the items.",
+            "route GET /shop/items/<int:number> -> item",
+            "route GET /health -> health",
+        ),
+    ),
+    "fastapi_shop/users.py": (
+        '''router = APIRouter()
+
+@router.post("/{user_id}/orders")
+async def create_order(user_id: int):
+    """Order something."""
+
+@router.get("/")
+async def list_users(): ...
+
+class OrderIn(BaseModel):
+    """What somebody orders."""
+''',
+        (
+            "route POST /users/{user_id}/orders -> create_order : Order something.",
+            "route GET /users/ -> list_users",
+            "model OrderIn = BaseModel -> OrderIn : What somebody orders.",
+        ),
+    ),
+    "fastapi_shop/main.py": (
+        'app.include_router(users.router, prefix="/users")\n',
+        (),
+    ),
+    "django_shop/urls.py": (
+        """item_urls = [path("<int:pk>/", views.item, name="item")]
+urlpatterns = [
+    path("items/", include(item_urls)),
+    path("api/", include("django_shop.api.urls")),
+    re_path(r"^old/$", views.old),
+]
+""",
+        ("route /items/<int:pk>/ -> views.item", "route ^old/$ -> views.old"),
+    ),
+    "django_shop/api/urls.py": (
+        'urlpatterns = [path("orders/", views.orders)]\n',
+        ("route /api/orders/ -> views.orders",),
+    ),
+    "django_shop/models.py": (
+        '''class Order(models.Model):
+    """Something that was ordered."""
+
+@receiver(post_save, sender=Order)
+def tell_warehouse(sender, **kwargs): ...
+''',
+        (
+            "model Order = models.Model -> Order : Something that was ordered.",
+            "event post_save = handled -> tell_warehouse",
+        ),
+    ),
+    "django_shop/signals.py": ("order_placed = Signal()\n", ("event order_placed = declared",)),
+    "django_shop/management/commands/ship.py": (
+        'class Command(BaseCommand):\n    help = """Ship what was ordered."""\n',
+        ("command manage.py ship -> Command : Ship what was ordered.",),
+    ),
+    "django_shop/settings.py": (
+        """# How many orders are shipped at once.
+BATCH_SIZE = 20
+DEBUG = envbool("DEBUG", "True")
+EMAIL = os.environ.get("SHOP_EMAIL", "shop@example.org")  # who is told
+TOKEN = os.environ["SHOP_TOKEN"]
+""",
+        (
+            "setting BATCH_SIZE = 20 : How many orders are shipped at once.",
+            'environment DEBUG = "True"',
+            'setting DEBUG = envbool("DEBUG", "True")',
+            'environment SHOP_EMAIL = "shop@example.org"',
+            'setting EMAIL = os.environ.get("SHOP_EMAIL", "shop@example.org") : who is told',
+            "environment SHOP_TOKEN",
+            'setting TOKEN = os.environ["SHOP_TOKEN"]',
+        ),
+    ),
+    "py_tools/cli.py": (
+        '''parser.add_argument("-t", "--timeout", type=float, default=30.0, help="Seconds to " "wait.")
+parser.add_argument("--force", action="store_true")
+parser.add_argument("url", help="What to fetch.")
+shipping = subparsers.add_parser("ship", help="Ship orders.")
+
+@cli.command("pack-all")
+@click.option("--boxes", "-b", default=3, help="How many boxes.")
+def pack(boxes):
+    """Pack everything."""
+
+@app.command()
+def send_mail(name: str, retries: int = typer.Option(5, help="How often.")):
+    """Send a mail."""
+
+@shared_task
+def clean_up(): ...
+
+@app.task(queue="slow")
+def report(): ...
+''',
+        (
+            "flag -t, --timeout = 30.0 : Seconds to wait.",
+            "flag --force = False",
+            "flag url : What to fetch.",
+            "command ship : Ship orders.",
+            "command pack-all -> pack : Pack everything.",
+            "flag --boxes, -b = 3 : How many boxes.",
+            "command send-mail -> send_mail : Send a mail.",
+            "flag --retries = 5 : How often.",
+            "task clean_up -> clean_up",
+            "task report = slow -> report",
+        ),
+    ),
+    "py_tools/config.py": (
+        '''class Settings(BaseSettings):
+    port: int = 8000
+    """Where it listens. Always."""
+    secret: str = Field("none", description="What signs the cookies.")
+
+@dataclass
+class RetryConfig:
+    attempts: int = 3  # before it gives up
+''',
+        (
+            "setting port = 8000 -> Settings : Where it listens",
+            'setting secret = "none" -> Settings : What signs the cookies.',
+            "setting attempts = 3 -> RetryConfig : before it gives up",
+        ),
+    ),
+    "express_shop/server.js": (
+        """const port = process.env.PORT || 3000
+// process.env.COMMENTED
+app.get('/items/:id', requireUser, showItem)
+router.route('/orders').get(listOrders).post((req, res) => {})
+axios.get('/items/1', options)
+emitter.on('order.placed', tellWarehouse)
+emitter.emit('order.shipped', order)
+mongoose.model('Order', orderSchema)
+cron.schedule('0 3 * * *', cleanUp)
+""",
+        (
+            "environment PORT = 3000",
+            "route GET /items/:id -> showItem",
+            "route GET /orders -> listOrders",
+            "route POST /orders",
+            "event order.placed = handled -> tellWarehouse",
+            "event order.shipped = emitted",
+            "model Order = mongoose.model",
+            "task cleanUp = 0 3 * * * -> cleanUp",
+        ),
+    ),
+    "fastify_shop/routes.ts": (
+        """fastify.route({ method: ['GET', 'HEAD'], url: '/items', handler: list })
+fastify.delete('/items/:id', remove)
+""",
+        ("route GET|HEAD /items -> list", "route DELETE /items/:id -> remove"),
+    ),
+    "js_tools/cli.js": (
+        """program.command('serve <folder>').description('Serve a folder.').option('-p, --port <port>', 'Where.', '80')
+yargs.command('ship', 'Ship orders.').option('boxes', { alias: 'b', default: 3, describe: 'How many boxes.' })
+""",
+        (
+            "command serve <folder> : Serve a folder.",
+            "flag -p, --port <port> = '80' : Where.",
+            "command ship : Ship orders.",
+            "flag -b, --boxes = 3 : How many boxes.",
+        ),
+    ),
+    "nest_shop/orders.controller.ts": (
+        """@Controller('orders')
+export class OrdersController {
+  @Get(':id')
+  findOne() {}
+  @Post()
+  create() {}
+  @Cron('0 3 * * *')
+  cleanUp() {}
+  @OnEvent('order.placed')
+  tell() {}
+}
+@Entity()
+export class Order {}
+""",
+        (
+            "route GET /orders/:id -> findOne",
+            "route POST /orders -> create",
+            "task cleanUp = 0 3 * * * -> cleanUp",
+            "event order.placed = handled -> tell",
+            "model Order = @Entity",
+        ),
+    ),
+    "next_shop/src/app/api/(shop)/items/[id]/route.ts": (
+        "export async function GET(request: Request) {}\nexport async function DELETE() {}\nfunction helper() {}\n",
+        ("route GET /api/items/[id]", "route DELETE /api/items/[id]"),
+    ),
+    "next_shop/pages/api/orders/index.ts": (
+        "export default function handler() {}\n",
+        ("route ANY /api/orders",),
+    ),
+    "next_shop/prisma/schema.prisma": ("model Item {\n  id Int @id\n}\n", ("model Item = Prisma",)),
+    "spring/OrderController.java": (
+        """@RestController
+@RequestMapping("/orders")
+class OrderController {
+    @Value("${shop.page-size:20}") int size;
+    /** Show one order. */
+    @GetMapping("/{id}")
+    Order show() { return System.getenv("SHOP_ZONE"); }
+    @RequestMapping(value = {"/new", "/create"}, method = RequestMethod.POST)
+    void create() {}
+    @Scheduled(cron = "0 0 * * * *")
+    void cleanUp() {}
+    @EventListener(OrderPlaced.class)
+    void tell() {}
+}
+@Entity
+class Order {}
+""",
+        (
+            "setting shop.page-size = 20",
+            "route GET /orders/{id} -> show : Show one order.",
+            "environment SHOP_ZONE",
+            "route POST /orders/new -> create",
+            "route POST /orders/create -> create",
+            "task cleanUp = 0 0 * * * * -> cleanUp",
+            "event OrderPlaced = handled -> tell",
+            "model Order = @Entity",
+        ),
+    ),
+    "jaxrs/ItemResource.java": (
+        """@Path("/items")
+public class ItemResource {
+    @GET
+    @Path("{id}")
+    public Item find() { return null; }
+    @Option(names = {"-p", "--port"}, description = "Where it listens.", defaultValue = "80")
+    int port;
+}
+""",
+        ("route GET /items/{id} -> find", "flag -p, --port = 80 : Where it listens."),
+    ),
+    "go_shop/server.go": (
+        """package main
+
+import "github.com/labstack/echo/v4"
+
+func routes(e *echo.Echo) {
+	mux.HandleFunc("GET /v1/users", h.users)
+	router.HandleFunc("/orders/{id}", showOrder).Methods("GET", http.MethodPut)
+	api := e.Group("/api")
+	api.GET("/items", listItems, auth)
+	r.Route("/admin", func(r chi.Router) {
+		r.Get("/stats", showStats)
+	})
+	client.Get("/items")
+	zone := os.Getenv("SHOP_ZONE")
+}
+
+var root = &cobra.Command{Use: "ship [order]", Short: "Ship an order.", RunE: runShip}
+
+func init() {
+	root.Flags().StringVarP(&zone, "zone", "z", "eu", "Where it goes.")
+	flag.Bool("dry-run", false, "Do nothing.")
+	viper.SetDefault("retries", 3)
+}
+
+type Order struct {
+	gorm.Model
+	Port int `env:"SHOP_PORT" envDefault:"80"`
+}
+""",
+        (
+            "route GET /v1/users -> h.users",
+            "route GET|PUT /orders/{id} -> showOrder",
+            "route GET /api/items -> listItems",
+            "route GET /admin/stats -> showStats",
+            "environment SHOP_ZONE",
+            "command ship [order] -> runShip : Ship an order.",
+            'flag -z, --zone = "eu" : Where it goes.',
+            "flag --dry-run = false : Do nothing.",
+            "setting retries = 3",
+            "model Order = gorm.Model -> Order",
+            "environment SHOP_PORT = 80",
+        ),
+    ),
+    "go_shop/config/options.go": (
+        'package config\n\nvar options = map[string]*value{\n\t"BASE_URL": {raw: "", rawValue: "http://localhost"},\n}\n',
+        ('environment BASE_URL = "http://localhost"',),
+    ),
+    "sinatra/app.rb": (
+        """set :port, 4567
+get '/items/:id' do
+  ENV.fetch('SHOP_ZONE', 'eu')
+end
+op.on('-p PORT', '--port PORT', 'Where it listens.') { |value| port = value }
+class CleanUp
+  include Sidekiq::Job
+end
+class Order < ApplicationRecord
+end
+""",
+        (
+            "setting port = 4567",
+            "route GET /items/:id",
+            "environment SHOP_ZONE = 'eu'",
+            "flag -p PORT, --port PORT : Where it listens.",
+            "task CleanUp = Sidekiq::Job -> CleanUp",
+            "model Order = ApplicationRecord -> Order",
+        ),
+    ),
+    "rails/config/routes.rb": (
+        """Rails.application.routes.draw do
+  root 'pages#home'
+  namespace :api do
+    resources :items, only: [:index, :show]
+    get 'health', to: 'health#show'
+  end
+end
+""",
+        (
+            "route GET / -> pages#home",
+            "route GET /api/items -> items#index",
+            "route GET /api/items/:id -> items#show",
+            "route GET /api/health -> health#show",
+        ),
+    ),
+    "rails/Rakefile": ("desc 'Ship everything'\ntask :ship do\nend\n", ("command rake ship : Ship everything",)),
+    "laravel/routes/web.php": (
+        """<?php
+Route::prefix('admin')->group(function () {
+    Route::get('/items/{id}', [ItemController::class, 'show']);
+});
+$zone = env('SHOP_ZONE', 'eu');
+class Order extends Model {}
+""",
+        (
+            "route GET /admin/items/{id} -> ItemController.show",
+            "environment SHOP_ZONE = 'eu'",
+            "model Order = Model -> Order",
+        ),
+    ),
+    "symfony/ItemController.php": (
+        """<?php
+class ItemController {
+    #[Route('/items/{id}', methods: ['GET'])]
+    public function show() {}
+}
+""",
+        ("route GET /items/{id} -> show",),
+    ),
+    "rust_tool/src/cli.rs": (
+        """#[derive(Parser)]
+pub struct Opts {
+    /// Look into hidden files. And more.
+    #[arg(long, short = 'H', default_value_t = false)]
+    pub hidden: bool,
+    #[arg(long = "jobs", help = "How many at once", env = "TOOL_JOBS")]
+    threads: usize,
+}
+#[derive(Subcommand)]
+enum Commands {
+    /// Ship an order.
+    ShipOrder { id: u32 },
+}
+fn build() {
+    Arg::new("colour").long("colour").short('c').default_value("auto").help("When to colour.");
+    std::env::var("TOOL_HOME");
+}
+#[get("/items/{id}")]
+async fn show() {}
+fn routes() { app.route("/orders", get(list).post(create)) }
+""",
+        (
+            "flag -H, --hidden = false : Look into hidden files",
+            "flag --jobs : How many at once",
+            "environment TOOL_JOBS : How many at once",
+            "command ship-order : Ship an order.",
+            "flag -c, --colour = auto : When to colour.",
+            "environment TOOL_HOME",
+            "route GET /items/{id} -> show",
+            "route GET /orders -> list",
+            "route POST /orders -> create",
+        ),
+    ),
+    "c_tool/main.c": (
+        """static struct option long_options[] = {
+    {"verbose", no_argument, 0, 'v'},
+    {"file", required_argument, NULL, 'f'},
+    {0, 0, 0, 0},
+};
+static struct function table[] = { {"sqrt", 1}, {"sin", 1} };
+int main(void) {
+    isoption(&text, 'n', "null-input", &found);
+    return getenv("TOOL_HOME") != 0;
+}
+""",
+        (
+            "flag -v, --verbose",
+            "flag -f, --file = takes a value",
+            "flag -n, --null-input",
+            "environment TOOL_HOME",
+        ),
+    ),
+    "docs/configuration.md": (
+        """# Configuration
+
+| Variable | Default | Description |
+|---|---|---|
+| `SHOP_ZONE` | `eu` | Where orders go. |
+| `--retries` | 3 | How often. |
+
+- `shop.colour`: what the shop looks like
+
+# History
+
+| Name | Year |
+|---|---|
+| shop | 1999 |
+""",
+        (
+            "environment SHOP_ZONE = eu : Where orders go.",
+            "flag --retries = 3 : How often.",
+            "setting shop.colour : what the shop looks like",
+        ),
+    ),
+    "docs/server.md": (
+        "## Server\n\n### `bodyLimit`\n\n+ Default: `1048576` (1MiB)\n\nThe largest body in bytes.\n",
+        ("setting bodyLimit = 1048576 (1MiB) : The largest body in bytes.",),
+    ),
+    "docs/settings.rst": (
+        ".. setting:: SHOP_DELAY\n\nSHOP_DELAY\n----------\n\nDefault: ``0``\n\nSeconds between two orders.\n",
+        ("setting SHOP_DELAY = 0 : Seconds between two orders.",),
+    ),
+}
