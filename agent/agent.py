@@ -42,6 +42,8 @@ from agent.ports import (
     ToolMenu,
     WebSearch,
 )
+from agent.questions.question_kinds import load_kinds
+from agent.questions.remarks import load_remarks
 from agent.text.masked_values import MaskedValues
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
@@ -91,6 +93,9 @@ class Agent:
         self._clock = clock
         self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
+        if not isinstance(saver, MemoryStore):  # on the way of the first question they would hold the loop
+            load_kinds()
+            load_remarks()
         self._turns: TurnRunner = (
             SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)
         )

@@ -98,4 +98,4 @@ def _compile(pattern: str) -> Pattern:
     """Compile a pattern in which a space stands for any white space and `<<name>>` for a fragment."""
     for name, fragment in _FRAGMENTS.items():
         pattern = pattern.replace(f"<<{name}>>", fragment)
-    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}")
+    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}", loose=True)

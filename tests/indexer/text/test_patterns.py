@@ -29,6 +29,18 @@ def test_patterns_find_what_re_finds(pattern: str, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("pattern", [r"\w+", r"\W", r"[\w.-]+", r"(?i)ab|(\w)\."])
+@given(text=st.text(alphabet="aB_1 .:[]-\n\téß中٣", max_size=30))
+def test_a_loose_pattern_finds_the_letters_of_all_scripts(pattern: str, text: str) -> None:
+    ours, theirs = compile_pattern(pattern, loose=True), re.compile(pattern)
+
+    assert [found.span() for found in ours.finditer(text)] == [found.span() for found in theirs.finditer(text)]
+
+
+def test_a_loose_pattern_takes_signs_beyond_ascii_for_letters() -> None:
+    assert compile_pattern(r"\w+", loose=True).fullmatch("a…") is not None
+
+
 def test_half_a_character_is_read_as_one_that_is_unknown() -> None:
     found = compile_pattern(r"\w+").search("\ud800 é\udfffa b")
 
