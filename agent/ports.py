@@ -206,6 +206,9 @@ class ToolMenu(Protocol):
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""
 
+    def estimate_cost(self, name: str) -> int:
+        """How much of the room for calls side by side a call of the tool of that name takes."""
+
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
@@ -251,6 +254,10 @@ class NoTools:
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
         """Return False: there is no tool."""
         return False
+
+    def estimate_cost(self, name: str) -> int:  # noqa: ARG002
+        """Return 0: there is no tool."""
+        return 0
 
     async def call(
         self,

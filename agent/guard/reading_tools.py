@@ -45,6 +45,10 @@ class ReadingTools:
         """Whether the tool of that name does nothing but read the repository."""
         return self._tools.only_reads(name)
 
+    def estimate_cost(self, name: str) -> int:
+        """How much of the room for calls side by side a call of the tool of that name takes."""
+        return self._tools.estimate_cost(name)
+
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:

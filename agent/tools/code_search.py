@@ -8,7 +8,7 @@ from agent.evidence.refs import make_hit_ref, make_lines_ref
 from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.request_builders import LONGEST_QUERY, request_search
 from agent.ports import Deps
-from agent.tools.tool import Tool, ToolEvidence, ToolReport
+from agent.tools.tool import SEARCH, Tool, ToolEvidence, ToolReport
 
 MAX_HITS = 20
 MAX_LINES = 60
@@ -31,6 +31,7 @@ class SearchCodebase(Tool[SearchArguments]):
     arguments = SearchArguments
     label = "Searching"
     argument_shown = "query"
+    cost = SEARCH
     only_reads = True
 
     async def run(self, args: SearchArguments, deps: Deps) -> ToolEvidence:
@@ -62,6 +63,7 @@ class Grep(Tool[GrepArguments]):
     arguments = GrepArguments
     label = "Searching for"
     argument_shown = "pattern"
+    cost = SEARCH
     only_reads = True
 
     async def run(self, args: GrepArguments, deps: Deps) -> ToolEvidence:

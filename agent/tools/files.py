@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
 from agent.ports import Deps, SourceFiles
-from agent.tools.tool import Tool, ToolEvidence, ToolReport
+from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
 from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location, Revision
 
@@ -127,6 +127,7 @@ class ReadFileHistory(Tool[HistoryArguments]):
     arguments = HistoryArguments
     label = "Reading the history of"
     argument_shown = "path"
+    cost = HISTORY
     only_reads = True
 
     async def run(self, args: HistoryArguments, deps: Deps) -> ToolEvidence:

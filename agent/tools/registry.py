@@ -70,6 +70,11 @@ class ToolRegistry:
         tool = self._tools.get(name)
         return tool is not None and tool.only_reads and not tool.needs_approval
 
+    def estimate_cost(self, name: str) -> int:
+        """How much of the room for calls side by side a call of the tool of that name takes."""
+        tool = self._tools.get(name)
+        return tool.cost if tool is not None else 0
+
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
@@ -80,8 +85,11 @@ class ToolRegistry:
             return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {names}.")
         if tool.needs_approval and name not in approved:
             return _make_refusal(f"{name} needs the approval of the person who asked.")
-        shown = {str(key)[:40]: deps.redact(str(value))[:200] for key, value in list(args.items())[:8]}
-        deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=shown.get(tool.argument_shown, ""))
+        shown = {
+            str(key)[:40]: deps.redact(str(value)[:LONGEST_ARGUMENTS])[:200] for key, value in list(args.items())[:8]
+        }
+        target = deps.redact(tool.describe_target(args)[:LONGEST_ARGUMENTS])[:200]
+        deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=target)
         outcome = await self._call_checked(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
         if outcome.refs:

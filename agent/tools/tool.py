@@ -17,6 +17,12 @@ MAX_CHARACTERS = 12_000
 MAX_LINE = 400
 ROOM_FOR_NOTES = 400
 
+# What a call costs, measured in lookups by name.
+LOOKUP = 1
+SEARCH = 2  # ranks or reads all files
+HISTORY = 3  # runs git, which may go through every commit
+OUTSIDE = 6  # waits for another machine
+
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
@@ -97,6 +103,7 @@ class Tool(ABC, Generic[Arguments]):
     arguments: type[Arguments]
     label: ClassVar[str] = "Using"  # what it does, as people read it while it does it ...
     argument_shown: ClassVar[str] = ""  # ... and the argument that says with what; none shows the tool's name
+    cost: ClassVar[int] = LOOKUP  # how much of the room for calls side by side it takes
     needs_approval: ClassVar[bool] = False  # a person is shown what `describe_call` says of it, and agrees or not
     source: ClassVar[str] = "tools"  # where what it brings comes from, when that gives orders
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
@@ -104,6 +111,10 @@ class Tool(ABC, Generic[Arguments]):
     @abstractmethod
     async def run(self, args: Arguments, deps: Deps) -> ToolEvidence:
         """Run the tool once; the same arguments at the same commit give the same evidence."""
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Say what a call is about, for people who wait; the arguments are as the model wrote them."""
+        return str(args.get(self.argument_shown, ""))
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
         """Describe what a person approves, with all arguments as written; empty for a call that does nothing."""

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from agent.guard.reading_tools import note_flags
@@ -15,10 +16,14 @@ from agent.state import EvidenceRef, ToolRecord
 from agent.text.storable import is_storable, make_storable
 
 MAX_CALLS = 8  # at once
+MAX_COST = 16  # of calls at once
 MAX_EVIDENCE = 120  # references in a turn
 MAX_HISTORY = 60  # records in a turn
 _LONGEST_ARGUMENT = 200
-TOO_MANY = f"Too many calls at once; at most {MAX_CALLS} are made. Call it again if it is still needed."
+TOO_MANY = (
+    f"Too many calls at once; at most {MAX_CALLS} are made, fewer where they cost much. "
+    "Call it again if it is still needed."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,23 +50,30 @@ class ToolCallResult:
 async def run_tool_calls(
     deps: Deps, calls: Sequence[tuple[str, Mapping[str, Any]]], *, approved: Collection[str]
 ) -> list[ToolCallResult]:
-    """Make the calls and keep their texts; those beyond the limit are refused."""
+    """Make the calls and keep their texts; those beyond the limits of number and cost are refused."""
 
     async def call(name: str, args: Mapping[str, Any]) -> ToolCallResult:
         outcome = await deps.tools.call(name, args, deps, approved=approved)
         return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
 
-    made = await asyncio.gather(*(call(name, args) for name, args in calls[:MAX_CALLS]))
+    count = _count_affordable([name for name, _ in calls], deps)
+    made = await asyncio.gather(*(call(name, args) for name, args in calls[:count]))
     refused = [
         ToolCallResult(
             key=make_call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False)
         )
-        for name, args in calls[MAX_CALLS:]
+        for name, args in calls[count:]
     ]
     results = [*made, *refused]
     for key, text in {one.key: one.outcome.text for one in results}.items():
         await deps.evidence.keep(key, text)
     return results
+
+
+def _count_affordable(names: Sequence[str], deps: Deps) -> int:
+    """Count how many of the calls are made at once, in their order; the first always is."""
+    costs = accumulate(map(deps.tools.estimate_cost, names[:MAX_CALLS]))
+    return max(sum(cost <= MAX_COST for cost in costs), min(1, len(names)))
 
 
 def make_call_key(name: str, args: Mapping[str, Any], *more: str) -> str:

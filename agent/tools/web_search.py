@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from agent.ports import Deps
-from agent.tools.tool import Tool, ToolEvidence, ToolReport
+from agent.tools.tool import OUTSIDE, Tool, ToolEvidence, ToolReport
 
 MAX_PAGES = 5
 NOTHING_LEFT = (
@@ -34,6 +34,7 @@ class WebSearchTool(Tool[WebArguments]):
     arguments = WebArguments
     label = "Searching the web for"
     argument_shown = "query"
+    cost = OUTSIDE
     needs_approval = True
     source = "web"
 

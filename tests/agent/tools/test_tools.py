@@ -18,7 +18,8 @@ from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import MAX_CHARACTERS, Tool, ToolEvidence
+from agent.tools.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
+from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, run_tool_calls
 from agent.tools.web_search import make_web_query
 from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact
@@ -185,6 +186,22 @@ def test_each_tool_says_what_it_does_and_with_which_of_its_arguments() -> None:
     for tool in make_tool_registry()._tools.values():
         assert tool.label != Tool.label
         assert tool.argument_shown in tool.arguments.model_fields
+
+
+def test_each_tool_declares_its_cost_and_unknown_ones_have_none(deps: Deps) -> None:
+    costs = {name: deps.tools.estimate_cost(name) for name in NINE}
+
+    assert costs["find_symbol"] < costs["grep"] < costs["file_history"] < costs["web_search"]
+    assert deps.tools.estimate_cost("nothing") == 0
+
+
+async def test_calls_that_cost_more_than_there_is_room_for_are_refused(deps: Deps) -> None:
+    histories = [("file_history", {"path": "shop/dates.py", "line": line}) for line in range(1, 9)]
+    lookups = [("find_symbol", {"name": f"name_{number}"}) for number in range(9)]
+    results = [await run_tool_calls(deps, calls, approved=()) for calls in (histories, lookups)]
+
+    assert [sum(one.outcome.ok for one in each) for each in results] == [MAX_COST // HISTORY, MAX_CALLS]
+    assert results[0][-1].outcome.text == TOO_MANY
 
 
 async def test_a_tool_that_says_nothing_of_itself_is_told_by_its_name(deps: Deps, told: Told) -> None:
