@@ -152,8 +152,11 @@ class TextSearch(Protocol):
     ) -> Sequence[Hit]:
         """Rank chunks for the query, best first; `filters` apply before ranking."""
 
-    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
-        """Find lines by a pattern in RE2's syntax, in all files, below a folder or in one; `BadPattern`."""
+    async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by patterns in RE2's syntax, `limit` for each, in all files, below a folder or in one.
+
+        Raises `BadPattern`.
+        """
 
 
 class CodeLookup(SourceFiles, SymbolIndex, Protocol):

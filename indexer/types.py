@@ -333,11 +333,20 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Matches:
-    """The lines that a pattern was found in, by path and line; not `complete` where a bound ended the search."""
+    """The lines that patterns were found in: code, tests, documents, data, each by path and line.
+
+    Not `complete` where a bound ended the search: of time, after `files_searched` of the `files`; of lines in one of
+    the `cut_files`; or of lines in all. `counts` says of each pattern how many lines it has, one more than the limit
+    where there are more.
+    """
 
     lines: tuple[Match, ...]
     files_searched: int
     complete: bool
+    files: int = 0
+    is_out_of_time: bool = False
+    cut_files: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, Field
 
 from agent.evidence.refs import make_hit_ref, make_lines_ref
 from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.request_builders import LONGEST_QUERY, request_search
 from agent.ports import Deps
-from agent.tools.tool import SEARCH, Tool, ToolEvidence, ToolReport
+from agent.tools.tool import MAX_LINE, SEARCH, Tool, ToolEvidence, ToolReport
+from indexer.types import Matches
 
 MAX_HITS = 20
 MAX_LINES = 60
+MAX_PATTERNS = 8
+_FEWEST_LINES = 15  # of each of several patterns
 
 
 class SearchArguments(BaseModel):
@@ -49,31 +55,65 @@ class SearchCodebase(Tool[SearchArguments]):
 
 
 class GrepArguments(BaseModel):
-    """A pattern and where to look for it."""
+    """Patterns and where to look for them."""
 
     pattern: str = Field(min_length=1, description="A regular expression in RE2 syntax, matched line by line.")
+    more_patterns: list[str] = Field(
+        default_factory=list, max_length=MAX_PATTERNS - 1, description="More patterns, found in the same pass."
+    )
     path: str = Field(default="", description="A file or folder to look in; empty for everywhere.")
 
 
 class Grep(Tool[GrepArguments]):
-    """Finds lines by a pattern."""
+    """Finds lines by patterns."""
 
     name = "grep"
-    description = "Find lines that match a regular expression (RE2, case-sensitive; (?i) ignores case)."
+    description = (
+        "Find lines that match a regular expression (RE2, case-sensitive; (?i) ignores case), or several at once. "
+        "Code is read before tests, documents and data."
+    )
     arguments = GrepArguments
     label = "Searching for"
     argument_shown = "pattern"
     cost = SEARCH
     only_reads = True
 
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name the first pattern and the path, and count the others."""
+        more, path = args.get("more_patterns"), str(args.get("path") or "")
+        others = f" and {len(more)} more" if isinstance(more, list) and more else ""
+        return f"{args.get('pattern', '')}{others}{f' in {path[:100]}' if path else ''}"
+
     async def run(self, args: GrepArguments, deps: Deps) -> ToolEvidence:
-        """List the matching lines by path."""
-        matches = await deps.code.grep(args.pattern, path=args.path, limit=MAX_LINES)
+        """List the matching lines, each once, and say how much was read."""
+        patterns = list(dict.fromkeys([args.pattern, *args.more_patterns]))
+        limit = max(_FEWEST_LINES, MAX_LINES // len(patterns))
+        path = "" if args.path.strip() in {"", "."} else args.path.strip().removeprefix("./")
+        matches = await deps.code.grep(*patterns, path=path, limit=limit)
         report = ToolReport(deps)
-        if not matches.lines:
-            report.say(f"No line matches in {matches.files_searched} files.")
+        files = len({one.location.path for one in matches.lines})
+        found = f"{_count(len(matches.lines), 'line')} in {_count(files, 'file')}" if files else "No line matches"
+        report.say(f"{found}; {matches.files_searched} of {_count(matches.files, 'file')} read.")
+        for pattern, count in zip(patterns, matches.counts, strict=False):
+            if len(patterns) > 1:
+                report.say(f"{pattern[:MAX_LINE]}: {f'over {limit}' if count > limit else count} lines")
+        _explain_bounds(report, matches, limit)
         for match in matches.lines:
             report.cite(make_lines_ref(match.location, "mention"), match.text)
-        if not matches.complete:
-            report.say("The search stopped at its bounds; there may be more. Narrow the pattern or the path.")
         return report.evidence()
+
+
+def _explain_bounds(report: ToolReport, matches: Matches, limit: int) -> None:
+    """Say what was left out, why, and how to get it."""
+    if matches.is_out_of_time:
+        unread = matches.files - matches.files_searched
+        report.say(f"The time for one search was used up: {_count(unread, 'file')} were not read. Give a path.")
+    if any(count > limit for count in matches.counts):
+        report.say(f"Only the first {limit} lines of a pattern are listed. Give a path or a narrower pattern.")
+    if matches.cut_files:
+        names = ", ".join(matches.cut_files[:3])
+        report.say(f"More lines match than are listed in {names}. Give that path and a narrower pattern.")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

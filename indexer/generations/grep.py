@@ -3,44 +3,71 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from indexer.errors import BadPattern
-from indexer.types import Location, Match, Matches
+from indexer.types import Location, Match, Matches, SourceType
 
 MAX_PATTERN = 500  # characters
+MAX_PATTERNS = 8  # at once
 MAX_PER_FILE = 50  # lines
 MAX_LINE = 400  # characters that are shown of a line
-SECONDS = 2.0
+CPU_SECONDS = 2.0
+READING_ORDER: tuple[SourceType, ...] = ("code", "test", "doc", "config")  # what a bound cuts off is data first
 _MEMORY = 8 << 20  # bytes that RE2 may spend on a pattern
 
 
 def grep_texts(
     texts: Iterable[tuple[str, str]],
-    pattern: str,
-    *,
+    *patterns: str,
     limit: int,
-    seconds: float = SECONDS,
-    clock: Callable[[], float] = time.monotonic,
+    total: int | None = None,
+    seconds: float = CPU_SECONDS,
+    clock: Callable[[], float] = time.thread_time,
 ) -> Matches:
-    """Search paths with their texts for a pattern in RE2's syntax, line by line; raises `BadPattern`.
+    """Search paths with their texts for patterns in RE2's syntax, line by line; raises `BadPattern`.
 
-    RE2 takes linear time, whatever the pattern; `seconds` limits how many files are searched.
+    Every text is read once, whatever the number of patterns, each of which may have `limit` lines. RE2 takes linear
+    time; `seconds` of this thread limit how many of the `total` texts are searched, and those go on counting only while
+    it works, so that a busy machine finds as much as an idle one.
     """
-    expression = _compile_pattern(pattern)
+    if not 0 < len(patterns) <= MAX_PATTERNS:
+        raise BadPattern(f"Between 1 and {MAX_PATTERNS} patterns are searched for at once.")
+    expressions = [_compile_pattern(pattern) for pattern in patterns]
     deadline = clock() + seconds
-    matches: list[Match] = []
-    searched, complete = 0, True
+    found: list[list[Match]] = [[] for _ in patterns]
+    cut: list[str] = []
+    searched, ended_by = 0, ""
     for path, text in texts:
-        if len(matches) > limit or clock() > deadline:
-            complete = False
+        ended_by = "lines" if all(len(own) > limit for own in found) else "time" if clock() > deadline else ""
+        if ended_by:
             break
-        in_file = list(_find_lines(expression, path, text))
-        complete = complete and len(in_file) <= MAX_PER_FILE
-        matches += in_file[:MAX_PER_FILE]
+        data = text.encode("utf-8", "surrogatepass")
+        in_file = [list(_find_lines(expression, path, data)) for expression in expressions]
+        for own, added in zip(found, in_file, strict=True):
+            own.extend(added[:MAX_PER_FILE])
+        cut += [path] * any(len(added) > MAX_PER_FILE for added in in_file)
         searched += 1
-    return Matches(lines=tuple(matches[:limit]), files_searched=searched, complete=complete and len(matches) <= limit)
+    is_full = any(len(own) > limit for own in found)
+    return Matches(
+        lines=tuple(_merge_lines([own[:limit] for own in found])),
+        files_searched=searched,
+        complete=not (ended_by or cut or is_full),
+        files=searched if total is None else total,
+        is_out_of_time=ended_by == "time",
+        cut_files=tuple(cut),
+        counts=tuple(len(own) for own in found),
+    )
+
+
+def _merge_lines(found: Sequence[Sequence[Match]]) -> list[Match]:
+    """Put the lines that patterns have found into the order of the files, each line once."""
+    if len(found) == 1:
+        return list(found[0])
+    files = {path: at for at, path in enumerate(dict.fromkeys(one.location.path for own in found for one in own))}
+    lines = {one.location: one for own in found for one in own}
+    return sorted(lines.values(), key=lambda one: (files[one.location.path], one.location.start_line))
 
 
 def _compile_pattern(pattern: str) -> Any:
@@ -63,9 +90,8 @@ def _compile_pattern(pattern: str) -> Any:
         ) from error
 
 
-def _find_lines(expression: Any, path: str, text: str) -> Iterator[Match]:
+def _find_lines(expression: Any, path: str, data: bytes) -> Iterator[Match]:
     """Find the matching lines of one file, at most one more than the limit."""
-    data = text.encode("utf-8", "surrogatepass")
     number, counted, start = 1, 0, 0
     for _ in range(MAX_PER_FILE + 1):
         match = expression.search(data, start) if start <= len(data) else None

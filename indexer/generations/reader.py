@@ -14,7 +14,7 @@ import numpy as np
 from indexer.embedding.embedder import Embedder
 from indexer.errors import UnknownPath
 from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
-from indexer.generations.grep import grep_texts
+from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.generations.history_reader import HistoryReader
 from indexer.generations.mounted_routes import mount_routes
 from indexer.git.permalinks import make_permalink
@@ -295,17 +295,22 @@ class IndexReader:
         known = self._contents.listing_if_cached
         return known if known is not None else await asyncio.to_thread(lambda: self._contents.listing)
 
-    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
-        """Find lines by a pattern in RE2's syntax, in all files, below a folder, or in one; raises `BadPattern`."""
-        return await asyncio.to_thread(self._grep, pattern, path.strip("/"), limit)
+    async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by patterns in RE2's syntax, `limit` for each, in all files, below a folder, or in one.
 
-    def _grep(self, pattern: str, path: str, limit: int) -> Matches:
+        Raises `BadPattern`.
+        """
+        return await asyncio.to_thread(self._grep, patterns, path.strip("/"), limit)
+
+    def _grep(self, patterns: Sequence[str], path: str, limit: int) -> Matches:
         below = _make_prefixes([path])
         rows = [row for row in self._contents.listing.rows if f"{row.entry.path}/".startswith(below)]
         if path and not rows:
             raise UnknownPath(f"There is no indexed file or folder {path} at {self.commit.sha[:12]}.")
+        rows.sort(key=lambda row: READING_ORDER.index(row.entry.source_type))
         # Not through the cache: texts that are read once would only evict those that are read again.
-        return grep_texts(((row.entry.path, self._catalog.text(row.blob)) for row in rows), pattern, limit=limit)
+        texts = ((row.entry.path, self._catalog.text(row.blob)) for row in rows)
+        return grep_texts(texts, *patterns, limit=limit, total=len(rows))
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import count_folders
-from indexer.generations.grep import grep_texts
+from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.git.code_owners import find_owners
 from indexer.parsing.file_parser import parse_file
 from indexer.text.globs import compile_globs
@@ -228,10 +228,15 @@ class FakeCode:
         """Count the files of every folder."""
         return count_folders(self._files)
 
-    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+    async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
         """Find lines with the indexer's own search."""
-        texts = [(name, text) for name, text in sorted(self._files.items()) if name.startswith(path)]
-        return await asyncio.to_thread(grep_texts, texts, pattern, limit=limit)
+        below = path.strip("/")
+        names = [name for name in sorted(self._files) if not below or f"{name}/".startswith(f"{below}/")]
+        if path and not names:
+            raise UnknownPath(f"There is no indexed file or folder {path}.")
+        names.sort(key=lambda name: READING_ORDER.index(_source_type(name)))
+        texts = [(name, self._files[name]) for name in names]
+        return await asyncio.to_thread(grep_texts, texts, *patterns, limit=limit, total=len(texts))
 
     @property
     def past(self) -> FakePast:

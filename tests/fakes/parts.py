@@ -157,7 +157,7 @@ class FakeCode:
     async def folders(self) -> Mapping[str, int]:
         return count_folders(self.paths)
 
-    async def grep(self, pattern: str, *, path: str = "", limit: int = 50) -> Matches:
+    async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
         return Matches(lines=(), files_searched=0, complete=True)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:

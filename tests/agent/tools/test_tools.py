@@ -217,6 +217,31 @@ async def test_a_secret_in_the_argument_shown_is_masked(deps: Deps, told: Told) 
     assert len(told.events[0][1]["shown"]) == 200
 
 
+async def test_grep_says_how_much_it_read_and_keeps_code_before_documents(deps: Deps) -> None:
+    outcome = await call(deps, "grep", pattern="retries")
+    assert outcome.text.splitlines()[0] == "2 lines in 2 files; 6 of 6 files read."
+    assert [path for path, _, _ in places(outcome)] == ["shop/payments.py", "README.md"]
+
+
+async def test_patterns_asked_together_are_counted_apart_and_list_a_line_once(deps: Deps) -> None:
+    args = {"pattern": "def parse_date", "more_patterns": ["date\\(text", "nobody"], "path": "shop"}
+    outcome = await call(deps, "grep", **args)
+
+    assert "def parse_date: 1 lines" in outcome.text
+    assert "nobody: 0 lines" in outcome.text
+    assert places(outcome) == [("shop/dates.py", 6, 6)]
+    assert "4 of 4 files read" in outcome.text
+
+
+async def test_grep_says_what_it_left_out_and_how_to_get_it(told: Told) -> None:
+    code = FakeCode({"a.py": "x = 1\n" * 100, "b.py": "x = 1\n" * 100})
+    outcome = await call(Deps(code=code, redact=redact, emit=told, tools=make_tool_registry()), "grep", pattern="x")
+
+    assert len(outcome.refs) == 60
+    assert "Only the first 60 lines of a pattern are listed. Give a path or a narrower pattern." in outcome.text
+    assert "More lines match than are listed in a.py, b.py." in outcome.text
+
+
 @pytest.mark.parametrize("pattern", ["[z-a]", "\\", "*", "(?!x)"])
 async def test_a_pattern_that_cannot_be_read_is_said_to_be_none(deps: Deps, pattern: str) -> None:
     outcome = await call(deps, "grep", pattern=pattern)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.errors import BadPattern
-from indexer.generations.grep import MAX_LINE, MAX_PATTERN, MAX_PER_FILE, grep_texts
+from indexer.generations.grep import MAX_LINE, MAX_PATTERN, MAX_PATTERNS, MAX_PER_FILE, grep_texts
 from indexer.types import Location, Match, Matches
 
 ORDERS = "class Order:\n    total = 0\n\ndef total(order):\r\n    return order.total\n"
@@ -28,6 +29,8 @@ def test_every_line_is_found_once_and_whole() -> None:
         ),
         files_searched=1,
         complete=True,
+        files=1,
+        counts=(2,),
     )
 
 
@@ -75,7 +78,51 @@ def test_time_ends_a_search_between_files() -> None:
         [("a.py", ORDERS), ("b.py", ORDERS)], "class", limit=10, seconds=2.0, clock=lambda: next(ticks)
     )
 
-    assert (matches.files_searched, matches.complete) == (1, False)
+    assert (matches.files_searched, matches.complete, matches.is_out_of_time) == (1, False, True)
+
+
+def test_waiting_for_other_work_uses_up_no_time() -> None:
+    def texts() -> Iterator[tuple[str, str]]:
+        for number in range(5):
+            time.sleep(0.01)  # as under load, when a thread has to wait for its turn
+            yield f"{number}.py", ORDERS
+
+    matches = grep_texts(texts(), "class", limit=10, seconds=0.045)
+
+    assert (matches.files_searched, matches.complete) == (5, True)
+
+
+def test_patterns_asked_together_read_each_text_once_and_keep_their_own_limits() -> None:
+    read: list[str] = []
+
+    def texts() -> Iterator[tuple[str, str]]:
+        for path in ("a.py", "b.py"):
+            read.append(path)
+            yield path, ORDERS
+
+    matches = grep_texts(texts(), "total", "^class", "nothing", limit=4, total=2)
+
+    assert read == ["a.py", "b.py"]
+    places = [(one.location.path, one.location.start_line) for one in matches.lines]
+    assert places == [("a.py", 1), ("a.py", 2), ("a.py", 4), ("a.py", 5), ("b.py", 1), ("b.py", 2)]
+    assert (matches.counts, matches.complete, matches.files) == ((6, 2, 0), False, 2)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b+", "^a", "a$", "(?i)B", "a|b", "."]), min_size=1, max_size=4, unique=True),
+    st.text(alphabet="abB\n ", max_size=60),
+)
+def test_several_patterns_find_what_each_finds_alone(patterns: list[str], text: str) -> None:
+    alone = {number for pattern in patterns for number, _ in found(text, pattern)}
+    together = grep_texts([("a.py", text)], *patterns, limit=100)
+
+    assert [one.location.start_line for one in together.lines] == sorted(alone)
+
+
+@pytest.mark.parametrize("patterns", [(), ("a",) * (MAX_PATTERNS + 1)])
+def test_too_few_or_too_many_patterns_get_a_sentence(patterns: tuple[str, ...]) -> None:
+    with pytest.raises(BadPattern, match=r"\.$"):
+        grep_texts([("a.py", ORDERS)], *patterns, limit=5)
 
 
 def test_a_pattern_made_to_explode_is_soon_done() -> None:

@@ -104,7 +104,7 @@ async def test_lines_are_found_by_pattern_below_a_folder(repository: GitRepo, tm
         with pytest.raises(BadPattern):
             await code.grep("(")
 
-    assert [line.location.path for line in everywhere.lines] == ["docs/pay.md", "shop/payments.py"]
+    assert [line.location.path for line in everywhere.lines] == ["shop/payments.py", "docs/pay.md"]
     assert [line.text for line in below.lines] == ["RETRIES = 5"]
 
 
