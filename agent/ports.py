@@ -112,8 +112,8 @@ class SymbolIndex(Protocol):
     async def siblings(self, definition: Definition) -> Sequence[Definition]:
         """The definitions that share the definition's parent in its file, in file order."""
 
-    async def callers(self, name: str) -> Sequence[CallSite]:
-        """Where a function or class is called from."""
+    async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
+        """Where a function or class is called from; with `unresolved` also where nothing tells what is called."""
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""

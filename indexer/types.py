@@ -193,7 +193,8 @@ class Subclass:
 class CallSite:
     """One edge of the call graph: who calls what, and on which line.
 
-    `caller` is None for a call at module level, `callee` None for a name that is not defined in the repository.
+    `caller` is None for a call at module level, `callee` None for a name that is not defined in the repository, or
+    where nothing tells what is meant.
     `ambiguous` is set where the syntax does not tell which of several definitions of the name is meant.
     """
 

@@ -15,9 +15,10 @@ from agent.errors import AgentError
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps, ToolOutcome
 from agent.state import to_location
+from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
-from agent.tools.symbols import FindSymbol, GetCallees, GetCallers
+from agent.tools.symbols import FindSymbol
 from agent.tools.tool import Tool
 from agent.tools.web_search import WebSearchTool
 from indexer.errors import IndexerError

@@ -1,4 +1,4 @@
-"""Tools that know names: where something is defined, who calls it, what it calls."""
+"""The tool that knows names: where something is defined, what inherits from it, and what overrides it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent.evidence.refs import make_call_ref, make_definition_ref
+from agent.evidence.refs import make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
-from agent.state import Role
 from agent.tools.tool import Tool, ToolEvidence, ToolReport
-from indexer.types import CallSite
+from indexer.types import Definition
 
 MAX_DEFINITIONS = 8
-MAX_SITES = 40
+MAX_RELATED = 20  # subclasses or overrides of one name
 _LONGEST_SHOWN = 60
+_MOST_NAMESAKES = 40  # methods of one name whose classes are compared
+_TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 
 
 class NameArguments(BaseModel):
@@ -28,7 +29,10 @@ class FindSymbol(Tool[NameArguments]):
     """Finds where a name is defined."""
 
     name = "find_symbol"
-    description = "Find where a function, method, class or constant is defined; returns its source."
+    description = (
+        "Find where a function, method, class or constant is defined; returns its source, the subclasses of a class, "
+        "and what overrides a method or is overridden by it."
+    )
     arguments = NameArguments
     label = "Looking up"
     argument_shown = "name"
@@ -47,58 +51,57 @@ class FindSymbol(Tool[NameArguments]):
             ref["end_line"] = passage.location.end_line
             lines = f"{found.symbol.kind} {found.symbol.qualified_name}, lines {at.start_line} to {at.end_line}"
             report.show(ref, passage.text, about=lines)
+        await _report_subclasses(report, deps, definitions)
+        await _report_overrides(report, deps, definitions)
         if len(definitions) > MAX_DEFINITIONS:
-            report.say(f"{len(definitions) - MAX_DEFINITIONS} more definitions are left out.")
+            more = definitions[MAX_DEFINITIONS:]
+            names = ", ".join(f"{one.symbol.qualified_name} ({one.path})" for one in more[:MAX_DEFINITIONS])
+            report.say(f"{len(more)} more definitions are left out, such as {names}. Give a qualified name.")
         return report.evidence()
 
 
-class FunctionArguments(BaseModel):
-    """The name of a function."""
-
-    function_name: str = Field(
-        min_length=1, max_length=300, description="A plain or qualified name: send, Session.send."
-    )
-
-
-class GetCallers(Tool[FunctionArguments]):
-    """Finds who calls a function."""
-
-    name = "get_callers"
-    description = "List the places that call a function, method or class."
-    arguments = FunctionArguments
-    label = "Looking up callers of"
-    argument_shown = "function_name"
-    only_reads = True
-
-    async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
-        """List the calls with their lines."""
-        return await _report_sites(deps, await deps.code.callers(normalize_name(args.function_name)), "caller")
+async def _report_subclasses(report: ToolReport, deps: Deps, definitions: Sequence[Definition]) -> None:
+    """List what inherits from the types among the definitions, the direct ones first."""
+    names = dict.fromkeys(one.symbol.qualified_name for one in definitions if one.symbol.kind in _TYPES)
+    for name in list(names)[:MAX_DEFINITIONS]:
+        heirs = await deps.code.subclasses(name)
+        if heirs:
+            direct = sum(heir.is_direct for heir in heirs)
+            report.say(f"Subclasses of {name}: {direct} direct, {len(heirs) - direct} indirect.")
+        await _cite_first_lines(report, deps, [heir.definition for heir in heirs])
 
 
-class GetCallees(Tool[FunctionArguments]):
-    """Finds what a function calls."""
+async def _report_overrides(report: ToolReport, deps: Deps, definitions: Sequence[Definition]) -> None:
+    """List the methods that override those found, and those that they override."""
+    methods = [one for one in definitions[:MAX_DEFINITIONS] if one.symbol.parent]
+    for plain in dict.fromkeys(one.symbol.name for one in methods):
+        namesakes = [one for one in await deps.code.definitions(plain) if one.symbol.parent][:_MOST_NAMESAKES]
+        heirs = {
+            parent: {(heir.definition.path, heir.definition.symbol.qualified_name) for heir in found}
+            for parent in dict.fromkeys(one.symbol.parent for one in namesakes)
+            if (found := await deps.code.subclasses(parent))
+        }
+        for method in (one for one in methods if one.symbol.name == plain):
+            name = method.symbol.qualified_name
+            lower = [one for one in namesakes if _get_owner(one) in heirs.get(method.symbol.parent, ())]
+            upper = [one for one in namesakes if _get_owner(method) in heirs.get(one.symbol.parent, ())]
+            for heading, others in ((f"{name} is overridden by:", lower), (f"{name} overrides:", upper)):
+                if others:
+                    report.say(heading)
+                await _cite_first_lines(report, deps, others)
 
-    name = "get_callees"
-    description = "List what a function or method calls."
-    arguments = FunctionArguments
-    label = "Looking up what is called by"
-    argument_shown = "function_name"
-    only_reads = True
 
-    async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
-        """List the calls with their lines."""
-        return await _report_sites(deps, await deps.code.callees(normalize_name(args.function_name)), "callee")
+def _get_owner(method: Definition) -> tuple[str, str]:
+    """The class of a method, as far as it stands in the same file."""
+    return method.path, method.symbol.parent
 
 
-async def _report_sites(deps: Deps, sites: Sequence[CallSite], role: Role) -> ToolEvidence:
-    report = ToolReport(deps)
-    if not sites:
-        report.say("No such call is known. The name may be unknown too; find_symbol tells.")
-    for site in sites[:MAX_SITES]:
-        line = (await deps.code.read(site.path, site.line, site.line)).text.strip()
-        ref = make_call_ref(site, role)
-        maybe = " (one of several of that name)" if site.ambiguous else ""
-        report.cite(ref, f"{ref['symbol'] or 'module level'}{maybe}: {line}")
-    if len(sites) > MAX_SITES:
-        report.say(f"{len(sites) - MAX_SITES} more calls are left out.")
-    return report.evidence()
+async def _cite_first_lines(report: ToolReport, deps: Deps, definitions: Sequence[Definition]) -> None:
+    for one in definitions[:MAX_RELATED]:
+        start = one.symbol.start_line
+        ref = make_definition_ref(one)
+        ref["end_line"] = start
+        line = (await deps.code.read(one.path, start, start)).text.strip()
+        report.cite(ref, f"{one.symbol.qualified_name}: {line}")
+    if len(definitions) > MAX_RELATED:
+        report.say(f"{len(definitions) - MAX_RELATED} more are left out. Ask for one of those listed.")

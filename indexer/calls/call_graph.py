@@ -61,12 +61,15 @@ class CallGraph:
         exact = [definition for definition in found if definition.symbol.name == plain]
         return exact or found
 
-    def callers(self, name: str) -> list[CallSite]:
-        """Every call that may mean one of the definitions of `name`, by path and line."""
+    def callers(self, name: str, *, unresolved: bool = False) -> list[CallSite]:
+        """Every call that may mean one of the definitions of `name`, by path and line.
+
+        With `unresolved` also the calls of that name on objects of which nothing is known; these have no callee.
+        """
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = set(self.definitions(name))
         plain_names = sorted({definition.symbol.name for definition in wanted})
-        return [site for plain in plain_names for site in question.find_calls_to(plain, wanted)]
+        return [site for plain in plain_names for site in question.find_calls_to(plain, wanted, unresolved=unresolved)]
 
     def callees(self, name: str) -> list[CallSite]:
         """Every call inside the definitions of `name`, by path and line; names from outside have no callee."""
@@ -96,7 +99,7 @@ class _Question:
         self._view = GenerationView(catalog, generation, modules)
         self._inference = TypeInference(self._view)
 
-    def find_calls_to(self, name: str, wanted: set[Definition]) -> Iterable[CallSite]:
+    def find_calls_to(self, name: str, wanted: set[Definition], *, unresolved: bool) -> Iterable[CallSite]:
         """The calls of a plain name that may mean one of the wanted definitions.
 
         What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
@@ -112,6 +115,8 @@ class _Question:
                     for target, bases in overriders.items():
                         if bases.intersection(resolution.targets):
                             yield self._make_site(path, use, target, is_ambiguous=True)
+                    if unresolved and use.qualifier and resolution.is_guess and not resolution.targets:
+                        yield self._make_site(path, use, None, is_ambiguous=True)
 
     def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, also where a file imports it under another one."""
@@ -177,7 +182,7 @@ class _Question:
             return resolution
         return resolve_name(replace(site, lineages=self._inference.receivers(path, use)), candidates)
 
-    def _make_site(self, path: str, use: Reference, target: Definition, *, is_ambiguous: bool) -> CallSite:
+    def _make_site(self, path: str, use: Reference, target: Definition | None, *, is_ambiguous: bool) -> CallSite:
         around = self._view.spanning(path, use.scope, use.line)
         return CallSite(
             path=path,

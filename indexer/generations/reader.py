@@ -258,9 +258,9 @@ class IndexReader:
         known = self._contents.get_cached_outline(path)
         return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
 
-    async def callers(self, name: str) -> Sequence[CallSite]:
-        """Where a function or class is called from."""
-        return await asyncio.to_thread(self._contents.graph.callers, name)
+    async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
+        """Where a function or class is called from; with `unresolved` also where nothing tells what is called."""
+        return await asyncio.to_thread(self._contents.graph.callers, name, unresolved=unresolved)
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""

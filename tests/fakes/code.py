@@ -172,7 +172,7 @@ class FakeCode:
         parent = definition.symbol.parent
         return [one for one in self._definitions if one.path == definition.path and one.symbol.parent == parent]
 
-    async def callers(self, name: str) -> Sequence[CallSite]:
+    async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
         """Return the calls of every definition of a name."""
         found = await self.definitions(name)
         return [replace(site, callee=one) for one in found for site in self._sites(one.symbol.name)]

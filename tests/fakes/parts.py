@@ -136,7 +136,7 @@ class FakeCode:
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
         return [SEND]
 
-    async def callers(self, name: str) -> Sequence[CallSite]:
+    async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
         return [CALL] if name == "send" else []
 
     async def callees(self, name: str) -> Sequence[CallSite]:
