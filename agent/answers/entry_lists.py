@@ -9,8 +9,10 @@ from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.escaping import format_code_span
 
-MAX_ENTRIES = 18
-_FEW_MORE = 2  # entries that take no more room than saying that they are left out
+MAX_ENTRIES = 20
+_FEW_MORE = 4  # entries that take no more room than saying that they are left out
+_IN_ROW = 4  # entries of which nothing is said but their name
+_BARE_KINDS = frozenset({"flag", "environment", "setting", "command", "event", "model", "member", "file"})
 FormatEntry = Callable[[AnswerBuilder, EvidenceRef], str]
 
 
@@ -26,14 +28,19 @@ def write_entries(
 ) -> Continuation | None:
     """List entries, by default under the files that they stand in or the folders that commits touched.
 
-    The list goes on where the last answer ended; `total` counts entries that were not fetched as well. Return what
-    "more" means afterwards; None when the last entry has been listed.
+    A long list of mere names has several in a row. The list goes on where the last answer ended; `total` counts
+    entries that were not fetched as well. Return what "more" means afterwards; None when the last entry was listed.
     """
     write = format_entry or format_plain_entry
+    is_bare = len(entries) - material.skip > most + _FEW_MORE and all(_says_nothing(ref) for ref in entries)
+    most *= _IN_ROW - 1 if is_bare else 1
     if len(entries) - material.skip <= most + _FEW_MORE:
         most += _FEW_MORE
     shown = entries[material.skip : material.skip + most]
-    if is_grouped:
+    if is_bare:
+        rows = [shown[at : at + _IN_ROW] for at in range(0, len(shown), _IN_ROW)]
+        draft.say("\n".join(f"- {', '.join(write(draft, ref).removeprefix('- ') for ref in row)}" for row in rows))
+    elif is_grouped:
         for path, group in _group_by_file(shown):
             draft.say("\n".join([f"In {format_code_span(path)}:", "", *(write(draft, ref) for ref in group)]))
     elif shown:
@@ -46,6 +53,10 @@ def write_entries(
         return None
     draft.say(f'And {left:,} more; say "more" to see them.')
     return {"question": material.name, "skip": done}
+
+
+def _says_nothing(ref: EvidenceRef) -> bool:
+    return ref["kind"] in _BARE_KINDS and not ref["doc"] and (not ref["signature"] or ref["kind"] == "event")
 
 
 def format_plain_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:

@@ -109,7 +109,9 @@ def _describe_asides(totals: Mapping[str, int]) -> str:
 def _format_option(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write an entry: its name and mark, its default or what is called for it, what is said of it."""
     about = quote_first_sentence(ref, longest=_LONGEST_HELP)
-    line = f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}{_describe_detail(ref)}"
+    detail, mark = _describe_detail(ref), draft.cite(to_location(ref))
+    name = format_code_span(ref["symbol"])
+    line = f"- {name}{detail} {mark}" if ref["kind"] in _OPTIONS else f"- {name} {mark}{detail}"
     return f"{line}: {about}" if about else line
 
 
@@ -117,9 +119,9 @@ def _describe_detail(ref: EvidenceRef) -> str:
     if not ref["signature"] or ref["signature"] in _EMPTY or ref["kind"] == "command":
         return ""
     if ref["kind"] == "event" and ref["signature"] in _OF_EVENTS:
-        return f", {ref['signature']}"
+        return f", {ref['signature']}" if ref["signature"] != "declared" else ""
     span = format_code_span(ref["signature"], longest=_LONGEST_DETAIL)
-    return f", {span} by default" if ref["kind"] in _OPTIONS else f", {span}"
+    return f" = {span}" if ref["kind"] in _OPTIONS else f", {span}"
 
 
 def _format_member(draft: AnswerBuilder, ref: EvidenceRef) -> str:

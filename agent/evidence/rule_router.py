@@ -23,7 +23,7 @@ from agent.ports import CodeLookup, CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
-from agent.questions.question_kinds import KindQuestion, parse_kind
+from agent.questions.question_kinds import KindQuestion, name_project, parse_kind
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
@@ -43,6 +43,7 @@ _NAMES_A_THING = re.compile(
 )
 _SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
+_WORDS = re.compile(r"[\w.-]+")
 _IMPORTERS = re.compile(
     r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
     re.IGNORECASE,
@@ -138,14 +139,22 @@ def _decide_submodule(submodule: str) -> RouterDecision:
     return decide_retrieval([], fast_path=True, reasoning=IN_SUBMODULE, unknown=[submodule])
 
 
-async def _route_kind(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
     """Answer a question of a kind that has an answer of its own."""
-    asked = parse_kind(question)
+    asked = parse_kind(question) or parse_kind(await _name_project(question, code))
     if asked is None:
         return None
     if asked.lookup == "outline":
         return await _route_outline(asked.parts["target"], code)
     return _decide_kind(question, asked)
+
+
+async def _name_project(question: str, code: CodeSearch) -> str:
+    """Say "this project" for the repository's own name, unless something that is spelt just so is defined."""
+    name = code.repository.rpartition("/")[2]
+    written = {word for word in _WORDS.findall(question) if word.lower() == name.lower()}
+    defined = {one.symbol.name for one in await code.definitions(name)} if written else set()
+    return name_project(question, name) if written - defined else question
 
 
 async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:

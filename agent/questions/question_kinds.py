@@ -13,6 +13,15 @@ from agent.state import Lookup
 from indexer.text.linear_patterns import Pattern, compile_pattern
 
 _LONGEST = 300  # characters; a longer question is about more than one thing
+_ENDS = " ?!.。？！¿¡"
+_GLOSS = compile_pattern(r"\([^()]{0,80}\)")
+# At the end of a question for a list: what the list says of each entry anyway, or that it is to be counted and listed.
+_ADDITION = compile_pattern(
+    r"(?i)[,;]? (?:and|und|et|y) (?:what(?:'s|’s|s| is| are)?|whats|which|their|its|whose|how many|welche[sn]?"
+    r"|wie ?viele|cuáles|lesquel(?:le)?s|was ist)"
+    r"(?: (?:(?:are|is|their|its|the|on|off|by|of|they|them|it|each|default|defaults|value|values|enabled|one|ones"
+    r"|called|names?|for|do|does|mean|there|standardmäßig|an) ?)*)?$"
+)
 # What the patterns of the tables may be put together from.
 _FRAGMENTS = {
     "the": r"(?:(?:the|this|that|our|your|a|an|any|all|of|these|those|my)\s+){0,3}",
@@ -29,6 +38,15 @@ _FRAGMENTS = {
     r"|this\s+(?:week|month|year)|(?:january|february|march|april|may|june|july|august|september|october|november"
     r"|december)(?:\s+\d{4})?|(?:the\s+|these\s+)?(?:last|past|previous)\s+"
     r"(?:(?:\d{1,3}|few|couple\s+of|two|three|four|six)\s+)?(?:days?|weeks?|months?|quarters?|years?)))",
+    # How a question for a list begins and ends.
+    "which": r"(?:what|which|list|show(?:\s+me)?|give\s+me|how\s+many|name|enumerate)(?:\s+(?:are|is))?"
+    r"(?:\s+(?:all|the|of|different|available|existing|built-?in|predefined|supported|various|kinds?|types?|our"
+    r"|your)){0,5}",
+    "exist": r"(?:(?:are|is)\s+(?:there|available|supported|included|built\s?in|predefined|defined|provided|shipped"
+    r"|known)|there\s+are|exists?|(?:does|do|can)\s+(?:we|you|it|this|the|they|one|[\w.-]+)(?:\s+[\w.-]+){0,2}\s+"
+    r"(?:have|has|supports?|ship|ship\s+with|come\s+with|bring|offer|provide|include|contain|know|define|return|raise"
+    r"|throw|emit|give|exit\s+with)"
+    r"|in\s+<<the>><<project>>)",
     "please": r"(?:[\s,]+(?:please|pls|plz|thanks|thx|bitte|por\s+favor|s'il\s+(?:te|vous)\s+pla[iî]t))?",
 }
 
@@ -57,10 +75,28 @@ class KindQuestion:
 
 
 def parse_kind(question: str, *, late: bool = False) -> KindQuestion | None:
-    """Return the first kind, early or late, of which a pattern fits the whole question; None where none does."""
-    line = " ".join(question[: 4 * _LONGEST].split()).strip(" ?!.。？！¿¡")
+    """Return the first kind, early or late, of which a pattern fits the whole question; None where none does.
+
+    What only adds to a list, such as "and their defaults" at the end, is left out, and so are glosses in parentheses
+    where the question is of no kind with them.
+    """
+    line = " ".join(question[: 4 * _LONGEST].split()).strip(_ENDS)
     if not line or len(line) > _LONGEST:
         return None
+    line = _ADDITION.sub("", line).strip(_ENDS) or line
+    asked = _match_tables(line, late=late)
+    bare = " ".join(_GLOSS.sub(" ", line).split()).strip(_ENDS)
+    return asked or (_match_tables(bare, late=late) if bare != line else None)
+
+
+def name_project(question: str, name: str) -> str:
+    """Write "this project" where a question calls the project by its name, and not in a path or in backticks."""
+    spellings = {name.lower() + ending for ending in ("", "'s", "’s")}
+    words = question[: 4 * _LONGEST].split()
+    return " ".join("this project" if word.strip("?!.,;:()\"'").lower() in spellings else word for word in words)
+
+
+def _match_tables(line: str, *, late: bool) -> KindQuestion | None:
     for table in filter(lambda table: table.is_late == late, load_kinds()):
         for pattern in table.patterns:
             found = pattern.fullmatch(line)
@@ -96,6 +132,7 @@ def _read_table(name: str, text: str) -> KindTable:
 
 def _compile(pattern: str) -> Pattern:
     """Compile a pattern in which a space stands for any white space and `<<name>>` for a fragment."""
-    for name, fragment in _FRAGMENTS.items():
-        pattern = pattern.replace(f"<<{name}>>", fragment)
-    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}", loose=True)
+    for _ in range(2):  # a fragment may hold another one
+        for name, fragment in _FRAGMENTS.items():
+            pattern = pattern.replace(f"<<{name}>>", fragment)
+    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
 from agent.evidence.retrieved import Retrieved
 from agent.ports import SourceFiles
-from agent.questions.terms import find_content_terms, match_terms
+from agent.questions.terms import find_content_terms, match_terms, split_words
 from agent.state import EvidenceRef
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Definition, RegistrationKind, RegistrationSite
 
 DECLARED = "declared"  # of an event: where it is made, as opposed to handled
@@ -16,6 +17,7 @@ MAX_ENTRIES = 400  # that are kept; a list that is longer is counted, and cut
 _SAYS_NOTHING = find_content_terms(
     "it this that the project repository app application service server tool library program package bot module"
     " available supported system everything all default value set use have there setting option flag"
+    " cli binary executable command line website site codebase"
 )
 # Words that names shorten, or say otherwise; by stem.
 _ALIASES = (
@@ -30,6 +32,8 @@ _ALIASES = (
     frozenset({"color", "colour"}),
     frozenset({"log", "logg"}),
 )
+_BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")
+_LEAST_JOINED = 5  # letters of a word that is found in a longer one
 _BUILD_FOLDERS = frozenset("extras scripts tools contrib ci hack devtools build etc".split())
 _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
 
@@ -55,27 +59,67 @@ def make_member_ref(definition: Definition) -> EvidenceRef:
     return ref
 
 
-def find_narrowing_terms(parts: Mapping[str, str], repository: str) -> frozenset[str]:
-    """Return the words that a question narrows its list with; the repository's own name narrows nothing."""
-    words = " ".join(parts.get(name, "") for name in ("target", "purpose"))
-    return find_content_terms(words) - find_content_terms(repository) - _SAYS_NOTHING
+def find_narrowing_terms(parts: Mapping[str, str], repository: str) -> tuple[frozenset[str], ...]:
+    """Return the words that a question narrows its list with: all at first, then those of each thing that it names.
+
+    The repository's own name narrows nothing.
+    """
+    said = " ".join(parts.get(name, "") for name in ("target", "purpose"))
+    nothing = find_content_terms(repository) | _SAYS_NOTHING
+    whole, *each = (find_content_terms(text) - nothing for text in (said, *_BETWEEN.split(said)))
+    return tuple(dict.fromkeys(terms for terms in (whole, *each) if terms))
 
 
-def narrow_entries(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> list[EvidenceRef]:
-    """Return the entries that say most of the words, in their names and help first, else in their paths; maybe none."""
-    if not terms:
+def narrow_entries(refs: Sequence[EvidenceRef], alternatives: Sequence[frozenset[str]]) -> list[EvidenceRef]:
+    """Return the entries that say the words, in their names and help first, else in their paths; maybe none.
+
+    Where no entry says all of the words, each thing that the question names has its own entries.
+    """
+    if not alternatives:
         return list(refs)
-    meanings = [next((same for same in _ALIASES if term in same), frozenset({term})) for term in sorted(terms)]
+    whole, *each = alternatives
+    found = _narrow(refs, whole, least=1.0)
+    if not found and len(each) > 1:
+        kept = [ref for terms in each for ref in _narrow(refs, terms, least=1.0) or _narrow_by_name(refs, terms)]
+        found = [ref for ref in refs if any(ref is one for one in kept)]
+    return found or _narrow(refs, whole, least=0.5)
+
+
+def narrow_to_path(refs: Sequence[EvidenceRef], parts: Mapping[str, str]) -> list[EvidenceRef]:
+    """Return the entries below a path of addresses that a question names, such as `/api/v3`; else all."""
+    said = " ".join(parts.get(name, "") for name in ("target", "purpose"))
+    path = next((word.strip("`'\"*").rstrip("/") for word in said.split() if word.lstrip("`'\"").startswith("/")), "")
+    below = [ref for ref in refs if path and f"{path}/" in f"{ref['symbol']}/"]
+    return below or list(refs)
+
+
+def _narrow(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float) -> list[EvidenceRef]:
+    """Return the entries that say most of the words, where that is at least such a share of them."""
+    meanings = _list_meanings(terms)
     for describe in (_describe_entry, _describe_place):
         said = [_count_meanings(describe(ref), meanings) for ref in refs]
         most = max(said, default=0)
-        if 2 * most >= len(meanings):
+        if most and most >= least * len(meanings):
             return [ref for ref, count in zip(refs, said, strict=True) if count == most]
     return []
 
 
+def _narrow_by_name(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> list[EvidenceRef]:
+    meanings = _list_meanings(terms)
+    return [ref for ref in refs if 2 * _count_meanings(ref["symbol"].replace("_", " "), meanings) >= len(meanings)]
+
+
+def _list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:
+    return [next((same for same in _ALIASES if term in same), frozenset({term})) for term in sorted(terms)]
+
+
 def _count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
-    found = match_terms(text, frozenset().union(*meanings))
+    words = frozenset().union(*meanings)
+    found = match_terms(text, words)
+    missing = [word for word in words - found if len(word) >= _LEAST_JOINED and word in text.lower()]
+    if missing:  # names join words: TELNETCONSOLE_PORT
+        parts = split_words(text)
+        found |= {word for word in missing if any(part.startswith(word) or part.endswith(word) for part in parts)}
     return sum(bool(found & same) for same in meanings)
 
 

@@ -145,7 +145,19 @@ def read_rake_task(invocation: Invocation, context: FileContext) -> Iterator[Reg
     before = context.source[max(0, invocation.node.start_byte - 400) : invocation.node.start_byte]
     said = _PREVIOUS_DESC.search(before.decode("utf-8", "replace"))
     if name:
-        yield context.make("command", f"rake {name}", invocation.line, text=said[1] if said else "")
+        label = ":".join([*_list_namespaces(invocation.node, context), name])
+        yield context.make("command", f"rake {label}", invocation.line, text=said[1] if said else "")
+
+
+def _list_namespaces(node: Node, context: FileContext) -> list[str]:
+    """Return the names of the `namespace :x do` blocks around a task, outermost first."""
+    around = [each for each in list_surroundings(node) if each.type == "call"]
+    names = [
+        next(find_literals(each.child_by_field_name("arguments") or each, context.source), "")
+        for each in around
+        if context.code_of(each.child_by_field_name("method")) == "namespace"
+    ]
+    return [name for name in reversed(names) if name]
 
 
 def read_listener(invocation: Invocation, context: FileContext) -> Iterator[Registration]:

@@ -107,7 +107,7 @@ async def test_options_are_listed_with_defaults_and_what_they_are_for(tmp_path: 
     [answer] = await ask(tmp_path, "what command line options are there?")
 
     assert "3 command-line options in 1 file:" in answer.text
-    assert "- `--max-depth` [2], `3` by default: *How deep to look.*" in answer.text
+    assert "- `--max-depth` = `3` [2]: *How deep to look.*" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -203,3 +203,43 @@ async def test_markup_in_a_default_or_a_help_text_stays_text(tmp_path: Path) -> 
 
     assert "](http://evil.example)" not in re.sub(r"(`+).*?\1", "", answer.text)
     assert len(answer.citations) == 1
+
+
+MANY_EVENTS = "".join(f"event_{number:02} = Signal()\n" for number in range(40))
+KNOBS: Mapping[str, str] = {
+    "shop/settings.py": "".join(f"{name} = {value}\n" for name, value in (
+        ("S3_BUCKET", '"orders"'), ("S3_REGION", '"eu"'), ("RETRY_TIMES", "3"), ("TELNETCONSOLE_PORT", "6023"),
+    )),
+    "shop/urls.py": "".join(
+        f'@app.get("/api/{version}/{name}")\ndef {name}_{version}(): ...\n'
+        for version in ("v1", "v2") for name in ("orders", "items")
+    ),
+    "Rakefile": "desc 'Count all'\ntask :stock do\nend\nnamespace :release do\n  task :tag do\n  end\nend\n",
+    "events/signals.py": MANY_EVENTS,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("which settings configure S3 / object storage?", ["S3_BUCKET", "S3_REGION"]),
+        ("which settings are there for retries and what are their defaults?", ["RETRY_TIMES"]),
+        ("default port of the telnet console?", ["TELNETCONSOLE_PORT"]),
+        ("all routes under /api/v2?", ["GET /api/v2/orders", "GET /api/v2/items"]),
+        ("which order endpoints does the api have?", ["GET /api/v1/orders", "GET /api/v2/orders"]),
+        ("which rake tasks are defined?", ["rake stock", "rake release:tag"]),
+        ("what commands (cli) does the shop binary have?", ["rake stock", "rake release:tag"]),
+    ],
+)
+async def test_a_list_is_narrowed_by_what_the_words_mean(tmp_path: Path, question: str, names: list[str]) -> None:
+    [answer] = await ask(tmp_path, question, files=KNOBS)
+
+    assert list_names(answer) == names
+
+
+async def test_a_long_list_of_mere_names_has_several_in_a_row_and_is_whole(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "qué señales (signals) hay?", files=KNOBS)
+
+    assert "40 events are registered in 1 file:" in answer.text
+    assert re.findall(r"event_\d\d", answer.text) == [f"event_{number:02}" for number in range(40)]
+    assert len(answer.text.splitlines()) < 20

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.questions.question_kinds import load_kinds, parse_kind
+from agent.questions.question_kinds import load_kinds, name_project, parse_kind
 from agent.state import Lookup
 
 TABLES = load_kinds()
@@ -50,6 +50,29 @@ def test_the_target_of_a_question_is_the_part_that_names_it() -> None:
 
     assert asked is not None
     assert asked.parts["target"] == "notification channel"
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("which commands does koa have?", "which commands does this project have?"),
+        ("what is Koa's default port", "what is this project default port"),
+        ("what is in koa/lib?", "what is in koa/lib?"),
+        ("who calls `koa`?", "who calls `koa`?"),
+    ],
+)
+def test_the_name_of_the_project_stands_for_the_project(question: str, meant: str) -> None:
+    assert name_project(question, "koa") == meant
+
+
+@pytest.mark.parametrize(
+    "ending", [" and what are their defaults?", " and their defaults", ", and which?", " und welche?", " and how many?"]
+)
+def test_what_only_adds_to_a_list_is_no_part_of_what_it_is_about(ending: str) -> None:
+    asked = parse_kind(f"which settings are there for retries{ending}")
+
+    assert asked is not None
+    assert (asked.lookup, asked.parts["target"]) == ("options", "retries")
 
 
 def test_a_question_as_long_as_a_page_is_of_no_kind() -> None:
