@@ -99,4 +99,5 @@ def _widen_class(letter: str, classes: Mapping[str, str], *, in_class: bool) -> 
         raise ValueError(f"\\{letter} cannot stand in a class")
     if in_class:
         return members
-    return f"[^{members}]" if letter.isupper() else f"[{members}]"
+    # These hold both cases of all that they hold; to look for the other ones takes RE2 longer than all else.
+    return f"(?-i:[^{members}])" if letter.isupper() else f"(?-i:[{members}])"
