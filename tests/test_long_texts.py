@@ -377,7 +377,9 @@ LEFT_OUT: dict[str, str] = {
 # Functions that by what they do take longer than others for a text; no less linear.
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
-    "agent.answers.citation_check.read_claim": (0.5, OBJECTS),
+    "agent.citations.claims.find_identifiers": (0.5, OBJECTS),
+    "agent.citations.claims.find_names": (0.5, OBJECTS),
+    "agent.citations.written_citations.parse_citations": (0.5, OBJECTS),
     "agent.text.statement_starts.read_layout": (0.3, OBJECTS),
     "agent.text.citation_markers.find_markers": (0.5, OBJECTS),
     "agent.text.citation_markers.replace_markers": (0.5, OBJECTS),

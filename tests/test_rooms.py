@@ -34,6 +34,7 @@ FLOORS = {
         "questions persistence limits",
         "ports branches",
         "evidence llm guard",
+        "citations",
         "answers prompts tools history",
         "kinds",
         "nodes",

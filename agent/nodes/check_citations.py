@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from agent.answers.citation_check import verify_citations
+from agent.citations.citation_check import verify_citations
 from agent.ports import Deps, Runtime
 from agent.state import AgentState
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from agent.citations.written_citations import WrittenCitation, parse_citations
 from agent.ports import Redactor
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef
@@ -17,8 +18,11 @@ from indexer.types import Location
 MAX_MARKS = 60
 
 _PROSE = re.compile(
-    r"!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[[^\[\]\n]{0,200}\])"
+    r"!?\[(?P<label>[^\[\]\n]{0,300})\](?:\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,2000})?\)|\[(?P<ref>[^\[\]\n]{0,200})\])"
+    r"|\[\[(?P<double>\s?E\d[^\[\]\n]{0,300})\]\]"
     r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?"
+    r"|[\u3010\uff3b\uff08](?P<wide>[^\u3010\u3011\uff3b\uff3d\uff08\uff09\n]{1,300})[\u3011\uff3d\uff09]"
+    r"|(?<![A-Za-z0-9_])\((?P<round>(?:(?:see|cf\.?|siehe|vgl\.?|voir|ver|vedi)\s)?\s?E\d[^()\n]{0,120})\)"
     r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
     r"|(?P<address><?(?:[a-z][a-z0-9+.-]{0,20}\\?:\\?/\\?/|\b(?:www\\?\.|(?:mailto|data|javascript)\\?:))"
     r"[^\s<>\"'`]{1,2000}>?"
@@ -29,13 +33,13 @@ _PROSE = re.compile(
     r"|(?P<entity>&\#?\w{1,31};)",
     re.IGNORECASE,
 )
-_EVIDENCE = compile_pattern(
-    r"(?i)E?(\d{1,4})(?:\s*[:,#]?\s*(?:lines?\s*)?L?(\d{1,7})(?:\s*[-\x{2013}]\s*L?(\d{1,7}))?)?"
-)
 _PLACE = compile_pattern(
     r"(?i)(?P<path>[\w.@+/-]+?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\x{2013}]\s*L?(?P<end>\d{1,7}))?"
 )
+_ID = re.compile(r"E\d{1,4}[\s:,]{1,3}(?=[\w.@+/-]{0,200}[./])", re.IGNORECASE)  # before a place that it stands for
 _BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
+_WRITTEN_ID = re.compile(r"\bE\d", re.IGNORECASE)
+_OPENING, _CLOSING = frozenset("[(\u3010\uff3b"), frozenset("])\u3011\uff3d")
 _BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation begins with
 
 
@@ -81,7 +85,7 @@ class CitationParser:
         span = spans.next_from(0)
         while found or span:
             if span and (found is None or span[0] < found.start()):
-                yield *span, text[slice(*span)]
+                yield *span, self._format_quoted(text[slice(*span)])
                 end = span[1]
             elif found:
                 yield *found.span(), self._replace_construct(found, begins_line=found.start() <= beginning)
@@ -92,20 +96,22 @@ class CitationParser:
 
     def _replace_construct(self, found: re.Match[str], *, begins_line: bool) -> str:
         if found["label"] is not None:
-            return self._format_citations(found["label"]) or self._clean_text(found["label"])
+            marks = self._format_citations(found["label"]) + self._format_citations(found["ref"] or "")
+            return marks or self._clean_text(found["label"])
         if found["cited"] is not None:
             return self._replace_bracket(found, begins_line=begins_line)
+        for group in ("double", "wide", "round"):
+            if found[group] is not None:
+                return self._format_shown(found[group]) or self._clean_brackets(found, group)
         if found["joint"] is not None:
             return "] "
         return format_code_span(found[0], longest=200)
 
     def _replace_bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
-        """Return markers for a citation; a bare number is one only where it stands by itself and was shown."""
-        inner = found["cited"].strip()
+        """Return markers for a citation; a bare number is none: it may be a mark of an earlier answer."""
+        inner = found["cited"].strip().removeprefix("^")
         if inner.isdigit():
-            is_index = bool(found.start()) and (found.string[found.start() - 1].isalnum())
-            if is_index or int(inner[:6]) not in self._shown:
-                return format_code_span(found[0])  # it must not be taken for a marker
+            return format_code_span(found[0])  # it must not be taken for a marker
         colon = ":" if found[0].endswith(":") else ""
         if cited := self._format_citations(inner):
             # At the beginning of a line `[1]: words` would make a link of every marker.
@@ -114,26 +120,49 @@ class CitationParser:
             return format_code_span(f"[{inner}]") + colon
         return f"[{self._clean_text(found['cited'])}]"
 
+    def _clean_brackets(self, found: re.Match[str], group: str) -> str:
+        """Clean what stands in brackets that are left as they are."""
+        before, after = found.start(group) - found.start(), found.end() - found.end(group)
+        return f"{found[0][:before]}{self._clean_text(found[group])}{found[0][-after:]}"
+
+    def _format_quoted(self, span: str) -> str:
+        """Return the markers for a code span that is nothing but a citation; any other span is code."""
+        quoted = span.strip("`").strip()
+        is_bracketed = quoted[:1] in _OPENING and quoted[-1:] in _CLOSING
+        return self._format_shown(quoted[1:-1]) or span if is_bracketed else span
+
+    def _format_shown(self, inner: str) -> str:
+        """Return the markers for a citation in unusual brackets, where all of it was shown; otherwise it is text."""
+        if any(written.number not in self._shown for written in parse_citations(inner)):
+            return ""
+        return self._format_citations(inner) if _WRITTEN_ID.search(inner) else ""
+
     def _format_citations(self, inner: str) -> str:
         """Return the markers for what stands in brackets; nothing if any of it is no citation."""
-        places = [self._parse_place(item.strip().strip("`").strip()) for item in _BETWEEN.split(inner)]
+        places: list[Location | None] = [self._locate(written) for written in parse_citations(inner)]
+        if not places:
+            items = _BETWEEN.split(inner)
+            places = [place for item in items for place in self._parse_item(item.strip().strip("`").strip())]
         known = [place for place in places if place is not None]
         if not known or len(known) < len(places):
             return ""
         return "".join(format_marker(self._assign_number(place)) for place in dict.fromkeys(known))
 
-    def _parse_place(self, item: str) -> Location | None:
-        if (evidence := _EVIDENCE.fullmatch(item)) is not None:
-            number, start, end = int(evidence[1]), int(evidence[2] or 0), int(evidence[3] or 0)
-            shown = self._shown.get(number, Location(path=f"E{number}", start_line=0, end_line=0))
-            if number not in self._shown or not start:
-                return shown
-            return Location(path=shown.path, start_line=start, end_line=end or start)
-        written = _PLACE.fullmatch(item)
-        if written is None or not ("." in written["path"] or "/" in written["path"]):
-            return None
-        start = int(written["start"])
-        return Location(path=written["path"], start_line=start, end_line=int(written["end"] or start))
+    def _parse_item(self, item: str) -> list[Location | None]:
+        """Read evidence by its number, or lines of a file by its path, before which a number may stand."""
+        if written := parse_citations(item):
+            return [self._locate(one) for one in written]
+        place = _PLACE.fullmatch(_ID.sub("", item, count=1))
+        if place is None or not ("." in place["path"] or "/" in place["path"]):
+            return [None]
+        start = int(place["start"])
+        return [Location(path=place["path"], start_line=start, end_line=int(place["end"] or start))]
+
+    def _locate(self, written: WrittenCitation) -> Location:
+        shown = self._shown.get(written.number, Location(path=f"E{written.number}", start_line=0, end_line=0))
+        if written.number not in self._shown or not written.start:
+            return shown
+        return Location(path=shown.path, start_line=written.start, end_line=written.end)
 
     def _assign_number(self, place: Location) -> int:
         if place not in self._marks and len(self._marks) >= MAX_MARKS:

@@ -42,8 +42,13 @@ def stem_word(word: str) -> str:
 
 def find_content_terms(question: str) -> frozenset[str]:
     """Return the stems of the words that carry a question's meaning; empty when there are none."""
-    meaningful = [word for word in split_words(question) if word not in _STOP and (len(word) > 1 or not word.isascii())]
+    meaningful = [word for word in split_words(question) if is_content_word(word)]
     return frozenset(stem_word(word) for word in meaningful[:_MAX_TERMS])
+
+
+def is_content_word(word: str) -> bool:
+    """Whether a lower-case word says something of what is asked for."""
+    return word not in _STOP and (len(word) > 1 or not word.isascii())
 
 
 def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:

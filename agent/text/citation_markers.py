@@ -19,9 +19,13 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitationMarker:
-    """One marker of an answer: its number, the claim that it supports, and which claim of the answer that is."""
+    """One marker of an answer: its number, the claim that it supports, and which claim of the answer that is.
+
+    `words` are those of the claim that stand between the marker before and this one, for one claim can have several.
+    """
 
     number: int
+    words: str
     claim: str
     claim_id: tuple[int, int]
 
@@ -52,10 +56,19 @@ def find_markers(text: str) -> list[CitationMarker]:
         found = list(find_outside(_MARKER_IN_PROSE, line)) if "[" in line else []
         claims = _find_claims(line) if found else []
         ends = [claim.end for claim in claims]
+        last, words = -1, ""
         for match in found:
             claim = claims[min(bisect_right(ends, match.start("mark")), len(claims) - 1)]
             sentence = claim.text if claim.has_words else before
-            markers.append(CitationMarker(number=int(match["mark"]), claim=sentence, claim_id=(number, claim.start)))
+            between = line[max(last, claim.start) : match.start()]
+            if _WORD.search(between):
+                words = between
+            elif last <= claim.start:
+                words = sentence
+            last = match.end()
+            markers.append(
+                CitationMarker(number=int(match["mark"]), words=words, claim=sentence, claim_id=(number, claim.start))
+            )
         if line and _has_words(line):
             before = line
     return markers

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.answers.citation_check import verify_citations
+from agent.citations.citation_check import verify_citations
 from agent.evidence.refs import make_lines_ref
 from agent.state import CitationRef
 from agent.text.citation_markers import find_markers, replace_markers

@@ -229,7 +229,7 @@ async def test_a_model_that_obeys_the_evidence_does_no_harm(bench: Bench) -> Non
     for harm in ("<!channel>", "@everyone", "https://evil.example.com", "<@U12345>", "www.evil.example.com"):
         assert f"\n{harm}" in bare or harm not in bare
     assert not set(text.split("`")[::2]) & {"<!channel>", "@everyone"}
-    assert bench.shown() == text or "unverified" in text
+    assert bench.shown() == text or "unsourced" in text
 
 
 async def test_a_follow_up_is_answered_from_the_history(bench: Bench) -> None:
@@ -267,7 +267,7 @@ def exhibit(number: int) -> PromptEvidence:
     [
         ("a [E1]", "a [1]"),
         ("a [e1] b [E1:7-8] c [E1 lines 7-8]", "a [1] b [2] c [2]"),
-        ("a [1]", "a [1]"),
+        ("a [1]", "a `[1]`"),  # as in an answer of before
         ("a [E1, E2]", "a [1][2]"),
         ("a [E1; shop/x.py:3]", "a [1][2]"),
         ("a [`shop/x.py:L3-L9`]", "a [1]"),

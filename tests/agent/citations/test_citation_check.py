@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.answers.citation_check import UNVERIFIED, read_claim, verify_citations
+from agent.citations.citation_check import LEGEND, UNSOURCED, verify_citations
+from agent.citations.claims import find_names
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import load_prompt_evidence
+from agent.state import CitationRef, to_citation, to_location
 from agent.text.citation_markers import find_markers
 from indexer.types import Location
 from tests.agent.conftest import Told, redact
@@ -84,7 +86,7 @@ async def test_a_right_citation_is_kept(cited: str, kept: Place) -> None:
 async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> None:
     text, citations = await checked(f"The holidays come from `load_holidays` [{cited}].")
 
-    assert (text, citations) == (f"The holidays come from `load_holidays` {UNVERIFIED}.", [])
+    assert (text, citations) == (f"The holidays come from `load_holidays` {UNSOURCED}.\n\n{LEGEND}", [])
 
 
 @pytest.mark.parametrize("cited", ["E3", "E9", "shop/nowhere.py:6-8", "shop/orders.py:7-16", "shop/dates.py:1-3", "E2"])
@@ -97,7 +99,7 @@ async def test_a_wrong_citation_is_repaired_where_one_place_says_it_all(cited: s
 async def test_no_repair_where_two_places_could_be_meant() -> None:
     text, citations = await checked("Both take a `date` [E9].")
 
-    assert (text, citations) == (f"Both take a `date` {UNVERIFIED}.", [])
+    assert (text, citations) == (f"Both take a `date` {UNSOURCED}.\n\n{LEGEND}", [])
 
 
 async def test_right_and_wrong_citations_of_one_claim_are_told_apart() -> None:
@@ -117,37 +119,80 @@ async def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> No
 
 async def test_prose_without_names_is_held_by_its_words() -> None:
     assert (await checked("Payments are sent with growing delays [E3]."))[1] == [SEND]
-    assert (await checked("Elephants dance at midnight [E3]."))[1] == []
+    assert (await checked("Payments are sent with growing delays [E1]."))[1] == []
+
+
+@pytest.mark.parametrize("sentence", ["Elefanten tanzen um Mitternacht", "\u65e5\u671f\u6765\u81ea\u6587\u672c", "!"])
+async def test_words_that_nothing_shown_has_speak_neither_for_nor_against_its_lines(sentence: str) -> None:
+    assert (await checked(f"{sentence} [E1:7-8]."))[1] == [("shop/dates.py", 7, 8)]
+
+
+async def test_the_path_and_the_definition_around_the_lines_count_as_said() -> None:
+    assert (await checked("In `shop/payments.py`, `send` does the rest [E3:30-31]."))[1] == [
+        ("shop/payments.py", 30, 31)
+    ]
+
+
+async def test_a_precise_range_stays_as_it_is_beside_the_whole() -> None:
+    assert (await checked("`send` waits [E3:24-26], and retries [E3]."))[1] == [("shop/payments.py", 24, 26), SEND]
+
+
+async def test_each_of_several_citations_of_a_claim_says_a_part_of_it() -> None:
+    assert (await checked("`format_date` writes what `parse_date` reads with `fromisoformat` [E1][E2]."))[1] == [
+        PARSE,
+        FORMAT,
+    ]
+
+
+async def test_a_long_file_that_was_read_is_cited_as_a_whole() -> None:
+    lines = "\n".join(f"value_{number} = {number}" for number in range(1, 301))
+    whole: CitationRef = {"mark": 1, "path": "long.py", "start_line": 1, "end_line": 300}
+
+    code = FakeCode({"long.py": lines})
+
+    result = await verify_citations("It sets `value_7` [1].", [whole], [whole], code, by_model=True)
+
+    assert (result.citations, result.kept, result.repaired, result.dropped) == ([whole], 1, 0, 0)
+
+
+async def test_what_became_of_each_citation_is_told() -> None:
+    refs = [to_citation(1, to_location(READ[0])), to_citation(2, to_location(READ[2]))]
+    code = FakeCode(SHOP)
+
+    result = await verify_citations(
+        "`parse_date` strips [1]. `format_date` [2]. `nobody_knows` [2].", refs, READ, code, by_model=True
+    )
+
+    assert [place and place.path for place in result.places] == ["shop/dates.py", "shop/dates.py", None]
+    assert (result.kept, result.repaired, result.dropped) == (1, 1, 0)
 
 
 async def test_the_same_mark_may_hold_here_and_not_there() -> None:
     text, citations = await checked("`parse_date` strips [E1]. `unheard_of` too [E1].")
 
-    assert text == f"`parse_date` strips [1]. `unheard_of` too {UNVERIFIED}."
+    assert text == f"`parse_date` strips [1]. `unheard_of` too {UNSOURCED}.\n\n{LEGEND}"
     assert citations == [PARSE]
 
 
 async def test_marks_in_code_stay_and_lists_agree() -> None:
     text, citations = await checked("`x[1]` is `send` [E3] and [E3:24-26].")
 
-    assert (text, citations) == ("`x[1]` is `send` [1] and [1].", [SEND])
+    assert (text, citations) == ("`x[1]` is `send` [1] and [2].", [SEND, ("shop/payments.py", 24, 26)])
 
 
 @pytest.mark.parametrize(
-    ("sentence", "names", "paths"),
+    ("sentence", "names"),
     [
-        ("`Session.send` in `a/b.py` calls it [1]", {"send"}, {"a/b.py"}),
-        ("see parse_date() and MAX_RETRIES", {"parse_date", "max_retries"}, set()),
-        ("the file setup.py is read", set(), set()),
-        ("`setup.py` is read", set(), {"setup.py"}),
-        ("`self.x` and `def`", {"x"}, set()),
-        ("plain words only.", set(), set()),
+        ("`Session.send` in `a/b.py` calls it [1]", {"send"}),
+        ("see parse_date() and MAX_RETRIES", {"parse_date", "max_retries"}),
+        ("the file setup.py is read", {"setup", "py"}),
+        ("`setup.py` is read", set()),
+        ("`self.x` and `def`", {"x"}),
+        ("plain words only.", set()),
     ],
 )
-def test_a_claim_is_read_by_its_names_and_files(sentence: str, names: set[str], paths: set[str]) -> None:
-    claim = read_claim(sentence)
-    assert names <= claim.names
-    assert paths <= claim.paths
+def test_a_claim_is_read_by_its_names(sentence: str, names: set[str]) -> None:
+    assert find_names(sentence) == names
 
 
 @given(st.text(st.sampled_from("ab `[]()E123:-\n.*~ shop/dates.py"), max_size=150))

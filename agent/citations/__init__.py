@@ -1,0 +1,1 @@
+"""The citations of a model's text: read in every form, weighed against what was shown, kept, repaired or dropped."""

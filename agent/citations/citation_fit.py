@@ -1,0 +1,165 @@
+"""Tells how well cited lines fit a claim, beside everything else that was shown in the turn."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agent.citations.claims import Claim, find_identifiers, find_names
+from agent.questions.terms import is_content_word, split_words
+from agent.text.citation_markers import MARKER
+from indexer.types import Location
+
+MAX_LINES = 6_000  # of a turn that are looked at
+_LONGEST_LINE = 400
+_WINDOW = 10  # lines that say one thing
+_MARGIN = 1  # lines that may be missing at either end of a range
+_STEM = 5  # letters by which a word is known, in whatever form and language
+_NAME_WEIGHT = 1.5
+_REST_WEIGHT = 0.4  # of words of the sentence that belong to another marker
+_HEADING_WEIGHT = 0.5  # of words that stand in the path or the name of a definition alone
+# How much the lines, their rank among all lines, the whole exhibit, and the claim before count.
+_LINES, _RANK, _EXHIBIT, _CONTEXT = 0.24, 0.36, 0.24, 0.16
+
+Terms = frozenset[str]  # beginnings of words; names with a `#` before them, those that are defined here with `#=`
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exhibit:
+    """Lines that were shown or read in the turn, and the names of the definitions that they are part of or hold."""
+
+    location: Location
+    lines: Sequence[str]
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _KnownExhibit:
+    """The terms of an exhibit: of its heading, of each line, and of both together."""
+
+    location: Location
+    heading: Terms
+    lines: Sequence[Terms]
+    all: Terms
+
+    @classmethod
+    def read(cls, exhibit: Exhibit, most: int) -> _KnownExhibit:
+        """Read the path, the names, and so many lines."""
+        heading = _find_line_terms(" ".join([exhibit.location.path, *exhibit.names]))
+        heading |= {f"#={name.rpartition('.')[2].lower()}" for name in exhibit.names}
+        lines = [_find_line_terms(line[:_LONGEST_LINE]) for line in exhibit.lines[:most]]
+        return cls(location=exhibit.location, heading=heading, lines=lines, all=heading.union(*lines))
+
+    def find_lines(self, cited: Location) -> range | None:
+        """Return the indexes of the cited lines and of those beside them; None where they are not all here."""
+        at = self.location
+        if cited.path != at.path or cited.start_line < at.start_line or cited.end_line > at.end_line:
+            return None
+        first = max(0, cited.start_line - at.start_line - _MARGIN)
+        found = range(first, min(len(self.lines), cited.end_line - at.start_line + 1 + _MARGIN))
+        return found or None
+
+
+class EvidenceFit:
+    """The evidence of one turn, against which its citations are weighed."""
+
+    def __init__(self, exhibits: Iterable[Exhibit]) -> None:
+        self._exhibits: list[_KnownExhibit] = []
+        left = MAX_LINES
+        for exhibit in exhibits:
+            if left > 0:
+                self._exhibits.append(_KnownExhibit.read(exhibit, left))
+                left -= len(self._exhibits[-1].lines)
+        self._frequency = Counter(term for one in self._exhibits for term in one.all)
+
+    def knows_names(self, claim: Claim) -> bool:
+        """Whether anything shown holds a name of the sentence; also where the sentence has none."""
+        names = find_names(claim.sentence)
+        return not names or any(self._frequency[f"#{name}"] for name in names)
+
+    def find_holders(self, names: frozenset[str]) -> list[Location]:
+        """Return the exhibits that hold every one of some names; nothing where there are none."""
+        terms = {f"#{name}" for name in names}
+        return [one.location for one in self._exhibits if terms and terms <= one.all]
+
+    def rate(self, claim: Claim, cited: Location) -> float:
+        """Return how well lines fit a claim: 1 where nothing shown fits better, or where the words cannot tell."""
+        weights = self._weigh(claim)
+        holding = [(one, lines) for one in self._exhibits if (lines := one.find_lines(cited)) is not None]
+        if not weights or not holding:
+            return 1.0
+        return max(self._rate_lines(one, lines, weights, claim) for one, lines in holding)
+
+    def _rate_lines(self, one: _KnownExhibit, lines: range, weights: Weights, claim: Claim) -> float:
+        size = min(_WINDOW, len(lines))
+        own = max(_weigh_windows(one, weights, size, lines))
+        by_exhibit = {id(each): list(_weigh_windows(each, weights, size)) for each in self._exhibits}
+        values = sorted(value for windows in by_exhibit.values() for value in windows)
+        best = values[-1]
+        if best <= 0:
+            return 1.0
+        rank = (bisect_left(values, own - 1e-9) + bisect_right(values, own + 1e-9)) / (2 * len(values))
+        return (
+            _LINES * own / best
+            + _RANK * rank
+            + _EXHIBIT * max(by_exhibit[id(one)]) / best
+            + _CONTEXT * self._rate_context(one, claim)
+        )
+
+    def _rate_context(self, one: _KnownExhibit, claim: Claim) -> float:
+        weights = self._weigh_terms(_find_claim_terms(f"{claim.context} {claim.sentence}"))
+        sums = [sum(weights[term] for term in weights.keys() & each.all) for each in self._exhibits]
+        best = max(sums)
+        return sums[self._exhibits.index(one)] / best if best > 0 else 1.0
+
+    def _weigh(self, claim: Claim) -> Weights:
+        weights = self._weigh_terms(_find_claim_terms(claim.words))
+        for term, weight in self._weigh_terms(_find_claim_terms(claim.sentence)).items():
+            weights.setdefault(term, _REST_WEIGHT * weight)
+        return weights
+
+    def _weigh_terms(self, terms: Iterable[str]) -> dict[str, float]:
+        """Weigh what was shown anywhere by how few exhibits say it; a name counts more than a word."""
+        count = len(self._exhibits)
+        weights: dict[str, float] = {}
+        for term in terms:
+            if said := self._frequency[term]:
+                rarity = math.log(1 + (count - said + 0.5) / (said + 0.5))
+                weights[term] = rarity * (_NAME_WEIGHT if term.startswith("#") else 1)
+        return weights
+
+
+def _weigh_windows(one: _KnownExhibit, weights: Weights, size: int, lines: range = range(MAX_LINES)) -> Iterator[float]:
+    """Return what so many lines say of a claim, for each line of the exhibit that they can begin at."""
+    said = [line & weights.keys() for line in one.lines[lines.start : lines.stop]]
+    shares = {term: weight * (1 - _HEADING_WEIGHT * (term in one.heading)) for term, weight in weights.items()}
+    value = _HEADING_WEIGHT * sum(weights[term] for term in one.heading & weights.keys())
+    held: Counter[str] = Counter()
+    for at in range(max(size, len(said))):
+        for term in said[at] if at < len(said) else ():
+            held[term] += 1
+            value += shares[term] if held[term] == 1 else 0
+        for term in said[at - size] if at >= size else ():
+            held[term] -= 1
+            value -= shares[term] if held[term] == 0 else 0
+        if at >= size - 1:
+            yield value
+
+
+def _find_claim_terms(text: str) -> Terms:
+    """Return the terms of a sentence: its words that carry meaning, and its names as named and as defined."""
+    bare = MARKER.sub(" ", text)
+    words = {word[:_STEM] for word in split_words(bare) if is_content_word(word)}
+    names = find_names(bare)
+    return frozenset(words | {f"#{name}" for name in names} | {f"#={name}" for name in names})
+
+
+@lru_cache(maxsize=1 << 13)
+def _find_line_terms(line: str) -> Terms:
+    words = {word[:_STEM] for word in split_words(line)}
+    return frozenset(words | {f"#{name}" for name in find_identifiers(line)})

@@ -1,0 +1,55 @@
+"""Reads what a sentence of an answer names: identifiers that it quotes or that no prose would be written like."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.questions.mentions import is_code_like
+from agent.text.citation_markers import MARKER
+from agent.text.code_spans import split_spans
+from indexer.text.languages import LANGUAGES
+from indexer.text.linear_patterns import compile_pattern
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w+")
+_WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
+_PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
+# Words that stand in code spans and prove nothing, because they are everywhere.
+_COMMON = frozenset(
+    """def class return self this none null true false import from function const let var public private static void int
+    str string bool the and for with not new async await if else try except raise lambda list dict""".split()
+)
+# Endings that are members more often than files: `message.text`, `self.conf`. Another dotted name is one of code.
+_MEMBERS = frozenset(
+    """bat cmd conf csv cu dockerfile fs graphql gql inl j2 jinja less m markdown mm plist pm profile properties
+    props r rake ru sc targets text""".split()
+)
+_FILE_ENDINGS = frozenset(
+    ending for language in LANGUAGES for ending in (*language.endings, *language.shared_endings)
+) - _MEMBERS | {"lock", "mod"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """What one marker stands for: its own words, the sentence that they are part of, and the claim before it."""
+
+    words: str
+    sentence: str
+    context: str = ""
+
+
+def find_names(sentence: str) -> frozenset[str]:
+    """Return the names in a sentence, lower-case; a file that it names is none."""
+    prose, spans = split_spans(MARKER.sub(" ", sentence))
+    paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
+    paths |= {word for word in _PATH.findall(prose) if "/" in word}
+    quoted = _PATH.sub(lambda found: " " if found[0] in paths else found[0], " ".join(spans))
+    words = [word[0] for word in _WORD.finditer(prose) if is_code_like(word[0]) and word[0] not in paths]
+    dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
+    endings = {ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _FILE_ENDINGS}
+    return find_identifiers(" ".join([quoted, *words])) | endings
+
+
+def find_identifiers(text: str) -> frozenset[str]:
+    """Return the identifiers of code, lower-case, but for those that are everywhere."""
+    return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
