@@ -1,0 +1,169 @@
+"""Chat models for the benchmark of answers: scripted ones, and a watch over what any model is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from agent.llm.providers import ModelSpec
+from agent.questions.mentions import find_mentions
+from agent.questions.terms import find_content_terms, match_terms
+
+MOST_NAMES = 4  # that the scripted model looks up in its one round
+_HEADING = re.compile(r"\[(E\d{1,4})\] (\S+)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,60}")
+_DEFINED = re.compile(r"\b(?:def|class|function|func|fn|type|struct|interface|module)\s+(?:\([^)\n]{0,80}\)\s*)?(\w+)")
+_CITED = re.compile(r"[\[(\u3010]E\d{1,4}")
+
+
+@dataclass(kw_only=True, slots=True)
+class Call:
+    """One call of a model: what it was sent, what it wrote, and what that cost."""
+
+    messages: Sequence[BaseMessage]
+    began: float
+    written: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True)
+class ModelWatch(BaseCallbackHandler):
+    """Remembers every call of the models that it is given to."""
+
+    calls: dict[UUID, Call] = field(default_factory=dict)
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **_: Any
+    ) -> None:
+        """Remember what a model is sent."""
+        self.calls[run_id] = Call(messages=messages[0], began=time.perf_counter())
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
+        """Remember what it wrote; where the provider does not count tokens, four characters are one."""
+        call, generation = self.calls[run_id], response.generations[0][0]
+        message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
+        call.written = str(message.text)
+        usage = message.usage_metadata if isinstance(message, AIMessage) else None
+        sent = sum(len(str(each.text)) for each in call.messages)
+        call.input_tokens = usage["input_tokens"] if usage else sent // 4
+        call.output_tokens = usage["output_tokens"] if usage else len(call.written) // 4
+
+    def list_texts(self) -> list[str]:
+        """List what was sent as data, each text once, in the order in which it was sent."""
+        messages = (message for call in self.calls.values() for message in call.messages)
+        return list(dict.fromkeys(str(message.text) for message in messages if message.type in {"human", "tool"}))
+
+    def count_citations(self) -> int:
+        """Count the citations that the model wrote."""
+        return sum(len(_CITED.findall(call.written)) for call in self.calls.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchedSpec(ModelSpec):
+    """A model that can be built, and is watched from then on."""
+
+    make: Callable[[], BaseChatModel]
+    watch: ModelWatch
+
+    def build(self) -> BaseChatModel:
+        """Build the model."""
+        model = self.make()
+        model.callbacks = [self.watch]
+        return model
+
+
+class ScriptedChat(BaseChatModel):
+    """Answers each question the same way: asks for nothing, or first makes one round of the tool calls that suggest
+    themselves from the question and from what is shown; then it cites what it was shown.
+    """
+
+    question: str
+    asks: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
+        """Offer tools, or the form that is to be filled in."""
+        offered = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
+        is_form = "ls_structured_output_format" in kwargs
+        return self.bind(**{"form" if is_form else "offered": offered[0] if is_form else offered})
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        *,
+        form: str = "",
+        offered: Sequence[str] = (),
+        **_: Any,
+    ) -> ChatResult:
+        shown = "\n".join(str(message.text) for message in messages if message.type in {"human", "tool"})
+        if form:
+            reply = AIMessage("", tool_calls=[_make_call(form, self._fill(form, shown))])
+        elif self.asks and offered and not any(message.type in {"ai", "tool"} for message in messages):
+            reply = AIMessage("", tool_calls=[_make_call(*call) for call in self._choose_calls(shown, offered)])
+        else:
+            reply = AIMessage(_write_answer(shown))
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _fill(self, form: str, shown: str) -> Mapping[str, Any]:
+        filled: Mapping[str, Mapping[str, Any]] = {
+            "IntentOutput": {"intent": "new_question"},
+            "RouterOutput": {"route": "retrieve", "requests": [{"query": self.question}]},
+            "GradeOutput": {"verdict": "enough"},
+            "PlanOutput": {"steps": [self.question[:200]]},
+            "RefineryOutput": {"decision": "FINISH"},
+            "Judgement": {"correct": 2, "complete": 1, "grounded": 0},
+        }
+        if form == "RouterOutput" and self.asks and "What tools said" not in shown:
+            calls = self._choose_calls("", ("find_symbol", "search_codebase"))
+            return {
+                "route": "use_tool",
+                "calls": [{"tool": tool, "arguments": json.dumps(args)} for tool, args in calls],
+            }
+        return filled[form]
+
+    def _choose_calls(self, shown: str, offered: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Search for the question once more, and look up the names that it is likely to be about."""
+        names = dict.fromkeys([*find_mentions(self.question).names, *_list_names(self.question, shown)])
+        calls: list[tuple[str, Mapping[str, Any]]] = [("search_codebase", {"query": self.question, "n_results": 12})]
+        calls += [("find_symbol", {"name": name}) for name in list(names)[:MOST_NAMES]]
+        return [call for call in calls if call[0] in offered]
+
+
+def _list_names(question: str, shown: str) -> Iterator[str]:
+    """List the names in what is shown, but not defined there, that share most words with the question."""
+    terms = find_content_terms(question)
+    code = shown.partition("The evidence")[2] or shown
+    defined = set(_DEFINED.findall(code))
+    counted = Counter(_NAME.findall(code))
+    names = [name for name in counted if name not in defined and ("_" in name.strip("_") or not name.islower())]
+    scored = [(len(match_terms(name, terms)), counted[name], name) for name in names]
+    return (name for score, _, name in sorted(scored, reverse=True) if score > 1)
+
+
+def _make_call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "args": dict(args), "id": f"{name}-{json.dumps(args, sort_keys=True)}", "type": "tool_call"}
+
+
+def _write_answer(shown: str) -> str:
+    """Cite the first things that are shown, by their files."""
+    cited = list(dict(_HEADING.findall(shown)).items())[:3]
+    return " ".join(f"See `{path}` [{number}]." for number, path in cited) or "Nothing was shown."
