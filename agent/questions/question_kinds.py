@@ -135,4 +135,4 @@ def _compile(pattern: str) -> Pattern:
     for _ in range(2):  # a fragment may hold another one
         for name, fragment in _FRAGMENTS.items():
             pattern = pattern.replace(f"<<{name}>>", fragment)
-    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}")
+    return compile_pattern(f"(?i)(?:{pattern.strip()}){_FRAGMENTS['please']}", loose=True)
