@@ -16,6 +16,7 @@ from agent.text.escaping import format_code_span, format_quote
 _LANGUAGES = 3
 _NAMES = 3
 _LONGEST_PARAGRAPH = 500
+_LONGEST_HEADINGS = 300
 
 
 async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -26,6 +27,9 @@ async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> Answe
         paragraph = format_quote(strip_doc_markup(text), longest=_LONGEST_PARAGRAPH)
         draft.say(f"{paragraph} {draft.cite(to_location(ref))}")
     entries = material.of("entry")
+    for ref in (ref for ref in entries if ref["kind"] == "design"):
+        headings = format_quote(strip_doc_markup(ref["doc"]), longest=_LONGEST_HEADINGS)
+        draft.say(f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))} tells how it is built: {headings}")
     folders = [ref for ref in entries if ref["kind"] == "folder"]
     if folders:
         items = [f"- {format_code_span(ref['symbol'])}: {ref['doc']}" for ref in folders]

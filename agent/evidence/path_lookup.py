@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
+from agent.evidence.refs import is_test_or_docs
 from agent.ports import SourceFiles
 from indexer.types import FileEntry
 
@@ -52,7 +54,7 @@ def _count_shared_end(left: list[str], right: list[str]) -> int:
 
 
 async def find_folder(code: SourceFiles, written: str) -> str | None:
-    """Return the one indexed folder that a written path means: whole, or the end of one."""
+    """Return the one indexed folder that a written path means: whole, or the end of one, of the code before tests."""
     path = written.strip("./ ")
     folders = await code.folders()
     if path in folders:
@@ -60,4 +62,7 @@ async def find_folder(code: SourceFiles, written: str) -> str | None:
     ending = [folder for folder in folders if folder.lower().endswith(f"/{path.lower()}") or folder == path]
     shortest = min((folder.count("/") for folder in ending), default=0)
     nearest = [folder for folder in ending if folder.count("/") == shortest]
+    if len(nearest) > 1:
+        holding = {str(PurePosixPath(entry.path).parent) for entry in await code.files() if entry.source_type == "code"}
+        nearest = [folder for folder in nearest if folder in holding and not is_test_or_docs(folder)]
     return nearest[0] if len(nearest) == 1 else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from agent.evidence.manifests import request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.refs import is_test_or_docs
+from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
     IN_SUBMODULE,
     decide_retrieval,
@@ -23,7 +23,8 @@ from agent.ports import CodeLookup, CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
-from agent.questions.question_kinds import KindQuestion, name_project, parse_kind
+from agent.questions.project_name import refer_to_project
+from agent.questions.question_kinds import KindQuestion, parse_kind
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
@@ -43,7 +44,6 @@ _NAMES_A_THING = re.compile(
 )
 _SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
-_WORDS = re.compile(r"[\w.-]+")
 _IMPORTERS = re.compile(
     r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
     re.IGNORECASE,
@@ -140,8 +140,8 @@ def _decide_submodule(submodule: str) -> RouterDecision:
 
 
 async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Answer a question of a kind that has an answer of its own."""
-    asked = parse_kind(question) or parse_kind(await _name_project(question, code))
+    """Answer a question of a kind that has an answer of its own; the repository's name in it means the project."""
+    asked = parse_kind(question) or await _parse_project_kind(question, code)
     if asked is None:
         return None
     if asked.lookup == "outline":
@@ -149,12 +149,20 @@ async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
     return _decide_kind(question, asked)
 
 
-async def _name_project(question: str, code: CodeSearch) -> str:
-    """Say "this project" for the repository's own name, unless something that is spelt just so is defined."""
-    name = code.repository.rpartition("/")[2]
-    written = {word for word in _WORDS.findall(question) if word.lower() == name.lower()}
-    defined = {one.symbol.name for one in await code.definitions(name)} if written else set()
-    return name_project(question, name) if written - defined else question
+async def _parse_project_kind(question: str, code: CodeSearch) -> KindQuestion | None:
+    """Read a question that calls the project by its name, unless just that name is defined in it."""
+    about = refer_to_project(question, code.repository)
+    if about == " ".join(question.split()) or await _is_defined_so(code.repository, question, code):
+        return None
+    return parse_kind(about)
+
+
+async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> bool:
+    """Whether something else than a module or an import is called like the project, as the question spells it."""
+    name = repository.rpartition("/")[2]
+    symbols = [definition.symbol for definition in await code.definitions(name)]
+    things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
+    return any(word.strip("?!.,:;") in things for word in question.split())
 
 
 async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from pathlib import PurePosixPath
 
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
 from agent.evidence.retrieved import Retrieved
+from agent.kinds.explanations import find_titles
 from agent.kinds.outlines import describe_folders
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest
@@ -33,7 +34,13 @@ _LONGEST = 2_000  # characters of a paragraph that are looked at
 _NAMED_WITHIN, _SAID_WITHIN = 12, 10  # words
 _MAIN_SHARE = 0.6  # of all code, which a folder holds that is the core
 _CORE_FILES = 6
-_SHORTEST = 40  # characters of a paragraph that says something
+_SHORTEST = 60  # characters of a paragraph that needs no other beside it
+_FEWEST_WORDS = 3
+_DESIGN = re.compile(
+    r"(?:.*[-_])?(?:architecture|design|internals)(?:[-_]overview)?\.(?:md|markdown|rst|txt|adoc)", re.IGNORECASE
+)
+_DESIGN_LINES = 400
+_HEADINGS = 12
 
 
 async def fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -53,6 +60,7 @@ async def fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retriev
     hubs = [_refer(path, "hub") for path in [path for path in used if not is_test_or_docs(path)] or used]
     refs = [
         *introduction,
+        *await _find_design(code, entries),
         *sorted(folders, key=lambda ref: -_read_count(ref))[:MAX_FOLDERS],
         *_describe_core(entries),
         *(_refer(entry.path, "start") for entry in starts),
@@ -63,7 +71,7 @@ async def fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retriev
 
 
 async def _find_introduction(code: CodeSearch, entries: Sequence[FileEntry]) -> list[EvidenceRef]:
-    """Find the first paragraph of the README at the top that is prose."""
+    """Find the first paragraph of the README at the top that is prose; after a slogan, the next one too."""
     at_top = [entry for entry in entries if "/" not in entry.path and _README.fullmatch(entry.path)]
     nested = [entry for entry in entries if _README.fullmatch(PurePosixPath(entry.path).name)]
     readme = next(iter([*at_top, *sorted(nested, key=lambda entry: entry.path.count("/"))]), None)
@@ -74,14 +82,37 @@ async def _find_introduction(code: CodeSearch, entries: Sequence[FileEntry]) -> 
     says_what_it_is = [
         (start, end) for start, end in paragraphs if _is_introduction(" ".join(lines[start:end]), code.repository)
     ]
-    prose = [
-        (start, end)
-        for start, end in paragraphs
-        if not _NO_PROSE.match(lines[start]) and len(" ".join(lines[start:end])) >= _SHORTEST
+    prose = [(start, end) for start, end in paragraphs if _is_prose(lines[start:end])]
+    at_start = prose[:1] if prose and len(" ".join(lines[slice(*prose[0])])) >= _SHORTEST else prose[:2]
+    return [
+        make_lines_ref(
+            Location(path=readme.path, start_line=start + 1, end_line=end), "explanation", language=readme.language
+        )
+        for start, end in says_what_it_is[:1] or at_start
     ]
-    for start, end in (says_what_it_is or prose)[:1]:
-        at = Location(path=readme.path, start_line=start + 1, end_line=end)
-        return [make_lines_ref(at, "explanation", language=readme.language)]
+
+
+def _is_prose(lines: Sequence[str]) -> bool:
+    """Whether a paragraph says something: a slogan of a few words does, a badge or a heading does not."""
+    words = list(dropwhile(_is_emoji, " ".join(lines).split()))
+    return len(words) >= _FEWEST_WORDS and not _NO_PROSE.match(words[0])
+
+
+def _is_emoji(word: str) -> bool:
+    return len(word) > 2 and word[0] == word[-1] == ":"
+
+
+async def _find_design(code: CodeSearch, entries: Sequence[FileEntry]) -> list[EvidenceRef]:
+    """Refer to the document that tells how it is built, the one nearest to the top, with its headings."""
+    named = [entry for entry in entries if _DESIGN.fullmatch(PurePosixPath(entry.path).name)]
+    for entry in sorted(named, key=lambda entry: (entry.path.count("/"), entry.path))[:1]:
+        passage = await code.read(entry.path, 1, _DESIGN_LINES)
+        titles = [title.strip("# ") for _, title in sorted(find_titles(passage.text.split("\n")))]
+        if len(titles) > 1:
+            ref = make_lines_ref(passage.location, "entry", language=entry.language)
+            ref["symbol"], ref["kind"] = entry.path, "design"
+            ref["doc"] = ", ".join(titles[1 : _HEADINGS + 1])
+            return [ref]
     return []
 
 

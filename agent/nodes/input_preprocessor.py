@@ -38,6 +38,11 @@ _LEANING = re.compile(
     r"|first|one|again|also|simpler|shorter|detail|details|example|rephrase|summari[sz]e|shorten|elaborate)\b",
     re.IGNORECASE,
 )
+_PROJECT = re.compile(
+    r"\b(?:this|the|our|your)\s(?:project|repo|repository|codebase|code\sbase|library|package|app|application|tool)\b",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(r"\b(?:it|its|they|their)\b", re.IGNORECASE)
 _FEW_TERMS = 2
 # What a thread may still say more about, although there are earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
@@ -123,8 +128,11 @@ def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:
 
 
 def _has_subject(question: str) -> bool:
-    """Whether a question itself says what it is about: by a name, by a stack trace, or by the message it quotes."""
-    return bool(find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question))
+    """Whether a question itself says what it is about: the project, a name, a stack trace, a message that it quotes."""
+    if find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question):
+        return True
+    project = _PROJECT.search(question)  # what an "it" after it means
+    return project is not None and _PRONOUN.search(question, project.end()) is not None
 
 
 async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps) -> tuple[Intent, str]:

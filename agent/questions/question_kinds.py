@@ -89,13 +89,6 @@ def parse_kind(question: str, *, late: bool = False) -> KindQuestion | None:
     return asked or (_match_tables(bare, late=late) if bare != line else None)
 
 
-def name_project(question: str, name: str) -> str:
-    """Write "this project" where a question calls the project by its name, and not in a path or in backticks."""
-    spellings = {name.lower() + ending for ending in ("", "'s", "’s")}
-    words = question[: 4 * _LONGEST].split()
-    return " ".join("this project" if word.strip("?!.,;:()\"'").lower() in spellings else word for word in words)
-
-
 def _match_tables(line: str, *, late: bool) -> KindQuestion | None:
     for table in filter(lambda table: table.is_late == late, load_kinds()):
         for pattern in table.patterns:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from agent.agent import Agent
 from agent.persistence.checkpointer import SafeSqliteSaver
 from indexer.git.permalinks import make_permalink
@@ -97,3 +99,54 @@ async def test_a_repository_without_a_readme_has_an_overview_too(saver: SafeSqli
     answer = await answer_to(agent, "what is this project about?", "t")
 
     assert answer.text.startswith("`shop` has 1 file with")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what does shop do?",
+        "how is Shop laid out?",
+        "what's shop's architecture?",
+        "what is this project and what is it built with?",
+    ],
+)
+async def test_a_project_is_meant_by_its_name_and_by_it(saver: SafeSqliteSaver, question: str) -> None:
+    agent = Agent(FakeLibrary(FakeCode({"a.py": "x = 1\n", "b.py": "y = 2\n"})), saver, redact)
+
+    answer = await answer_to(agent, question, "t")
+
+    assert answer.text.startswith("`shop` has 2 files with")
+
+
+async def test_a_function_that_is_called_like_the_project_is_meant_where_it_is_spelt_so(saver: SafeSqliteSaver) -> None:
+    agent = Agent(FakeLibrary(FakeCode({"a.py": "def shop():\n    return 1\n"})), saver, redact)
+
+    assert (await answer_to(agent, "what does shop do?", "t")).text.startswith("`shop` is defined in `a.py`")
+
+
+async def test_a_slogan_is_followed_by_what_the_readme_says_next(saver: SafeSqliteSaver) -> None:
+    readme = "# Shop\n\n:rocket: Shopping made easy\n\nPut things into a basket, and pay for them later.\n"
+    agent = Agent(FakeLibrary(FakeCode({"README.md": readme, "a.py": "x = 1\n"})), saver, redact)
+
+    answer = await answer_to(agent, "what does this project do?", "t")
+
+    assert "Shopping made easy* [1]" in answer.text
+    assert "*Put things into a basket, and pay for them later.* [2]" in answer.text
+
+
+async def test_an_overview_names_the_document_on_the_architecture(saver: SafeSqliteSaver) -> None:
+    document = "# Architecture\n\nThere are two.\n\n## The basket\n\nIt holds.\n\n## The till\n\nIt counts.\n"
+    agent = Agent(FakeLibrary(FakeCode({"docs/architecture.md": document, "a.py": "x = 1\n"})), saver, redact)
+
+    answer = await answer_to(agent, "explain the architecture of shop", "t")
+
+    assert "`docs/architecture.md` [1] tells how it is built: *The basket, The till*" in answer.text
+
+
+async def test_a_package_beside_its_tests_is_the_package(saver: SafeSqliteSaver) -> None:
+    files = {"src/main/owner/Owner.java": "class Owner {}\n", "src/test/owner/OwnerTests.java": "class OwnerTests {}\n"}
+    agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+    answer = await answer_to(agent, "whats inside the owner package", "t")
+
+    assert answer.text.startswith("`src/main/owner/` holds 1 file:")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.questions.question_kinds import load_kinds, name_project, parse_kind
+from agent.questions.project_name import refer_to_project
+from agent.questions.question_kinds import load_kinds, parse_kind
 from agent.state import Lookup
 
 TABLES = load_kinds()
@@ -56,13 +57,13 @@ def test_the_target_of_a_question_is_the_part_that_names_it() -> None:
     ("question", "meant"),
     [
         ("which commands does koa have?", "which commands does this project have?"),
-        ("what is Koa's default port", "what is this project default port"),
+        ("what is Koa's default port", "what is this project's default port"),
         ("what is in koa/lib?", "what is in koa/lib?"),
         ("who calls `koa`?", "who calls `koa`?"),
     ],
 )
 def test_the_name_of_the_project_stands_for_the_project(question: str, meant: str) -> None:
-    assert name_project(question, "koa") == meant
+    assert refer_to_project(question, "koa") == meant
 
 
 @pytest.mark.parametrize(

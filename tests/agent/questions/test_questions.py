@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.questions.follow_ups import Antecedent, find_antecedent, is_pointing_back, resolve_references
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.mentions import PathMention, find_mentions
+from agent.questions.project_name import refer_to_project
 from agent.questions.stack_traces import StackFrame, parse_error_name, parse_frames
 from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
@@ -225,3 +226,17 @@ def test_a_word_of_three_letters_is_known_by_its_plural(text: str) -> None:
 def test_looking_at_beginnings_first_overlooks_no_word(asked: list[str], said: list[str], between: str) -> None:
     terms, text = find_content_terms(" ".join(asked)), between.join(said)
     assert match_terms(text, terms) == terms & {stem_word(word) for word in split_words(text)}
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("what does viper do?", "what does this project do?"),
+        ("what is Viper's purpose", "what is this project's purpose"),
+        ("how is viper.New used", "how is viper.New used"),
+        ("what is in src/viper?", "what is in src/viper?"),
+        ("what does `viper` do", "what does `viper` do"),
+    ],
+)
+def test_the_name_of_the_repository_is_read_as_this_project(question: str, read: str) -> None:
+    assert refer_to_project(question, "spf13/viper") == read
