@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -42,6 +43,7 @@ from agent.ports import (
     ToolMenu,
     WebSearch,
 )
+from agent.prompts.answer_prompts import derive_nonce
 from agent.questions.question_kinds import load_kinds
 from agent.questions.remarks import load_remarks
 from agent.text.masked_values import MaskedValues
@@ -90,6 +92,7 @@ class Agent:
         self._web = web
         self._classifier = classifier
         self._approval_calls = approval_calls
+        self._fence_key = secrets.token_bytes(16)
         self._clock = clock
         self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
@@ -278,6 +281,7 @@ class Agent:
             classifier=self._classifier,
             asked=" ".join(filter(None, (split_background(run.question)[0], run.reply))),
             approval_calls=self._approval_calls,
+            nonce=derive_nonce(self._fence_key, run.thread),
         )
         if self._models is None:
             return deps

@@ -78,7 +78,7 @@ async def _grade_hits(
     """Let the model judge; None where it fails, and the scores decide."""
     searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     question = deps.redact(state.get("cleaned_query", ""))
-    messages = build_grading_prompt(question, shown, searched, hardened=deps.is_hardened)
+    messages = build_grading_prompt(question, shown, searched, hardened=deps.is_hardened, nonce=deps.nonce)
     try:
         return await model.generate_structured(messages, GradeOutput, task="grade_documents")
     except ModelError as error:

@@ -140,7 +140,7 @@ async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps)
     if deps.models.small is None:
         return "new_question", question
     try:
-        messages = build_preprocess_prompt(deps.redact(question), history, hardened=deps.is_hardened)
+        messages = build_preprocess_prompt(deps.redact(question), history, hardened=deps.is_hardened, nonce=deps.nonce)
         form = await deps.models.small.generate_structured(messages, IntentOutput, task="input_preprocessor")
     except ModelError as error:
         log.warning("the question is treated as a new one: %s", error)

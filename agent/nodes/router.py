@@ -82,6 +82,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
         results=await format_tool_results(state, deps),
         better_query=state.get("better_query", ""),
         hardened=deps.is_hardened,
+        nonce=deps.nonce,
     )
     try:
         form = await deps.models.small.generate_structured(messages, RouterOutput, task="router")

@@ -126,4 +126,4 @@ def _make_messages(task: str, parts: Sequence[str]) -> list[BaseMessage]:
 
 
 def _fence_text(what: str, text: str, deps: Deps) -> str:
-    return DataFence(twice=deps.is_hardened).data(what, text)
+    return DataFence(deps.nonce, twice=deps.is_hardened).data(what, text)

@@ -1,0 +1,116 @@
+"""What models are told: how long an answer is, what came before, and prompts that begin as the ones before did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from agent.citations.citation_check import LEGEND, UNSOURCED
+from agent.prompts.answer_prompts import (
+    build_preprocess_prompt,
+    build_router_prompt,
+    build_synthesis_prompt,
+    derive_nonce,
+)
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.state import PastTurn
+from benchmarks.prefixes import measure_prefixes
+from indexer.types import Location
+
+SHOWN = [
+    PromptEvidence(
+        number=number,
+        location=Location(path=f"shop/part{number}.py", start_line=1, end_line=40),
+        about="",
+        text="\n".join(f"{line}: value = compute({line})" for line in range(1, 41)),
+    )
+    for number in range(1, 6)
+]
+TURN: PastTurn = {
+    "question": "how is a date parsed?",
+    "answer": f"By `parse_date` [1], which strips [1][2]. It is slow {UNSOURCED}.\n\n{LEGEND}",
+    "intent": "new_question",
+    "citations": [
+        {"mark": 1, "path": "shop/dates.py", "start_line": 6, "end_line": 8},
+        {"mark": 2, "path": "shop/text.py", "start_line": 1, "end_line": 2},
+    ],
+    "symbol": "parse_date",
+    "kind": "function",
+    "path": "shop/dates.py",
+    "repository": "shop",
+    "commit": "c0ffee",
+    "asked_at": 0.0,
+}
+NONCE = derive_nonce(b"key", "slack:T1:C1:1")
+
+
+def record(messages: Sequence[BaseMessage]) -> dict[str, Any]:
+    """A request as a benchmark reads it."""
+    return {"messages": [{"role": message.type, "content": message.text} for message in messages]}
+
+
+def test_history_is_told_by_its_places_and_without_its_marks() -> None:
+    prompt = str(build_preprocess_prompt("and the other one?", [TURN])[1].text)
+
+    assert "Answer: By `parse_date`, which strips. It is slow.\n" in prompt
+    assert "Places: shop/dates.py:6-8, shop/text.py:1-2" in prompt
+    assert "[1]" not in prompt
+    assert "unsourced" not in prompt
+
+
+def test_the_instructions_are_the_same_in_every_conversation() -> None:
+    first, second = (build_synthesis_prompt("why?", SHOWN, nonce=nonce) for nonce in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
+
+    assert first[0].text == second[0].text
+    assert first[1].text.startswith("Data stands between <data-aaaaaaaaaaaa> and </data-aaaaaaaaaaaa>.")
+
+
+def test_a_word_of_data_tags_belongs_to_one_conversation_and_one_key() -> None:
+    words = {derive_nonce(key, thread) for key in (b"key", b"other") for thread in ("a", "b", "\ud800")}
+
+    assert len(words) == 6
+    assert all(len(word) == 12 for word in words)
+    assert derive_nonce(b"key", "a") == derive_nonce(b"key", "a")
+
+
+@pytest.mark.parametrize("hardened", [False, True])
+def test_most_of_a_second_round_is_the_beginning_of_the_first(hardened: bool) -> None:
+    rounds = [
+        build_synthesis_prompt("how do orders work?", SHOWN, searched=searched, hardened=hardened, nonce=NONCE)
+        for searched in (["orders"], ["orders", "how orders are paid"])
+    ]
+
+    assert min(measure_prefixes([record(each) for each in rounds])) >= 0.8
+
+
+def test_a_router_that_is_asked_again_finds_its_tools_and_folders_at_the_beginning() -> None:
+    tools = [{"name": f"tool_{number}", "description": "reads " * 20, "parameters": {}} for number in range(9)]
+    rounds = [
+        build_router_prompt(
+            "how do orders work?",
+            tools=tools,
+            tree="shop/ 12\n" * 40,
+            searched=searched,
+            found=[],
+            results="",
+            better_query="",
+            nonce=NONCE,
+        )
+        for searched in ([], ["orders"])
+    ]
+
+    assert min(measure_prefixes([record(each) for each in rounds])) >= 0.8
+
+
+def test_prefixes_are_measured_over_tools_and_messages() -> None:
+    first = {"tools": [{"name": "grep"}], "messages": [{"role": "system", "content": "a" * 50}]}
+    second = {**first, "messages": [*first["messages"], {"role": "user", "content": "b"}]}
+    other = {"tools": [], "messages": [{"role": "user", "content": "b"}]}
+
+    assert measure_prefixes([first]) == []
+    grown, changed = measure_prefixes([first, second, other])
+    assert 0.8 < grown < 1
+    assert changed == 0
