@@ -6,6 +6,7 @@ AgentError
 │   ├── InvalidApiKey            the provider does not take the key
 │   ├── UnknownModel             the provider has no model of that name
 │   ├── RequestRefused           the provider does not take the request
+│   │   └── ToolsUnsupported         the model cannot call functions
 │   ├── QuotaExceeded            too many requests, or the quota is used up
 │   ├── ModelUnavailable         the provider fails or cannot be reached
 │   ├── ModelTimeout             no answer in time
@@ -72,6 +73,12 @@ class RequestRefused(ModelError):
     """The provider does not take the request; the same one again would fare no better."""
 
     reason = "the provider of the language model refused the request"
+
+
+class ToolsUnsupported(RequestRefused):
+    """The model cannot call functions; it is asked by forms from then on."""
+
+    reason = "the language model cannot call tools"
 
 
 class QuotaExceeded(ModelError):

@@ -10,8 +10,9 @@ from agent.errors import BudgetExceeded
 
 MAX_ITERATIONS = 10  # of the router, and of plan, execute, refine
 MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
+MAX_ROUNDS = 8  # answers of the model that writes the answer, the last of them without tools
 MAX_PLAN = 8  # steps
-RECURSION_LIMIT = 150  # nodes; ten iterations of the longest kind take 138
+RECURSION_LIMIT = 240  # nodes; ten iterations of the longest kind take 130, a question back and two answers 80
 MAX_RUN_TRIES = 10  # of one run, after orderly ends and deaths alike; whoever asks may give up earlier
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
@@ -73,6 +74,16 @@ class Budget:
         if self.usage.total >= self.ceilings.tokens:
             raise BudgetExceeded(f"This question has used its {self.ceilings.tokens:,} tokens.")
         self.calls += 1
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the next call had better be the last one."""
+        spent = (
+            (self.calls + 1) / self.ceilings.calls,
+            self.usage.total / (0.75 * self.ceilings.tokens),
+            1.25 - self.seconds_left / self.ceilings.seconds,
+        )
+        return max(spent) >= 1
 
     def spend(self, usage: TokenUsage) -> None:
         """Count what a call has cost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -307,6 +307,10 @@ class ChatModel(Protocol):
     def name(self) -> str:
         """The model that answered last, or would be asked first, as `provider:model`."""
 
+    @property
+    def calls_tools(self) -> bool:
+        """Whether it can call functions, as far as is known."""
+
     def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; a failure may come after some; `AnswerTruncated` ends one that is too long."""
 
@@ -320,6 +324,16 @@ class ChatModel(Protocol):
 
         Keep the message as it is: it carries signatures that some models want back.
         """
+
+    async def stream_with_tools(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[Mapping[str, Any]],
+        write: Callable[[str], None],
+        *,
+        task: str,
+    ) -> AIMessage:
+        """Answer as `reply_with_tools`, with each piece of the text written as it comes; `AnswerTruncated` as above."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

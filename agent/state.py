@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
 VerdictName = Literal["allow", "watch", "block"]
 Route = Literal["retrieve", "investigate", "use_tool", "generate", "clarify"]
+AnswerMode = Literal["rules", "forms", "tools"]
 Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal[
     "search",
@@ -154,6 +155,17 @@ class Continuation(TypedDict):
     skip: int
 
 
+class PlanProposal(TypedDict):
+    """A plan as a model has called for it: its steps, the tools that a person has to approve, and which steps wait.
+
+    `dependent` are the numbers, from 1, of the steps that need what the ones before them have found.
+    """
+
+    steps: list[str]
+    dependent: list[int]
+    tools: list[str]
+
+
 class RetrievalMetadata(TypedDict):
     """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits.
 
@@ -171,7 +183,8 @@ class RetrievalMetadata(TypedDict):
 class PastTurn(TypedDict):
     """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question.
 
-    `more` is what "more" means, None where nothing was left out.
+    `more` is what "more" means, None where nothing was left out; `evidence` is all that the model of the newest turn
+    has been shown.
     """
 
     question: str
@@ -185,6 +198,7 @@ class PastTurn(TypedDict):
     commit: str
     asked_at: float
     more: NotRequired[Continuation | None]
+    evidence: NotRequired[list[CitationRef]]
 
 
 Value = TypeVar("Value")
@@ -225,6 +239,10 @@ class AgentState(TypedDict, total=False):
     is_follow_up: bool
     needs_retrieval: bool
     skip: int  # entries of the answer's list that an earlier answer has shown
+    # How the turn is answered: by rules alone, by a model that fills in forms, or by one that has tools.
+    mode: AnswerMode
+    lookup_query: str  # what is looked up before a model is asked: the question, with what "it" most likely means
+    nonce: str  # of the tags around data in the prompts of the turn, so that a prompt begins as the one before it
 
     router_output: RouterDecision | None
     retrieved: Annotated[list[EvidenceRef], take_newest]
@@ -239,6 +257,7 @@ class AgentState(TypedDict, total=False):
     plan: list[str]
     current_step: int
     plan_applies: bool
+    proposal: PlanProposal | None  # of the model that answers; the planner makes a plan of it
     findings: dict[str, Finding]
     loop_decision: LoopDecision
     messages: Annotated[list[Any], merge_messages]  # of LangChain
@@ -252,7 +271,7 @@ class AgentState(TypedDict, total=False):
 
     final_answer: str
     answer_model: str
-    shown: list[CitationRef]
+    shown: list[CitationRef]  # by the numbers of the evidence ids: `E1` is the mark 1
     citations: list[CitationRef]
     main_symbol: str
     main_kind: str
@@ -283,6 +302,9 @@ def reset_turn(left: AgentState) -> AgentState:
         "is_follow_up": False,
         "needs_retrieval": False,
         "skip": 0,
+        "mode": "rules",
+        "lookup_query": "",
+        "nonce": "",
         "router_output": None,
         "retrieved": [],
         "expanded": [],
@@ -314,6 +336,7 @@ def reset_research(left: AgentState) -> AgentState:
         "plan": [],
         "current_step": 0,
         "plan_applies": True,
+        "proposal": None,
         "findings": {},
         "loop_decision": "FINISH",
         "executor_call_count": 0,
@@ -334,6 +357,12 @@ def clear_messages() -> RemoveMessage:
 def is_hardened(state: AgentState) -> bool:
     """Whether the turn is to make do with less: its question is watched, or its evidence gives orders."""
     return state.get("gateway_verdict") == "watch" or bool(state.get("flagged"))
+
+
+def is_answering(state: AgentState) -> bool:
+    """Whether the model that has tools is to write the answer, and not to take a step of a plan."""
+    remain = state.get("current_step", 0) < len(state.get("plan", []))
+    return state.get("mode") == "tools" and not (remain and state.get("loop_decision") == "CONTINUE")
 
 
 def to_location(ref: EvidenceRef | CitationRef) -> Location:

@@ -36,7 +36,7 @@ FLOORS = {
         "evidence llm guard",
         "citations",
         "answers prompts tools history",
-        "kinds",
+        "kinds answering",
         "nodes",
         "graph",
         "graph_runner",

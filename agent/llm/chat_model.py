@@ -9,7 +9,15 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, InvalidApiKey, ModelError, ModelTimeout
+from agent.errors import (
+    AnswerEmpty,
+    AnswerMalformed,
+    AnswerTruncated,
+    InvalidApiKey,
+    ModelError,
+    ModelTimeout,
+    ToolsUnsupported,
+)
 from agent.limits import TokenUsage
 from agent.llm.provider_errors import find_bad_ending, is_truncated, map_provider_error
 from agent.llm.providers import ModelSpec
@@ -18,7 +26,7 @@ from agent.text.code_fences import strip_fence
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
     from langchain_core.runnables import Runnable, RunnableSequence
     from pydantic import BaseModel
 
@@ -26,9 +34,11 @@ if TYPE_CHECKING:
 Form = TypeVar("Form", bound="BaseModel")
 T = TypeVar("T")
 Spend = Callable[[TokenUsage], None]
+Write = Callable[[str], None]
 
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
+LONGEST_CALLS = 20_000  # characters of the arguments of a reply's calls
 _CHARS_PER_TOKEN = 4  # for answers that break off before their usage is reported
 
 log = logging.getLogger(__name__)
@@ -46,10 +56,14 @@ class ModelTimeouts:
 
 
 class LangChainChatModel:
-    """A model that is built when it is first asked, in a thread, since that takes a second."""
+    """A model that is built when it is first asked, in a thread, since that takes a second.
+
+    `calls_tools` says whether it can call functions, as far as is known: until it has refused to.
+    """
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.spec
+        self.calls_tools = True
         self._spec = spec
         self._building = asyncio.Lock()
         self._built: BaseChatModel | None = None
@@ -62,24 +76,34 @@ class LangChainChatModel:
         meter = _Meter(messages)
         try:
             with self._map_errors():
-                chunks = (await self._get_model()).astream(list(messages))
-            end = asyncio.get_running_loop().time() + timeouts.whole
-            async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
-                wait = timeouts.first
-                while True:
-                    left = max(0.0, end - asyncio.get_running_loop().time())
-                    if (chunk := await self._run_within(anext(chunks, None), min(wait, left))) is None:
-                        break
-                    if meter.written > LONGEST_REPLY:
-                        raise AnswerTruncated(f"The language model {self.name} writes without end.")
-                    if text := meter.take(chunk):
-                        wait = timeouts.idle
+                model = await self._get_model()
+            async with aclosing(self._iter_chunks(model, messages, timeouts, meter)) as chunks:
+                async for _, text in chunks:
+                    if text:
                         yield text
         finally:
             spend(meter.usage)
         self._judge(meter.metadata, is_empty=not meter.has_text)
-        if is_truncated(meter.metadata):
-            raise AnswerTruncated(f"The language model {self.name} reached its limit of length.")
+        self._judge_length(meter.metadata)
+
+    async def _iter_chunks(
+        self, model: Runnable[Any, Any], messages: Sequence[BaseMessage], timeouts: ModelTimeouts, meter: _Meter
+    ) -> AsyncGenerator[tuple[AIMessageChunk, str], None]:
+        """Yield the chunks of a stream with the text in each, within the time limits."""
+        with self._map_errors():
+            chunks = model.astream(list(messages))
+        end = asyncio.get_running_loop().time() + timeouts.whole
+        async with aclosing(chunks):  # type: ignore[type-var]  # an async generator, though typed as an iterator
+            wait = timeouts.first
+            while True:
+                left = max(0.0, end - asyncio.get_running_loop().time())
+                if (chunk := await self._run_within(anext(chunks, None), min(wait, left))) is None:
+                    return
+                if meter.written > LONGEST_REPLY:
+                    raise AnswerTruncated(f"The language model {self.name} writes without end.")
+                if text := meter.take(chunk):
+                    wait = timeouts.idle
+                yield chunk, text
 
     async def generate_structured(
         self, messages: Sequence[BaseMessage], form: type[Form], timeouts: ModelTimeouts, spend: Spend
@@ -100,12 +124,37 @@ class LangChainChatModel:
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], timeouts: ModelTimeouts, spend: Spend
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
-        with self._map_errors():
-            model = await self._get_model()
-            bound = model.bind_tools([dict(tool) for tool in tools]) if tools else model
-        reply: AIMessage = await self._run_within(bound.ainvoke(list(messages)), timeouts.whole)
+        bound = await self._bind_tools(tools)
+        reply: AIMessage = await self._ask_bound(self._run_within(bound.ainvoke(list(messages)), timeouts.whole))
         spend(_count_tokens(reply, messages))
-        self._judge(reply.response_metadata, is_empty=not str(reply.text).strip() and not reply.tool_calls)
+        self._judge_reply(reply)
+        return reply
+
+    async def stream_with_tools(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[Mapping[str, Any]],
+        write: Write,
+        timeouts: ModelTimeouts,
+        spend: Spend,
+    ) -> AIMessage:
+        """Answer as `reply_with_tools`; text is written piece by piece, `AnswerTruncated` where it ends too early."""
+        bound = await self._bind_tools(tools)
+        meter, parts = _Meter(messages), []
+        try:
+            async with aclosing(self._iter_chunks(bound, messages, timeouts, meter)) as chunks:
+                while (each := await self._ask_bound(anext(chunks, None))) is not None:
+                    parts.append(each[0])
+                    if meter.called > LONGEST_CALLS:
+                        raise AnswerMalformed(f"The language model {self.name} calls a tool without end.")
+                    if each[1]:
+                        write(each[1])
+        finally:
+            spend(meter.usage)
+        reply = _join_chunks(parts)
+        self._judge_reply(reply)
+        if not reply.tool_calls:
+            self._judge_length(meter.metadata)
         return reply
 
     async def aclose(self) -> None:
@@ -123,6 +172,25 @@ class LangChainChatModel:
             if self._built is None:
                 self._built = await asyncio.to_thread(self._spec.build)
             return self._built
+
+    async def _bind_tools(self, tools: Sequence[Mapping[str, Any]]) -> Runnable[Any, Any]:
+        with self._map_errors():
+            model = await self._get_model()
+        try:
+            with self._map_errors():
+                return model.bind_tools([dict(tool) for tool in tools]) if tools else model
+        except ModelError as error:
+            if isinstance(error.__cause__, NotImplementedError):  # what LangChain's base class raises
+                self.calls_tools = False
+                raise ToolsUnsupported(f"The language model {self.name} cannot call functions.") from error
+            raise
+
+    async def _ask_bound(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except ToolsUnsupported:
+            self.calls_tools = False
+            raise
 
     async def _bind_form(self, form: type[BaseModel]) -> Runnable[Any, Any]:
         if form not in self._forms:
@@ -149,6 +217,14 @@ class LangChainChatModel:
             # Some services repeat the key in their refusal, so that one is not chained.
             raise ours from (None if isinstance(ours, InvalidApiKey) else error)
 
+    def _judge_reply(self, reply: AIMessage) -> None:
+        has_calls = reply.tool_calls or reply.invalid_tool_calls
+        self._judge(reply.response_metadata, is_empty=not str(reply.text).strip() and not has_calls)
+
+    def _judge_length(self, metadata: dict[str, Any]) -> None:
+        if is_truncated(metadata):
+            raise AnswerTruncated(f"The language model {self.name} reached its limit of length.")
+
     def _judge(self, metadata: dict[str, Any], *, is_empty: bool) -> None:
         if (failure := find_bad_ending(metadata, self.name)) is not None:
             raise failure
@@ -167,11 +243,12 @@ class _Meter:
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self.metadata: dict[str, Any] = {}
         self.has_text = False
+        self.called = 0  # characters of arguments
         self._asked = sum(len(str(message.text)) for message in messages)
         self.written = 0
         self._reported = TokenUsage()
 
-    def take(self, chunk: AIMessage) -> str:
+    def take(self, chunk: AIMessageChunk) -> str:
         """Count a chunk and return its text, without the blanks before the first word."""
         self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
         if usage := chunk.usage_metadata:  # what this chunk adds to the ones before
@@ -179,12 +256,23 @@ class _Meter:
         text = str(chunk.text)
         self.has_text = self.has_text or bool(text.strip())
         self.written += len(text)
+        self.called += sum(len(call["args"] or "") for call in chunk.tool_call_chunks)
         return text if self.has_text else ""
 
     @property
     def usage(self) -> TokenUsage:
         """What the provider reported, else an estimate."""
-        return self._reported if self._reported.total else _estimate(self._asked, self.written)
+        return self._reported if self._reported.total else _estimate(self._asked, self.written + self.called)
+
+
+def _join_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
+    """Make one message of a stream, signatures and all."""
+    from langchain_core.messages import AIMessage, message_chunk_to_message
+    from langchain_core.messages.ai import add_ai_message_chunks
+
+    if not chunks:
+        return AIMessage("")
+    return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:])))
 
 
 def _parse_form(raw: AIMessage, form: type[Form]) -> Form:

@@ -27,7 +27,7 @@ from agent.errors import (
     UnknownModel,
 )
 from agent.limits import Budget, TokenUsage
-from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend
+from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend, Write
 from agent.ports import Emit
 
 if TYPE_CHECKING:
@@ -68,6 +68,11 @@ class MeteredModel:
         self._retry = retry
         self._failed: dict[str, ModelError] = {}
 
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the model that is asked first can call functions, as far as is known."""
+        return self._chats[0].calls_tools
+
     async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; it is not tried again once some of it is out."""
         attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
@@ -101,7 +106,30 @@ class MeteredModel:
             task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
         )
 
-    async def _ask_until_answered(self, task: str, call: Callable[[LangChainChatModel, Spend], Awaitable[T]]) -> T:
+    async def stream_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], write: Write, *, task: str
+    ) -> AIMessage:
+        """Answer as `reply_with_tools`, and write text piece by piece; not tried again once some of it is out."""
+        written = False
+
+        def forward(piece: str) -> None:
+            nonlocal written
+            written = True
+            write(piece)
+
+        return await self._ask_until_answered(
+            task,
+            lambda chat, spend: chat.stream_with_tools(messages, tools, forward, self._compute_timeouts(), spend),
+            is_final=lambda: written,
+        )
+
+    async def _ask_until_answered(
+        self,
+        task: str,
+        call: Callable[[LangChainChatModel, Spend], Awaitable[T]],
+        *,
+        is_final: Callable[[], bool] = lambda: False,
+    ) -> T:
         attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
         while True:
             chat = await attempts.next()
@@ -110,6 +138,9 @@ class MeteredModel:
                     answer = await call(chat, spend)
             except ModelError as error:
                 attempts.note(chat, error)
+                if is_final():
+                    self.name = chat.name
+                    raise
             else:
                 self.name = chat.name
                 return answer

@@ -14,6 +14,7 @@ from agent.errors import (
     ModelUnavailable,
     QuotaExceeded,
     RequestRefused,
+    ToolsUnsupported,
     UnknownModel,
 )
 
@@ -37,7 +38,16 @@ def map_provider_error(error: Exception, model: str, key_variable: str) -> Model
         return InvalidApiKey(f"The provider of the language model {model} refused the API key; {variable}.")
     if status is None:
         return _map_connection_error(error, model)
+    if status < 500 and status != 429 and _is_calling_refused(error):
+        return ToolsUnsupported(f"The language model {model} cannot call functions.")
     return _map_status_error(status, model)
+
+
+def _is_calling_refused(error: BaseException) -> bool:
+    """Tell that a model has no function calls: services have no code for it, and say so in words."""
+    said = " ".join(str(each)[:2000].lower() for each in _iter_causes(error))
+    is_about_calls = any(word in said for word in ("tool", "function call"))
+    return is_about_calls and any(word in said for word in ("not support", "unsupported", "not enabled"))
 
 
 def _map_status_error(status: int, model: str) -> ModelError:

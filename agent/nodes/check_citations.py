@@ -14,8 +14,7 @@ log = logging.getLogger(__name__)
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Keep, repair or drop each citation, and make marks and list agree.
 
-    Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations, and
-    empties shown.
+    Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations.
     """
     deps = runtime.context
     deps.emit("step_start", node="check_citations", stage="Checking the citations")
@@ -26,4 +25,4 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
     if checked.dropped:
         log.warning("%d citations could not be verified and were dropped", checked.dropped)
-    return {"final_answer": checked.text, "citations": checked.citations, "shown": []}
+    return {"final_answer": checked.text, "citations": checked.citations}

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pause with the question, and add the reply to what was asked.
 
-    Reads router_output, cleaned_query, gateway_verdict. Writes cleaned_query, clarified, pause_reason, and
-    gateway_verdict where the reply is watched.
+    Reads router_output, cleaned_query, gateway_verdict. Writes cleaned_query, lookup_query, clarified, pause_reason,
+    and gateway_verdict where the reply is watched.
     """
     from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
 
@@ -33,6 +33,7 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     asked = state.get("cleaned_query", "")
     changes: AgentState = {
         "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,
+        "lookup_query": "",
         "clarified": True,
         "pause_reason": "",
     }

@@ -16,6 +16,7 @@ from agent.state import (
 from agent.text.code_fences import find_open_fence
 
 MAX_TURNS = 40
+MAX_EVIDENCE = 60  # places of the newest turn
 _LONGEST_QUESTION = 1000
 _LONGEST_ANSWER = 4000
 
@@ -23,15 +24,15 @@ _LONGEST_ANSWER = 4000
 async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Store the turn, the last forty with the very first kept; a refused question is not remembered.
 
-    Reads user_query, final_answer, citations, intent, main_symbol, main_kind, more, asked_at, turn_count,
+    Reads user_query, final_answer, citations, shown, intent, main_symbol, main_kind, more, asked_at, turn_count,
     conversation_history, and what tells whether anything was found. Writes conversation_history, turn_count, found, and
-    empties user_query, retrieved, expanded and all that an investigation has left.
+    empties user_query, retrieved, expanded, shown and all that an investigation has left.
     """
-    changes: AgentState = {**reset_research(state), "user_query": "", "retrieved": [], "expanded": []}
+    changes: AgentState = {**reset_research(state), "user_query": "", "retrieved": [], "expanded": [], "shown": []}
     changes["found"] = is_answer_found(state)
     if state.get("is_blocked"):
         return changes
-    history = [*state.get("conversation_history", []), _make_turn(state, runtime.context)]
+    history = [*map(_drop_evidence, state.get("conversation_history", [])), _make_turn(state, runtime.context)]
     is_short = len(history) <= MAX_TURNS
     changes["conversation_history"] = history if is_short else [history[0], *history[-(MAX_TURNS - 1) :]]
     changes["turn_count"] = state.get("turn_count", 0) + 1
@@ -67,6 +68,11 @@ def _is_name_missing(decision: RouterDecision, metadata: RetrievalMetadata) -> b
     return bool(unknown) and asked <= {*unknown, " ".join(unknown)} and not is_elsewhere
 
 
+def _drop_evidence(turn: PastTurn) -> PastTurn:
+    """Forget what was shown for an earlier turn: only the newest is leaned on."""
+    return {**turn, "evidence": []} if turn.get("evidence") else turn
+
+
 def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
     citations = state.get("citations", [])
     return {
@@ -81,6 +87,7 @@ def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
         "commit": deps.code.commit.sha,
         "asked_at": state.get("asked_at", 0.0),
         "more": state.get("more"),
+        "evidence": [ref for ref in state.get("shown", []) if ref["path"]][:MAX_EVIDENCE],
     }
 
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
 
-    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count, flagged. Writes retrieved,
+    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count, mode, flagged. Writes retrieved,
     retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
@@ -44,7 +44,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     share = await _measure_best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
     flagged = state.get("flagged", [])
     form = None
-    if deps.models.small is not None and _is_doubtful(state, share, exact):
+    if deps.models.small is not None and state.get("mode") != "tools" and _is_doubtful(state, share, exact):
         shown = await load_prompt_evidence(deps, kept)
         flagged = note_flags(flagged, collect_flags(shown), deps, source="repository")
         form = await _grade_hits(state, harden(deps) if flagged else deps, deps.models.small, shown)

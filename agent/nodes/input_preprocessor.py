@@ -26,7 +26,7 @@ from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
-from agent.state import AgentState, Intent, PastTurn
+from agent.state import AgentState, AnswerMode, Intent, PastTurn
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
@@ -56,8 +56,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
 
     What others wrote around it says what it is about only where the question itself does not.
 
-    Reads user_query, conversation_history. Writes cleaned_query, skip, background, intent, is_follow_up,
-    needs_retrieval, and final_answer when the history is the answer.
+    Reads user_query, conversation_history. Writes cleaned_query, lookup_query, mode, skip, background, intent,
+    is_follow_up, needs_retrieval, and final_answer when the history is the answer.
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
@@ -68,6 +68,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     picked = further["question"] if further is not None else resolve_selection(question, history)
     intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = find_antecedent(history)
+    mode = _choose_mode(runtime.context)
+    written = own.strip()
     completed = _complete_from_thread(question, read_quotes(background)) if target is None or intent in _OPEN else ""
     if picked is not None:
         question = picked
@@ -75,10 +77,16 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         intent, question = "new_question", completed
     elif intent == "follow_up_with_retrieval" and target is not None:
         question = resolve_references(question, target)
-    elif intent == "new_question" and _may_lean(question, history):
+    elif mode == "forms" and intent == "new_question" and _may_lean(question, history):
         intent, question = await _read_by_model(question, history, runtime.context)
+    lookup = question
+    if mode == "tools" and picked is None and history:
+        intent, lookup = _lean_on_history(clean_question(own), question, intent, history)
+    is_repeat = intent == "follow_up" and is_repeat_request(clean_question(own))
     changes: AgentState = {
-        "cleaned_query": question,
+        "cleaned_query": written if mode == "tools" else question,
+        "lookup_query": lookup if mode == "tools" else "",
+        "mode": "rules" if is_repeat else mode,
         "skip": further["skip"] if further is not None else 0,
         "background": list(background),
         "intent": intent,
@@ -89,6 +97,29 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         changes["final_answer"] = _format_questions(history)
         runtime.context.emit("token", text=changes["final_answer"])
     return changes
+
+
+def _choose_mode(deps: Deps) -> AnswerMode:
+    """Say how the turn is answered: by what its model can do, as far as is known."""
+    if deps.models.main is None:
+        return "rules"
+    return "tools" if deps.models.main.calls_tools else "forms"
+
+
+def _lean_on_history(written: str, resolved: str, intent: Intent, history: Sequence[PastTurn]) -> tuple[Intent, str]:
+    """Return what a message in a conversation wants of a model that reads it as it is, and what to look up for it.
+
+    The model has the last turns and their evidence; a search is worth it only where the message has words of its own.
+    """
+    if intent in {"history_request", "follow_up"} or find_small_talk(written) is not None:
+        return intent, resolved
+    if resolved != written:
+        return "follow_up_with_retrieval", resolved
+    if intent == "new_question" and not _may_lean(written, history):
+        return intent, written
+    if not find_content_terms(written):
+        return "follow_up", written
+    return "follow_up_with_retrieval", f"{written} {history[-1]['question']}"[:_LONGEST_STANDALONE]
 
 
 def _complete_from_thread(question: str, messages: Sequence[str]) -> str:

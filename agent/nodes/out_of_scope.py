@@ -27,9 +27,11 @@ UNCLEAR = (
 
 
 async def out_of_scope(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Write the line. Reads cleaned_query. Writes final_answer."""
+    """Write the line. Reads cleaned_query, mode. Writes final_answer."""
     runtime.context.emit("step_start", node="out_of_scope", stage="Replying")
     kind = find_small_talk(state.get("cleaned_query", ""))
+    if kind is None and state.get("mode") == "tools":
+        kind = "chatter"  # the model has read it as that
     line = UNCLEAR if kind is None else _LINES[kind]
     text = line.format(repository=format_code_span(runtime.context.code.repository))
     runtime.context.emit("token", text=text)

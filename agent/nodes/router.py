@@ -32,20 +32,25 @@ log = logging.getLogger(__name__)
 
 
 async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Choose the way: without a model where the question names its target, and where there is none.
+    """Choose the way: without a model where the question names its target, where there is none, or where it has tools.
 
-    Reads cleaned_query, iteration_count, retrieved, retrieval_metadata, tool_history, better_query, clarified,
-    approved, codebase_tree. Writes router_output, iteration_count, codebase_tree, pause_reason.
+    Reads cleaned_query, lookup_query, mode, iteration_count, retrieved, retrieval_metadata, tool_history,
+    better_query, clarified, approved, codebase_tree. Writes router_output, iteration_count, codebase_tree,
+    pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="router", stage="Choosing where to look")
     count = state.get("iteration_count", 0)
     tree = state.get("codebase_tree", "")
-    chosen = await route_by_rules(state.get("cleaned_query", ""), deps.code) if _is_fresh(state) else None
-    if chosen is None or not (chosen["fast_path"] or chosen["unknown"]):
+    asked_for = state.get("lookup_query") or state.get("cleaned_query", "")
+    is_by_rules = state.get("mode") == "tools" or _is_fresh(state)
+    chosen = await route_by_rules(asked_for, deps.code) if is_by_rules else None
+    is_settled = chosen is not None and (chosen["fast_path"] or bool(chosen["unknown"]))
+    if not (is_settled or state.get("mode") == "tools"):
         tree = tree or (await _format_tree(deps) if deps.models.small is not None else "")
         asked = await _ask_model(state, deps, tree)
-        chosen = _add_messages(asked, chosen) if asked is not None else chosen or _decide_without_model(state)
+        chosen = _add_messages(asked, chosen) if asked is not None else chosen
+    chosen = chosen or _decide_without_model(state)
     return {
         "router_output": chosen,
         "iteration_count": min(count + 1, MAX_ITERATIONS),

@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING
 
+from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive import write_extractive_answer
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated, ModelError
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
+from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.request_builders import decide_retrieval
-from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
-from agent.prompts.model_text import CitationParser
+from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
-from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.questions.intent import is_repeat_request
 from agent.questions.terms import find_content_terms
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 BY_RULES = "*(Put together from the code, without a language model.)*"
-CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +34,9 @@ log = logging.getLogger(__name__)
 async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Write the answer from the evidence of the turn, and fall back to quoting it where a model fails.
 
-    Reads cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata, findings, tool_history,
-    conversation_history, flagged, skip. Writes final_answer, answer_model, citations, shown, flagged, main_symbol,
-    main_kind, more, and retrieved when the last answer is repeated.
+    Reads error, shown, lookup_query, cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata,
+    findings, tool_history, conversation_history, flagged, skip. Writes final_answer, answer_model, citations, shown,
+    flagged, main_symbol, main_kind, more, and retrieved when the last answer is repeated.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -48,61 +45,54 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         return _repeat_answer(state, deps)
     material = _make_context(state, deps)
     # A model is shown lines of files; commits and people are answered as they were found.
+    if failure := state.get("error"):
+        return await _answer_by_rules(state, material, deps, note=_format_note(failure))
     if deps.models.main is None or material.of("commit"):
-        return await _extract_answer(state, material, deps, note="", retract=False)
+        return await _extract_answer(state, material, deps, note="")
     return await _write_answer(state, material, deps, deps.models.main)
 
 
 async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
-    shown = await load_prompt_evidence(deps, _rank_evidence(state, deps))
+    numbers = EvidenceNumbers(state.get("shown", []))  # notes and results of tools name places by theirs
+    shown = numbers.number_evidence(await load_prompt_evidence(deps, _rank_evidence(state, deps)))
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _build_messages(state, deps, shown)
-    parser = CitationParser(shown, deps.redact)
-    stream = StreamSanitizer(deps, parser, holds=deps.is_hardened, check=partial(_check_leaks, deps, messages, shown))
+    answer = ModelAnswer(deps, messages, list_exhibits(numbers.shown))
     try:
-        await _stream_answer(model, messages, stream)
-        text = stream.finish()
-        if not any(map(str.isalnum, text)):
-            raise AnswerEmpty("The language model gave an empty answer.")
+        text = await _stream_answer(model, messages, answer)
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
-        if state.get("intent") == "follow_up":
-            return _repeat_answer(state, deps, note=_format_note(error), retract=stream.has_sent)
-        return await _extract_answer(state, material, deps, note=_format_note(error), retract=stream.has_sent)
-    subject = _find_subject(material)
+        answer.retract()
+        return await _answer_by_rules(state, material, deps, note=_format_note(error.reason))
+    subject = find_subject(state.get("retrieved", []))
     return {
         "final_answer": text,
         "answer_model": model.name,
-        "citations": parser.citations,
-        "shown": [one.ref for one in shown],
+        "citations": answer.citations,
+        "shown": numbers.shown,
         "flagged": flagged,
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
     }
 
 
-def _check_leaks(deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[PromptEvidence], text: str) -> None:
-    """Refuse an answer that reveals the instructions or what was masked; code that contains the same may be quoted."""
-    instructions = str(messages[0].text)
-    if has_leaked_instructions(text, instructions, [one.text for one in shown]) or has_masked_values(text, deps.masked):
-        raise AnswerLeaked("An answer was left out: it held instructions of the model, or a masked value.")
-
-
-async def _stream_answer(model: ChatModel, messages: Sequence[BaseMessage], stream: StreamSanitizer) -> None:
+async def _stream_answer(model: ChatModel, messages: Sequence[BaseMessage], answer: ModelAnswer) -> str:
     """Let the model write; an answer that is cut is kept, and says so."""
-    is_cut = False
     try:
         async with aclosing(model.stream(messages, task="synthesis")) as pieces:
             async for piece in pieces:
-                stream.write(piece)
-                if stream.is_full:
-                    is_cut = True
-                    break
+                answer.write(piece)
     except AnswerTruncated:
-        is_cut = True
-    if is_cut:
-        stream.close(CUT)
+        return answer.finish(is_cut=True)
+    return answer.finish()
+
+
+async def _answer_by_rules(state: AgentState, material: AnswerContext, deps: Deps, *, note: str) -> AgentState:
+    """Quote the code where a model has failed; what leans on the last answer gets that once more."""
+    if state.get("intent") == "follow_up":
+        return _repeat_answer(state, deps, note=note)
+    return await _extract_answer(state, material, deps, note=note)
 
 
 async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[BaseMessage]:
@@ -137,7 +127,7 @@ def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]
 
 
 def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
-    question = state.get("cleaned_query", "")
+    question = state.get("lookup_query") or state.get("cleaned_query", "")
     return AnswerContext(
         deps=deps,
         question=question,
@@ -150,12 +140,8 @@ def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
     )
 
 
-async def _extract_answer(
-    state: AgentState, material: AnswerContext, deps: Deps, *, note: str, retract: bool
-) -> AgentState:
-    """Quote the best places; text of a model that broke off is taken back."""
-    if retract:
-        deps.emit("reset", text="")
+async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps, *, note: str) -> AgentState:
+    """Quote the best places."""
     draft = AnswerBuilder(deps)
     if note:
         draft.say(note)
@@ -173,21 +159,13 @@ async def _extract_answer(
     }
 
 
-def _format_note(error: ModelError) -> str:
-    return f"*Without the language model, because {error.reason}.*"
+def _format_note(reason: str) -> str:
+    return f"*Without the language model, because {reason}.*"
 
 
-def _find_subject(material: AnswerContext) -> AnswerSubject:
-    """Return what the question was about, for the next one's "it": a name looked up, else the best hit's."""
-    ref = next(iter([*material.of("definition"), *material.retrieved]), None)
-    return AnswerSubject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else AnswerSubject()
-
-
-def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "", retract: bool = False) -> AgentState:
+def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentState:
     """Repeat the last answer; its citations are checked again, as the code may have changed."""
     last = state["conversation_history"][-1]
-    if retract:
-        deps.emit("reset", text="")
     text = f"{note}\n\n{last['answer']}" if note else last["answer"]
     deps.emit("token", text=text)
     refs = _list_previous_citations(state, deps)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agent.citations.written_citations import WrittenCitation, parse_citations
 from agent.ports import Redactor
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.state import CitationRef
+from agent.state import CitationRef, to_citation
 from agent.text.citation_markers import find_markers, format_marker, replace_markers
 from agent.text.code_spans import Spans
 from agent.text.escaping import format_code_span, replace_control_characters
@@ -54,10 +54,7 @@ class CitationParser:
     @property
     def citations(self) -> list[CitationRef]:
         """What the markers stand for."""
-        return [
-            {"mark": mark, "path": at.path, "start_line": at.start_line, "end_line": at.end_line}
-            for at, mark in self._marks.items()
-        ]
+        return [to_citation(mark, at) for at, mark in self._marks.items()]
 
     def prose(self, text: str) -> str:
         """Clean text that stands outside of code blocks; the same beginning always gives the same markers."""
@@ -160,7 +157,7 @@ class CitationParser:
 
     def _locate(self, written: WrittenCitation) -> Location:
         shown = self._shown.get(written.number, Location(path=f"E{written.number}", start_line=0, end_line=0))
-        if written.number not in self._shown or not written.start:
+        if written.number not in self._shown or not written.start or not shown.path:
             return shown
         return Location(path=shown.path, start_line=written.start, end_line=written.end)
 

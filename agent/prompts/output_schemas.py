@@ -61,10 +61,20 @@ class IntentOutput(ModelForm):
     standalone: str = Field(default="", description="For follow_up_with_retrieval: the question by itself.")
 
 
+class ClarifyOutput(ModelForm):
+    """A question to the person."""
+
+    question: str = Field(min_length=1, description="One short question.")
+
+
 class PlanOutput(ModelForm):
     """The steps that are still to be taken."""
 
     steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
+    dependent: list[int] = Field(
+        default_factory=list,
+        description="The numbers of the steps that need what the steps before them find; all others are taken at once.",
+    )
     tools: list[str] = Field(
         default_factory=list, description="Those of the tools listed that a step cannot do without; almost never any."
     )

@@ -38,6 +38,8 @@ class PromptEvidence:
     def heading(self) -> str:
         """The heading above the lines."""
         at = self.location
+        if not at.path:
+            return f"[E{self.number}] commit {at.commit[:12]} ({self.about})"
         return (
             f"[E{self.number}] {to_one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
         )

@@ -26,6 +26,7 @@ from indexer.errors import IndexerError
 MAX_CACHED = 256  # results, of all commits
 SECONDS = 20.0  # for one call
 LONGEST_ARGUMENTS = 20_000  # characters of JSON
+LONGEST_RESULT = 40_000  # characters; our own tools stay far below
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ class ToolRegistry:
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
             log.exception("the tool %s failed", tool.name)
             return _make_refusal(f"{tool.name} failed. Try another tool.")
-        lines = deps.redact(evidence.text).split("\n")
+        lines = deps.redact(evidence.text[:LONGEST_RESULT]).split("\n")
         flags = find_orders(lines)
         return ToolOutcome(
             text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=list_rules(flags), source=tool.source

@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 
 from agent.agent import Agent
 from agent.events import AgentEvent, EventKind
+from agent.llm.models import ChatModels
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
 from agent.state import PastTurn
@@ -63,6 +64,13 @@ async def saver(tmp_path: Path) -> AsyncIterator[SafeSqliteSaver]:
 @pytest.fixture
 def agent(code: FakeCode, saver: SafeSqliteSaver) -> Agent:
     return Agent(FakeLibrary(code), saver, redact)
+
+
+def by_forms(models: ChatModels) -> ChatModels:
+    """Return models that are known to fill in forms and to call no tools."""
+    for chat in (*models.main, *models.small):
+        chat.calls_tools = False
+    return models
 
 
 async def events_of(agent: Agent, question: str, thread: str = "t") -> list[AgentEvent]:

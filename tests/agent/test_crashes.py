@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
-from tests.agent.conftest import remembered
+from tests.agent.conftest import by_forms, remembered
 from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
 
@@ -37,10 +37,12 @@ TASKS = {
     "You judge whether": "refinery",
     "You answer": "synthesis",
 }
+ANSWERING = "answering"  # as synthesis, with tools
 
 
 def task_of(request: Received) -> str:
-    return next(task for words, task in TASKS.items() if request.prompt.startswith(words))
+    task = next(task for words, task in TASKS.items() if request.prompt.startswith(words))
+    return ANSWERING if task == "synthesis" and "tools" in request.body else task
 
 
 def script(request: Received) -> Reply:
@@ -59,7 +61,23 @@ def script(request: Received) -> Reply:
         case "refinery":
             return fills({"decision": "FINISH"})
         case _:
-            return says("The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be.")
+            return (
+                _act(request)
+                if "tools" in request.body
+                else says(
+                    "The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be."
+                )
+            )
+
+
+def _act(request: Received) -> Reply:
+    """Call a tool, ask back, have a plan made, and then answer: all by function calls."""
+    if "Notes of the research" in request.prompt:
+        return says("The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be.")
+    if WHAT in request.prompt:
+        return calls(("make_plan", {"steps": ["Find what pays an order"]}))
+    has_called = any("functionCall" in part for said in request.body["contents"] for part in said["parts"])
+    return calls(("ask_person", {"question": WHICH})) if has_called else calls(("grep", {"pattern": "time.sleep"}))
 
 
 def _way(prompt: str) -> dict[str, object]:
@@ -88,10 +106,10 @@ class Nursery:
 
     process: subprocess.Popen[str]
 
-    def killed(self, database: Path, point: str, question: str) -> int:
+    def killed(self, database: Path, point: str, question: str, way: str) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([str(database), point, question]) + "\n")
+        self.process.stdin.write(json.dumps([str(database), point, question, way]) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
@@ -103,17 +121,20 @@ class Bench:
     nursery: Nursery
     gemini: FakeGemini
     models: ChatModels
+    way: str = "forms"
 
     async def undisturbed(self, question: str, database: Path) -> Whole:
-        self.gemini.received.clear()
+        self._choose_way()
         async with open_agent(database, self.models) as agent:
             answer = await put(agent, question)
         return Whole(question=question, answer=answer, calls=self.paid())
 
     async def killed(self, database: Path, point: str, whole: Whole) -> Counter[str]:
         """Have a turn killed and taken up again; it ends as if undisturbed. Returns what was paid for beyond that."""
-        self.gemini.received.clear()
-        assert await asyncio.to_thread(self.nursery.killed, database, point, whole.question) == -signal.SIGKILL
+        self._choose_way()
+        assert (
+            await asyncio.to_thread(self.nursery.killed, database, point, whole.question, self.way) == -signal.SIGKILL
+        )
         async with open_agent(database, self.models) as agent:
             answer = await taken_up(agent, database)
             history = await remembered(agent, THREAD)
@@ -123,6 +144,11 @@ class Bench:
         assert rows(database, "SELECT * FROM evidence") == []
         assert self.paid() >= whole.calls
         return self.paid() - whole.calls
+
+    def _choose_way(self) -> None:
+        self.gemini.received.clear()
+        for chat in self.models.main:
+            chat.calls_tools = self.way == "tools"
 
     def paid(self) -> Counter[str]:
         return Counter(map(task_of, self.gemini.received))
@@ -145,7 +171,7 @@ def nursery(gemini: FakeGemini) -> Iterator[Nursery]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
-        yield opened
+        yield by_forms(opened)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -157,6 +183,18 @@ async def bench(nursery: Nursery, gemini: FakeGemini, models: ChatModels) -> Ben
 async def whole(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     done = await bench.undisturbed(QUESTION, tmp_path_factory.mktemp("whole") / "c.db")
     assert set(done.calls) == set(TASKS.values())
+    return done
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools_bench(bench: Bench) -> Bench:
+    return replace(bench, way="tools")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools_whole(tools_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    done = await tools_bench.undisturbed(QUESTION, tmp_path_factory.mktemp("whole") / "c.db")
+    assert done.calls == {ANSWERING: 4, "executor_llm": 2}
     return done
 
 
@@ -224,3 +262,45 @@ async def test_killed_in_small_talk_it_is_answered_once(
     bench: Bench, small_talk: Whole, tmp_path: Path, point: str
 ) -> None:
     assert await bench.killed(tmp_path / "c.db", point, small_talk) == {}
+
+
+# The model that answers with tools
+
+BY_TOOLS = [
+    "security_gateway<",
+    "input_preprocessor<",
+    "router<",
+    "retrieval<",
+    "grade_documents<",
+    *(f"setup_executor{sign}" for sign in ("<", ">", "<2", ">2", "<3", ">3", "<4", ">4")),
+    *(f"executor_llm{sign}" for sign in ("<", ">", ">2", "<3", ">3", ">4", ">5", "<6", ">6")),
+    *(f"tool_node{sign}" for sign in ("<", ">", "|", "<2", ">2", "|2")),
+    *(f"{node}{sign}" for node in ("clarify", "planner", "human_check", "aggregate", "refinery") for sign in "<>"),
+    *("router<2", "check_citations<", "check_citations>", "conversation_memory<", "conversation_memory>"),
+    *("asked+", "replied+", "asked+2", "replied+2", "tool_start!", "tool_start!2", "tool_end!"),
+]
+
+
+@pytest.mark.parametrize("point", BY_TOOLS)
+async def test_killed_between_rounds_nothing_is_paid_for_twice(
+    tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {}
+
+
+@pytest.mark.parametrize(
+    ("point", "task"),
+    [
+        ("executor_llm|", ANSWERING),
+        ("executor_llm|2", ANSWERING),
+        ("executor_llm|3", ANSWERING),
+        ("executor_llm|4", "executor_llm"),
+        ("executor_llm|6", ANSWERING),
+        ("token!3", ANSWERING),  # the first two are questions back
+        ("token!9", ANSWERING),
+    ],
+)
+async def test_killed_before_a_round_is_saved_only_that_is_asked_again(
+    tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str, task: str
+) -> None:
+    assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {task: 1}

@@ -44,15 +44,25 @@ WRITTEN = "An order is paid through its session [E1]."
 EDGES = {
     "__start__": {"security_gateway"},
     "security_gateway": {"conversation_memory", "input_preprocessor"},
-    "input_preprocessor": {"conversation_memory", "out_of_scope", "synthesis", "router"},
+    "input_preprocessor": {"conversation_memory", "out_of_scope", "synthesis", "router", "setup_executor"},
     "router": {"retrieval", "tool_executor", "human_check", "planner", "clarify", "synthesis"},
-    "retrieval": {"grade_documents", "synthesis"},
-    "grade_documents": {"router", "synthesis"},
+    "retrieval": {"grade_documents", "setup_executor", "synthesis"},
+    "grade_documents": {"router", "setup_executor", "synthesis"},
     "tool_executor": {"router"},
     "planner": {"human_check", "setup_executor"},
-    "human_check": {"setup_executor", "tool_executor", "conversation_memory"},
+    "human_check": {"setup_executor", "tool_executor", "tool_node", "conversation_memory"},
     "setup_executor": {"executor_llm"},
-    "executor_llm": {"tool_node", "aggregate"},
+    "executor_llm": {
+        "tool_node",
+        "aggregate",
+        "human_check",
+        "planner",
+        "clarify",
+        "out_of_scope",
+        "router",
+        "check_citations",
+        "synthesis",
+    },
     "tool_node": {"executor_llm"},
     "aggregate": {"refinery"},
     "refinery": {"setup_executor", "planner", "synthesis"},
@@ -67,7 +77,7 @@ EDGES = {
 def agent_with(
     saver: SafeSqliteSaver, script: Mapping[str, Sequence[Line]], **options: Any
 ) -> tuple[Agent, ScriptedModel]:
-    model = ScriptedModel(script)
+    model = ScriptedModel(script, calls_tools=False)
     return Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model), **options), model
 
 
@@ -294,7 +304,12 @@ async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(
     search = {"query": "orders paid bank busy", "patterns": ["*.py", glob], "source_types": ["code"]}
     script: Script = {"router": [{"route": "retrieve", "requests": [search]}], "*": [{"verdict": "accept"}]}
     library = FakeLibrary(code := FakeCode(SHOP))
-    agent = Agent(library, saver, redact, models=ScriptedModels(ScriptedModel({**script, "synthesis": [WRITTEN]})))
+    agent = Agent(
+        library,
+        saver,
+        redact,
+        models=ScriptedModels(ScriptedModel({**script, "synthesis": [WRITTEN]}, calls_tools=False)),
+    )
     events = await events_of(agent, QUESTION)
 
     (metadata,) = (
@@ -502,7 +517,7 @@ async def test_a_finished_run_gives_its_answer_again(saver: SafeSqliteSaver) -> 
 
 
 async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSqliteSaver) -> None:
-    library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"))
+    library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"), calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(model))
     events = await events_of(agent, QUESTION)
     library.code = moved_on()
@@ -532,13 +547,13 @@ async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSq
         return never
 
     library = FakeLibrary(FakeCode(SHOP))
-    model = ScriptedModel({**research("Find pay"), "refinery": [hang]})
+    model = ScriptedModel({**research("Find pay"), "refinery": [hang]}, calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(model))
     run_id, asking = await running(agent, reached)
     asking.cancel()
     await asyncio.wait({asking})
     library.code = moved_on()
-    fresh = ScriptedModel(research("Find pay"))
+    fresh = ScriptedModel(research("Find pay"), calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(fresh))
     answer = [event async for event in agent.resume(run_id)][-1].payload["answer"]
 

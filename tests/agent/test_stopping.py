@@ -18,8 +18,8 @@ from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
-from tests.agent.conftest import answer_to, redact, remembered
-from tests.agent.test_crashes import QUESTION, TASKS, task_of
+from tests.agent.conftest import answer_to, by_forms, redact, remembered
+from tests.agent.test_crashes import ANSWERING, QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini
@@ -63,6 +63,11 @@ class Bench:
         tools = ToolRegistry([*make_tool_registry()._tools.values(), self.tool])
         library = FakeLibrary(FakeCode(SHOP))
         self.agent = Agent(library, self.saver, redact, models=self.models, tools=tools)
+
+    def answer_with_tools(self) -> None:
+        """Have the question answered by the model that has tools."""
+        for chat in self.models.main:
+            chat.calls_tools = True
 
     def hold(self, held: str, answer: Reply | Failure) -> None:
         """Give this answer to a task, and say that it has been asked."""
@@ -116,7 +121,7 @@ def gemini() -> Iterator[FakeGemini]:
 async def bench(gemini: FakeGemini, saver: SafeSqliteSaver) -> AsyncIterator[Bench]:
     key = SecretStr("k")
     async with open_models(google_api_key=key, google_base_url=gemini.url, retry=PATIENT) as models:
-        yield Bench(gemini=gemini, models=models, saver=saver)
+        yield Bench(gemini=gemini, models=by_forms(models), saver=saver)
 
 
 async def assert_usable(bench: Bench, events: list[Any]) -> None:
@@ -153,4 +158,34 @@ async def test_a_pause_before_another_try_is_stopped(bench: Bench, task: str) ->
 
 async def test_a_tool_that_hangs_is_stopped(bench: Bench) -> None:
     bench.hold("executor_llm", calls(("wait_for_ever", {})))
+    await assert_usable(bench, await bench.stopped(bench.tool.reached))
+
+
+# The model that answers with tools
+
+
+async def test_a_round_that_hangs_is_stopped(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.hold(ANSWERING, hangs())
+    await assert_usable(bench, await bench.stopped(bench.reached))
+
+
+async def test_an_answer_of_the_model_with_tools_is_stopped_in_the_middle(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.hold(ANSWERING, hangs(f"{HALF} of an answer [E1] is here and "))
+    events = await bench.stopped(bench.reached)
+
+    assert any(event.kind == "token" for event in events)
+    await assert_usable(bench, events)
+
+
+async def test_a_pause_before_another_round_is_stopped(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.hold(ANSWERING, Failure(status=503))
+    await assert_usable(bench, await bench.stopped(bench.reached))
+
+
+async def test_a_tool_that_hangs_beside_others_is_stopped(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.hold(ANSWERING, calls(("grep", {"pattern": "pay"}), ("wait_for_ever", {})))
     await assert_usable(bench, await bench.stopped(bench.tool.reached))

@@ -29,7 +29,7 @@ from tests.fakes.gemini import (
 
 ROOT = Path(__file__).parent.parent.parent
 KEY = "AIza-a-very-secret-key"
-LOOKUP = "where is parse_date defined?"  # takes the fast path: only the answer itself is a model's
+LOOKUP = "where is parse_date defined?"
 BROAD = "How does an order get paid in the end?"
 WRITTEN = "The function `parse_date` reads it [E1]."
 SEARCHES = {"route": "retrieve", "requests": [{"query": "pay order session"}]}
@@ -74,8 +74,7 @@ def test_the_model_is_named_below_the_answer(
 
 def test_a_trace_follows_the_model_while_it_writes(citebot: Citebot, gemini: FakeGemini) -> None:
     gemini.replies += [
-        fills(SEARCHES, usage=(300, 10)),
-        fills({"verdict": "enough", "relevant": [1]}),
+        calls(("find_symbol", {"name": "pay"}), usage=(400, 30)),
         says("It is paid by `pay` [E1].", usage=(700, 5)),
     ]
 
@@ -84,7 +83,7 @@ def test_a_trace_follows_the_model_while_it_writes(citebot: Citebot, gemini: Fak
     assert done.answer["model"]
     told = [line.partition(" ms  ")[2] for line in done.err.splitlines()]
     # A comment of the shop gives orders to a model, so that the answer is checked as a whole before it is shown.
-    order = ["router: ", "model google_genai:", "retrieval: Searching `pay order session`", "evidence: ", "guard: "]
+    order = ["router: ", "retrieval: Searching", "evidence: ", "guard: ", "model google_genai:", "tool find_symbol: "]
     order.append("text begins")
     places = [next(number for number, line in enumerate(told) if line.startswith(each)) for each in order]
     assert places == sorted(places)
@@ -155,7 +154,7 @@ def test_a_refused_key_is_told_by_the_name_of_its_variable(
 
 
 def test_text_of_a_model_that_breaks_off_is_taken_back(citebot: Citebot, gemini: FakeGemini) -> None:
-    gemini.script = lambda _: breaks("Half of a sentence that ")
+    gemini.script = lambda _: breaks("Half of a sentence that goes on and on, " * 40)
 
     done = citebot("ask", LOOKUP, "--json", "--trace")
 
@@ -202,17 +201,24 @@ def test_the_fallback_model_takes_over(citebot: Citebot, gemini: FakeGemini, mon
     assert [asked.model for asked in gemini.received] == ["gone", "there"]
 
 
-def test_the_small_model_chooses_where_to_look(
+def test_the_small_model_chooses_where_to_look_for_a_model_that_cannot_call_tools(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CITEBOT_SMALL_MODEL", "google_genai:small")
     forms = {"RouterOutput": SEARCHES, "GradeOutput": {"verdict": "enough", "relevant": [1]}}
-    gemini.script = lambda asked: fills(forms[form_of(asked)]) if asked.is_form else says("By `pay` [E1].")
+
+    def script(asked: Received) -> Reply | Failure:
+        if "tools" in asked.body:
+            return Failure(status=400, message="Function calling is not supported for this model")
+        return fills(forms[form_of(asked)]) if asked.is_form else says("By `pay` [E1].")
+
+    gemini.script = script
 
     assert citebot("ask", BROAD, "--json").answer["model"] == "google_genai:gemini-flash-latest"
-    assert {(asked.model, asked.is_form) for asked in gemini.received} == {
-        ("small", True),
-        ("gemini-flash-latest", False),
+    assert {(asked.model, asked.is_form, "tools" in asked.body) for asked in gemini.received} == {
+        ("gemini-flash-latest", False, True),
+        ("small", True, False),
+        ("gemini-flash-latest", False, False),
     }
 
 
@@ -266,9 +272,8 @@ def form_of(asked: Received) -> str:
 
 def plans(asked: Received) -> Reply:
     """Investigate by a plan of two steps, each of which searches once."""
-    forms = {"RouterOutput": {"route": "investigate"}, "PlanOutput": PLANS, "RefineryOutput": {"decision": "FINISH"}}
-    if asked.is_form:
-        return fills(forms[form_of(asked)])
+    if "make_plan" in str(asked.body.get("tools")):
+        return calls(("make_plan", PLANS))
     if "tools" in asked.body and "functionResponse" not in str(asked.body["contents"]):
         return calls(("search_codebase", {"query": "pay the order"}))
     return says("It is paid by `pay` [E1].")
@@ -276,11 +281,8 @@ def plans(asked: Received) -> Reply:
 
 def asks_back(asked: Received) -> Reply:
     """Ask what is meant, unless that was said."""
-    if not asked.is_form:
-        return says("It is paid by `pay` [E1].")
-    if form_of(asked) == "GradeOutput":
-        return fills({"verdict": "enough", "relevant": [1]})
-    return fills(SEARCHES if "the order's" in asked.prompt else {"route": "clarify", "clarification": "Which payment?"})
+    said = "the order's" in asked.prompt
+    return says("It is paid by `pay` [E1].") if said else calls(("ask_person", {"question": "Which payment?"}))
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Processes that are killed while they answer: `python -m tests.fakes.dying GEMINI_URL`.
 
-Each line of its input, `[database, point, question]`, starts a process that answers the question and gets SIGKILL at
-the point; the line that comes back is how it ended. They are forked: what takes seconds to import is imported once.
+Each line of its input, `[database, point, question, way]`, starts a process that answers the question and gets
+SIGKILL at the point; the line that comes back is how it ended. The way is `tools`, or `forms` for a model that calls
+none. The processes are forked: what takes seconds to import is imported once.
 
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
 of it is saved (`router|`), the step is over for the checkpointer (`router>2`), which has saved that a person was asked
@@ -167,8 +168,10 @@ async def built(gemini_url: str) -> ChatModels:
     return ChatModels(main=(chat,), small=(chat,))
 
 
-async def die(models: ChatModels, database: str, point: str, question: str) -> None:
+async def die(models: ChatModels, database: str, point: str, question: str, way: str) -> None:
     """Answer, and be killed on the way."""
+    for chat in models.main:
+        chat.calls_tools = way == "tools"
     Fuse(point).arm()
     async with open_agent(Path(database), models) as agent:
         await put(agent, question)

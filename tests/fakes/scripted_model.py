@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from agent.errors import AnswerMalformed, ModelError, ModelUnavailable
+from agent.errors import AnswerEmpty, AnswerMalformed, ModelError, ModelUnavailable
 from agent.limits import Budget
 from agent.ports import Emit, TurnModels
 
@@ -18,7 +18,9 @@ Line = Any  # what to answer, an error to raise, an event to wait for, or a func
 
 
 class ScriptedModel:
-    """A `ChatModel`. A task without a line left is one that the provider fails at; `*` stands for all other tasks.
+    """A `ChatModel` that answers with tools, or by forms alone.
+
+    A task without a line left is one that the provider fails at; `*` stands for all other tasks.
 
     A line is text, a mapping for a form, a list of tool calls, or a message. `asked` remembers who asked what with
     which tools.
@@ -26,7 +28,8 @@ class ScriptedModel:
 
     name = "scripted:model"
 
-    def __init__(self, script: Mapping[str, Sequence[Line]] | None = None) -> None:
+    def __init__(self, script: Mapping[str, Sequence[Line]] | None = None, *, calls_tools: bool = True) -> None:
+        self.calls_tools = calls_tools
         self._script = {task: list(lines) for task, lines in (script or {}).items()}
         self.asked: list[tuple[str, Sequence[BaseMessage], tuple[str, ...]]] = []
 
@@ -59,6 +62,34 @@ class ScriptedModel:
     ) -> AIMessage:
         """Say the line, or call the tools in it."""
         line = await self._line(task, messages, tuple(str(tool["name"]) for tool in tools))
+        return self._make_message(line if isinstance(line, AIMessage | list) else str(line), AIMessage(""))
+
+    async def stream_with_tools(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[Mapping[str, Any]],
+        write: Callable[[str], None],
+        *,
+        task: str,
+    ) -> AIMessage:
+        """Say the line word by word, or call the tools in it; a tuple is text and then calls, an error or more text."""
+        line = await self._line(task, messages, tuple(str(tool["name"]) for tool in tools))
+        parts = line if isinstance(line, tuple) else (line,)
+        message = AIMessage("")
+        for part in parts:
+            if isinstance(part, ModelError):
+                raise part
+            if isinstance(part, asyncio.Event):
+                await part.wait()
+            elif isinstance(part, str):
+                for word in part.split(" "):
+                    write(f"{word} ")
+            message = self._make_message(part, message)
+        if not str(message.text).strip() and not message.tool_calls and not message.invalid_tool_calls:
+            raise AnswerEmpty("The scripted model says nothing.")
+        return message
+
+    def _make_message(self, line: Line, before: AIMessage) -> AIMessage:
         if isinstance(line, AIMessage):
             return line
         if isinstance(line, list):
@@ -66,8 +97,8 @@ class ScriptedModel:
                 {"name": name, "args": args, "id": f"call-{len(self.asked)}-{number}", "type": "tool_call"}
                 for number, (name, args) in enumerate(line)
             ]
-            return AIMessage("", tool_calls=calls)
-        return AIMessage(str(line))
+            return AIMessage(before.text, tool_calls=calls)
+        return AIMessage(f"{before.text}{line}") if isinstance(line, str) else before
 
     async def _line(self, task: str, messages: Sequence[BaseMessage], tools: tuple[str, ...]) -> Line:
         self.asked.append((task, tuple(messages), tools))

@@ -1,37 +1,39 @@
-"""Asks the model what to do next in a step: call tools, or sum up."""
+"""Asks the model what to do next: call tools, or write the answer; within a step of a plan, call tools or sum up."""
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING
 
+from agent.answering.replies import limit_reply
+from agent.answering.rounds import answer_with_tools
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.research_prompts import insert_results, read_current_step, read_evidence_key
-from agent.state import AgentState
-from agent.text.storable import is_storable, make_storable
+from agent.state import AgentState, is_answering
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
-LONGEST_ANSWER = 20_000
-LONGEST_CALLS = 20_000
 _FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
 log = logging.getLogger(__name__)
 
 
 async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Let the model act once; in the last round it has no tools and must sum up.
+    """Let the model act once; in the last round it has no tools and must answer, or sum up.
 
-    Reads messages, executor_call_count, plan, current_step, approved. Writes messages, executor_call_count. A model
-    that fails is replaced by one search for the step's text, and the step ends after it.
+    Reads messages, executor_call_count, plan, current_step, loop_decision, approved, mode, nonce, shown, retrieved,
+    findings, clarified, router_output. Writes messages, executor_call_count; where it answers also router_output,
+    pause_reason, proposal, intent, mode, error, final_answer, answer_model, citations, main_symbol, main_kind. A model
+    that fails within a step is replaced by one search for the step's text, and the step ends after it.
     """
     from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
 
     deps = runtime.context
+    if is_answering(state):
+        return await answer_with_tools(state, deps)
     count = state.get("executor_call_count", 0)
     reply = await _ask_model(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
     if reply is None:
@@ -56,27 +58,9 @@ async def _ask_model(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessa
         return None
     texts = await deps.evidence.texts(filter(None, map(read_evidence_key, messages)))
     tools = [] if is_last else deps.tools.menu(deps, approved=state.get("approved", []))
+    filled = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     try:
-        return _limit_reply(
-            await model.reply_with_tools(insert_results(messages, texts, deps), tools, task="executor_llm")
-        )
+        return limit_reply(await model.reply_with_tools(filled, tools, task="executor_llm"))
     except ModelError as error:
         log.warning("a step goes on without the model: %s", error)
         return None
-
-
-def _limit_reply(reply: AIMessage) -> AIMessage:
-    """Keep a reply as it is, signatures and all, unless it is far too long to be meant or no store would take it."""
-    from langchain_core.messages import AIMessage  # as above
-
-    calls = [*reply.tool_calls, *reply.invalid_tool_calls]
-    text = str(reply.text)
-    if (
-        len(text) <= LONGEST_ANSWER
-        and is_storable(text)
-        and all(is_storable(call) for call in calls)
-        and len(json.dumps(calls, default=str)) <= LONGEST_CALLS
-    ):
-        return reply
-    log.warning("a reply of the model could not be kept and has been cut to its text")
-    return AIMessage(make_storable(text[:LONGEST_ANSWER]))

@@ -43,7 +43,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
 
 
 def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
-    """The calls that the router chose; None where it is a plan that waits."""
+    """The calls that the router chose, or the model that answers; None where it is a plan that waits."""
     decision = state.get("router_output")
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
 

@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Plan what is still to be found out; one step of searching where no model gives a plan.
 
-    Reads cleaned_query, findings, iteration_count, approved. Writes plan, current_step, plan_applies,
-    iteration_count, pause_reason.
+    Reads proposal, cleaned_query, findings, iteration_count, approved. Writes plan, current_step, plan_applies,
+    proposal, loop_decision, iteration_count, pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="planner", stage="Planning the research")
-    form = await _make_plan(state, deps)
+    form = _read_proposal(state) or await _make_plan(state, deps)
     known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
     steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
     steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
@@ -32,9 +32,17 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "plan": steps,
         "current_step": 0,
         "plan_applies": True,
+        "proposal": None,
+        "loop_decision": "CONTINUE",
         "iteration_count": state.get("iteration_count", 0) + 1,
         "pause_reason": _find_pause_reason(state, deps, steps, form.tools if form is not None else []),
     }
+
+
+def _read_proposal(state: AgentState) -> PlanOutput | None:
+    """Return the plan that the model which answers has called for."""
+    proposal = state.get("proposal")
+    return PlanOutput.model_validate(proposal) if proposal is not None else None
 
 
 async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:

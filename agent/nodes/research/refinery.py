@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Continue or finish; the model is asked only where the plan does not settle it.
 
-    Reads cleaned_query, findings, plan, current_step, iteration_count. Writes loop_decision, plan_applies,
+    Reads mode, cleaned_query, findings, plan, current_step, iteration_count. Writes loop_decision, plan_applies,
     iteration_count.
     """
     deps = runtime.context
@@ -40,8 +40,9 @@ async def _decide_loop(state: AgentState, deps: Deps) -> tuple[LoopDecision, boo
     if remain and last is not None and last["found"]:
         return "CONTINUE", True, "the last step found what it sought, and steps remain"
     model = deps.models.small or deps.models.main
-    if model is None:
-        return ("CONTINUE" if remain else "FINISH"), remain, "there is no model to judge"
+    if model is None or (state.get("mode") == "tools" and not remain):
+        # A model that has tools finds what is still missing itself.
+        return ("CONTINUE" if remain else "FINISH"), remain, "nobody needs to judge it"
     try:
         form = await model.generate_structured(build_refinery_prompt(state, deps), RefineryOutput, task="refinery")
     except BudgetExceeded as error:

@@ -23,7 +23,7 @@ from agent.tools.files import ReadFile
 from agent.tools.registry import ToolRegistry
 from agent.tools.tool import Tool, ToolEvidence
 from agent.tools.web_search import WebSearchTool
-from tests.agent.conftest import SECRET, redact
+from tests.agent.conftest import SECRET, by_forms, redact
 from tests.agent.test_crashes import task_of
 from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -140,7 +140,7 @@ def gemini() -> Iterator[FakeGemini]:
 @pytest.fixture
 async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
-        yield opened
+        yield by_forms(opened)
 
 
 def trial(

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
+from agent.answering.replies import LONGEST_ANSWER
 from agent.branches import (
     route_after_executor,
     route_after_human_check,
@@ -25,7 +26,7 @@ from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.guard.approval import parse_decision
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
 from agent.nodes.research.aggregate import aggregate
-from agent.nodes.research.executor_llm import LONGEST_ANSWER, executor_llm
+from agent.nodes.research.executor_llm import executor_llm
 from agent.nodes.research.planner import planner
 from agent.nodes.research.refinery import refinery
 from agent.nodes.research.setup_executor import setup_executor
@@ -74,6 +75,8 @@ async def test_the_plan_is_what_the_model_lists() -> None:
         "plan": ["Find pay", "Read send", "find pay"],
         "current_step": 0,
         "plan_applies": True,
+        "proposal": None,
+        "loop_decision": "CONTINUE",
         "iteration_count": 3,
         "pause_reason": "",
     }

@@ -27,7 +27,7 @@ from agent.ports import Deps
 from agent.state import AgentState, make_empty_metadata
 from agent.tools.registry import make_tool_registry
 from indexer.types import Location
-from tests.agent.conftest import Told, answer_to, redact
+from tests.agent.conftest import Told, answer_to, by_forms, redact
 from tests.agent.questions.test_questions import turn
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, fills, running_gemini, says
@@ -50,7 +50,7 @@ def gemini() -> Iterator[FakeGemini]:
 @pytest.fixture
 async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url, retry=PATIENT) as opened:
-        yield opened
+        yield by_forms(opened)
 
 
 def runtime(models: ChatModels) -> Runtime[Deps]:

@@ -115,7 +115,7 @@ async def test_evidence_ids_become_marks_that_agree_with_the_list(bench: Bench) 
     ]
     assert bench.shown() == answer["final_answer"]
     assert answer["answer_model"] == "google_genai:gemini-flash-latest"
-    assert (answer["main_symbol"], answer["shown"]) == ("parse_date", [])
+    assert (answer["main_symbol"], [ref["mark"] for ref in answer["shown"]]) == ("parse_date", [1, 2, 3])
 
 
 async def test_the_answer_streams_without_half_a_mark(bench: Bench) -> None:

@@ -1,0 +1,57 @@
+"""What the model that answers with tools is shown first: the question, the talk before it, and all that was found."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from agent.evidence.refs import make_lines_ref
+from agent.guard.reading_tools import harden, note_flags
+from agent.ports import Deps
+from agent.prompts.commit_evidence import load_commit_evidence
+from agent.prompts.loop_prompts import START, format_start, make_first_messages
+from agent.prompts.numbered_evidence import EvidenceNumbers
+from agent.prompts.prompt_evidence import collect_flags, load_prompt_evidence
+from agent.prompts.research_prompts import format_findings
+from agent.state import AgentState, CitationRef, EvidenceRef, clear_messages, to_location
+
+_EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
+
+
+async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
+    """Show what was found, with an id for each place; a place keeps the one that it has."""
+    deps.emit("step_start", node="setup_executor", stage="Reading what was found")
+    numbers = EvidenceNumbers(state.get("shown", []))
+    refs = _rank_evidence(state, deps)
+    exhibits = numbers.number_evidence([*await load_prompt_evidence(deps, refs), *load_commit_evidence(deps, refs)])
+    flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
+    deps = harden(deps) if flagged else deps
+    nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)
+    await deps.evidence.keep(START, format_start({**state, "nonce": nonce}, deps, exhibits))
+    return {
+        "messages": [clear_messages(), *make_first_messages(hardened=deps.is_hardened)],
+        "executor_call_count": 0,
+        "nonce": nonce,
+        "shown": numbers.shown,
+        "flagged": flagged,
+    }
+
+
+def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+    """Return the evidence of the turn: what the notes cite, what a follow-up leans on, and then all that was found."""
+    cited = set(map(int, _EVIDENCE_ID.findall(format_findings(state.get("findings", {}), deps))))
+    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited and ref["path"]]
+    before = _list_last_evidence(state, deps) if state.get("is_follow_up") else []
+    return [
+        *(make_lines_ref(to_location(ref), "lines") for ref in [*noted, *before]),
+        *state.get("retrieved", []),
+        *state.get("expanded", []),
+    ]
+
+
+def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:
+    """Return what the last answer cited, and then all else that was shown for it, where the code is the same."""
+    last = next(reversed(state.get("conversation_history", [])), None)
+    if last is None or last["commit"] != deps.code.commit.sha or last["repository"] != deps.code.repository:
+        return []
+    return [ref for ref in [*last["citations"], *last.get("evidence", [])] if ref["path"] and not ref.get("commit")]

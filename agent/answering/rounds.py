@@ -1,0 +1,140 @@
+"""One round of the model that answers with tools: it calls some, or it writes the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from agent.answering.model_answer import ModelAnswer, find_subject
+from agent.answering.replies import limit_reply
+from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, ModelError, RequestRefused, ToolsUnsupported
+from agent.evidence.request_builders import decide_retrieval
+from agent.guard.approval import list_unapproved_tools
+from agent.guard.leak_check import check_leaks
+from agent.limits import MAX_ROUNDS
+from agent.ports import ChatModel, Deps
+from agent.prompts.loop_prompts import format_task
+from agent.prompts.numbered_evidence import list_exhibits
+from agent.prompts.output_schemas import ClarifyOutput, PlanOutput
+from agent.prompts.research_prompts import insert_results, list_evidence_keys
+from agent.prompts.turn_tools import is_turn_tool, list_turn_tools, read_turn_call
+from agent.state import AgentState, RouterDecision, ToolRequest, clear_messages
+from agent.text.storable import make_storable
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+NO_MODEL = "there is none any more"
+_LONGEST_QUESTION = 300
+# After these the same model may still write an answer when it is asked for nothing else.
+_WORTH_ASKING_PLAINLY = (AnswerEmpty, AnswerMalformed, RequestRefused)
+
+log = logging.getLogger(__name__)
+
+
+async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
+    """Ask the model, and do as it says; where it fails, what was found is answered without it or without tools."""
+    count = state.get("executor_call_count", 0)
+    tools = [] if count + 1 >= MAX_ROUNDS or deps.budget.is_low else _list_tools(state, deps)
+    messages = await _fill_messages(state, deps)
+    answer = ModelAnswer(deps, messages, list_exhibits(state.get("shown", [])), may_call=bool(tools))
+    deps.emit("step_start", node="executor_llm", stage="Writing the answer")
+    try:
+        changes = await _take_round(state, deps, tools, answer)
+    except ToolsUnsupported as error:
+        log.warning("the model is asked by forms from now on: %s", error)
+        return {"mode": "forms", "messages": [clear_messages()], "executor_call_count": 0, "shown": []}
+    except ModelError as error:
+        answer.retract()
+        if isinstance(error, _WORTH_ASKING_PLAINLY):
+            log.warning("the model is asked once more, without tools: %s", error)
+            return _give_up(state, "")
+        log.warning("the answer is quoted from the code: %s", error)
+        return _give_up(state, error.reason)
+    return {**changes, "executor_call_count": count + 1}
+
+
+def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
+    """Return what reads, what changes the way of the turn, and what a person can be asked to approve."""
+    return [*deps.tools.menu(deps, approved=state.get("approved", []), asking=True), *list_turn_tools(state)]
+
+
+async def _fill_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
+    from langchain_core.messages import SystemMessage  # takes long, and without a model nothing comes here
+
+    messages: Sequence[BaseMessage] = state.get("messages", [])
+    texts = await deps.evidence.texts(list_evidence_keys(messages))
+    _, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
+    # What a tool has brought may have made the turn a watched one since it began.
+    return [SystemMessage(format_task(hardened=deps.is_hardened)), *rest]
+
+
+async def _take_round(
+    state: AgentState, deps: Deps, tools: Sequence[Mapping[str, Any]], answer: ModelAnswer
+) -> AgentState:
+    model: ChatModel | None = deps.models.main
+    if model is None:
+        return _give_up(state, NO_MODEL)
+    is_cut = False
+    try:
+        reply = await model.stream_with_tools(answer.messages, tools, answer.write, task="executor_llm")
+    except AnswerTruncated:
+        is_cut = True
+    else:
+        if tools and (reply.tool_calls or reply.invalid_tool_calls):
+            answer.retract()  # words before a call are no answer
+            return _follow_calls(state, deps, answer.messages, reply)
+    text = answer.finish(is_cut=is_cut)
+    subject = find_subject(state.get("retrieved", []))
+    return {
+        "final_answer": text,
+        "answer_model": model.name,
+        "citations": answer.citations,
+        "main_symbol": subject.symbol,
+        "main_kind": subject.kind,
+        "router_output": _decide(state, "generate"),
+    }
+
+
+def _follow_calls(state: AgentState, deps: Deps, messages: Sequence[BaseMessage], reply: AIMessage) -> AgentState:
+    """Make of the model's calls what the router makes of a form: where the turn goes next."""
+    kept = limit_reply(reply)
+    if not (kept.tool_calls or kept.invalid_tool_calls):
+        raise AnswerMalformed("The language model called tools with arguments that are too long.")
+    chosen = read_turn_call(cast("Sequence[Mapping[str, Any]]", kept.tool_calls), state)
+    match chosen:
+        case (_, PlanOutput() as plan):
+            check_leaks(plan.steps, messages, deps.masked)
+            return {
+                "proposal": {"steps": plan.steps[:50], "dependent": plan.dependent[:50], "tools": plan.tools[:20]},
+                "router_output": _decide(state, "investigate"),
+            }
+        case (_, ClarifyOutput() as asked):
+            question = make_storable(" ".join(asked.question[:2000].split())[:_LONGEST_QUESTION])
+            check_leaks([question], messages, deps.masked)
+            return {"router_output": {**_decide(state, "clarify"), "clarification": question}}
+        case (_, _):
+            return {"intent": "out_of_scope", "router_output": _decide(state, "generate")}
+    names = [call["name"] for call in kept.tool_calls if not is_turn_tool(call["name"])]
+    pause_reason = list_unapproved_tools(names, state, deps)
+    wanted = pause_reason.split()
+    calls: list[ToolRequest] = [
+        {"tool": call["name"], "args": call["args"]} for call in kept.tool_calls if call["name"] in wanted
+    ]
+    return {
+        "messages": [kept],
+        "pause_reason": pause_reason,
+        "router_output": {**_decide(state, "use_tool"), "calls": calls},
+    }
+
+
+def _decide(state: AgentState, route: str) -> RouterDecision:
+    """Return the decision of the turn with another route; what was looked up for it stays."""
+    before = state.get("router_output") or decide_retrieval([], fast_path=False, reasoning="the model has tools")
+    return cast("RouterDecision", {**before, "route": route, "calls": [], "clarification": ""})
+
+
+def _give_up(state: AgentState, reason: str) -> AgentState:
+    """Leave the answer to synthesis; with a reason the model is not asked again."""
+    return {"router_output": _decide(state, "generate"), "error": reason}

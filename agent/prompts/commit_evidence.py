@@ -1,0 +1,36 @@
+"""Commits and the people who made them as a model is shown them: numbered, and marked where they give orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.guard.evidence_check import find_orders, list_rules, mark_orders
+from agent.ports import Deps
+from agent.prompts.prompt_evidence import PromptEvidence
+from agent.state import EvidenceRef, to_location
+from agent.text.escaping import replace_control_characters, to_one_line
+
+MAX_COMMITS = 30
+_LONGEST_BODY = 600
+
+
+def load_commit_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
+    """Write down the commits among the evidence, the first of each; their numbers are given later."""
+    found: dict[tuple[str, str], EvidenceRef] = {}
+    for ref in refs:
+        if not ref["path"] and ref.get("commit"):
+            found.setdefault((ref["commit"], ref["symbol"]), ref)
+    return [_describe_commit(deps, ref) for ref in list(found.values())[:MAX_COMMITS]]
+
+
+def _describe_commit(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
+    body = replace_control_characters(ref["doc"][:_LONGEST_BODY])
+    lines = deps.redact("\n".join([to_one_line(ref["symbol"], longest=200), *body.split("\n")]).strip()).split("\n")
+    flags = find_orders(lines)
+    return PromptEvidence(
+        number=0,
+        location=to_location({**ref, "start_line": 0, "end_line": 0}),
+        about=to_one_line(deps.redact(ref["signature"]), longest=120),
+        text="\n".join(mark_orders(lines, flags)),
+        flags=tuple(list_rules(flags)),
+    )

@@ -1,0 +1,60 @@
+"""What a model is told that answers with tools: the task, and in the person's part all that was found before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agent.ports import Deps
+from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, DataFence, format_question
+from agent.prompts.past_turns import format_past_turns
+from agent.prompts.prompt_evidence import PromptEvidence, format_prompt_evidence
+from agent.prompts.research_prompts import DATA, format_findings
+from agent.state import AgentState, make_empty_metadata
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+START = "start"  # the key of the first message's text in the evidence table
+
+_TOOLS = """
+
+You have tools that read the repository at the commit that is asked about. What was looked up before you were asked is \
+a beginning, and may miss the point.
+
+- Answer at once where the evidence answers. Else call tools first, several at once where they do not depend on each \
+other; never repeat a call.
+- For who is affected by a change, callers, overrides and subclasses, and for when, who or why, the history: use the \
+tools made for it rather than a guess.
+- What a tool returns carries evidence ids as well; cite those in the same way.
+- Write nothing beside a call. Text without a call is the answer, and the person sees it as you write it.
+
+"""
+
+
+def format_task(*, hardened: bool) -> str:
+    """Return the instructions: the same in every turn, so that a provider can keep them ready."""
+    return ANSWER_RULES + _TOOLS + DATA + (ORDERS_WARNING if hardened else "")
+
+
+def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidence]) -> str:
+    """Write the question, what was said before it, and what was found for it."""
+    fence = DataFence(twice=deps.is_hardened, nonce=state.get("nonce", ""))
+    history = state.get("conversation_history", [])
+    findings = format_findings(state.get("findings", {}), deps)
+    searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
+    parts = [
+        fence.data("The conversation so far", deps.redact(format_past_turns(history))) if history else "",
+        fence.data("Notes of the research; cite the evidence ids in them", findings) if findings else "",
+        fence.data("The evidence", format_prompt_evidence(exhibits) or "none was found"),
+        fence.data("What was searched for", "\n".join(searched)) if searched else "",
+        fence.data("The question", format_question(state, deps)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def make_first_messages(*, hardened: bool) -> list[BaseMessage]:
+    """Return the messages that a conversation with the model begins with; the second stands for the start's text."""
+    from langchain_core.messages import HumanMessage, SystemMessage  # takes long, and without a model nobody is asked
+
+    return [SystemMessage(format_task(hardened=hardened)), HumanMessage("", additional_kwargs={"evidence": START})]
