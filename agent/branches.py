@@ -106,11 +106,11 @@ def route_after_executor(
         return _follow_answering(state)
     if state.get("mode") == "forms" and not state.get("plan"):
         return "router"  # the model has turned out to be one that cannot call tools
-    from langchain_core.messages import AIMessage  # takes a quarter of a second, and only an investigation comes here
-
-    last = next(reversed(state.get("messages", [])), None)
-    calls = isinstance(last, AIMessage) and (last.tool_calls or last.invalid_tool_calls)
-    return "tool_node" if calls and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS else "aggregate"
+    return (
+        "tool_node"
+        if state.get("wants_tools") and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS
+        else "aggregate"
+    )
 
 
 def _follow_answering(

@@ -257,11 +257,13 @@ class AgentState(TypedDict, total=False):
     plan: list[str]
     current_step: int
     plan_applies: bool
+    dependent: list[int]  # the steps, from 0, that need what the ones before them have found
     proposal: PlanProposal | None  # of the model that answers; the planner makes a plan of it
     findings: dict[str, Finding]
     loop_decision: LoopDecision
     messages: Annotated[list[Any], merge_messages]  # of LangChain
     executor_call_count: int
+    wants_tools: bool  # whether a model has asked for some in a step
     tool_history: list[ToolRecord]
 
     pause_reason: str  # empty, "plan" for its cost, or the names of tools that a person has to approve
@@ -336,10 +338,12 @@ def reset_research(left: AgentState) -> AgentState:
         "plan": [],
         "current_step": 0,
         "plan_applies": True,
+        "dependent": [],
         "proposal": None,
         "findings": {},
         "loop_decision": "FINISH",
         "executor_call_count": 0,
+        "wants_tools": False,
         "tool_history": [],
     }
     return {**changes, "messages": [clear_messages()]} if left.get("messages") else changes

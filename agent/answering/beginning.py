@@ -39,14 +39,20 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
 
 def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the evidence of the turn: what the notes cite, what a follow-up leans on, and then all that was found."""
-    cited = set(map(int, _EVIDENCE_ID.findall(format_findings(state.get("findings", {}), deps))))
-    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited and ref["path"]]
     before = _list_last_evidence(state, deps) if state.get("is_follow_up") else []
     return [
-        *(make_lines_ref(to_location(ref), "lines") for ref in [*noted, *before]),
+        *list_noted_evidence(state, deps),
+        *(make_lines_ref(to_location(ref), "lines") for ref in before),
         *state.get("retrieved", []),
         *state.get("expanded", []),
     ]
+
+
+def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+    """Return the lines whose evidence ids the notes of the research cite."""
+    cited = set(map(int, _EVIDENCE_ID.findall(format_findings(state.get("findings", {}), deps))))
+    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited and ref["path"]]
+    return [make_lines_ref(to_location(ref), "lines") for ref in noted]
 
 
 def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from agent.answering.beginning import list_noted_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive import write_extractive_answer
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
@@ -111,12 +112,9 @@ async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptE
 
 
 def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return the evidence of the turn, what the findings speak of first; of a follow-up what was cited before."""
-    refs = [*state.get("retrieved", []), *state.get("expanded", [])]
-    if state.get("intent") == "follow_up":
-        refs += _list_previous_citations(state, deps)
-    findings = format_findings(state.get("findings", {}), deps)
-    return sorted(refs, key=lambda ref: not (findings and ref["path"] in findings))
+    """Return the evidence of the turn, what the findings cite first; of a follow-up what was cited before."""
+    refs = [*list_noted_evidence(state, deps), *state.get("retrieved", []), *state.get("expanded", [])]
+    return [*refs, *_list_previous_citations(state, deps)] if state.get("intent") == "follow_up" else refs
 
 
 def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:

@@ -28,8 +28,8 @@ _PLANNER = (
 )
 _EXECUTOR = (
     "You research one step in the code of one repository, with read-only tools. Call several tools at once where they "
-    "do not depend on each other. When you know enough, answer with a short summary of what you found, with the places "
-    "as path:Lstart-Lend exactly as the tools gave them. Claim nothing that you did not read. "
+    "do not depend on each other. When you know enough, answer with a short summary of what you found, each statement "
+    "with the evidence ids of its places as [E3], exactly as the tools gave them. Claim nothing that you did not read. "
 )
 _REFINERY = (
     "You judge whether the findings are enough to answer the question about a repository's code. FINISH when they are, "
@@ -77,9 +77,9 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     return _make_messages(_REFINERY, parts)
 
 
-def read_current_step(state: AgentState) -> str:
-    """Return the step of the plan that is on, or a sentence where there is none."""
-    plan, at = state.get("plan", []), state.get("current_step", 0)
+def read_step(state: AgentState, at: int) -> str:
+    """Return a step of the plan, or a sentence where there is none."""
+    plan = state.get("plan", [])
     return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT
 
 

@@ -297,7 +297,6 @@ async def test_killed_between_rounds_nothing_is_paid_for_twice(
         ("executor_llm|4", "executor_llm"),
         ("executor_llm|6", ANSWERING),
         ("token!3", ANSWERING),  # the first two are questions back
-        ("token!9", ANSWERING),
     ],
 )
 async def test_killed_before_a_round_is_saved_only_that_is_asked_again(

@@ -89,10 +89,10 @@ def moved_on() -> FakeCode:
 
 
 def research(*steps: str) -> dict[str, list[Line]]:
-    """A script that investigates in these steps, each with one search by name."""
+    """A script that investigates in these steps, one after the other, each with one search by name."""
     return {
         "router": [INVESTIGATE],
-        "planner": [{"steps": list(steps)}],
+        "planner": [{"steps": list(steps), "dependent": list(range(2, len(steps) + 1))}],
         "executor_llm": [
             line
             for _ in steps

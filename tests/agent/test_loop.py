@@ -191,6 +191,41 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver, r
     assert len(model.asked) == 1 + bool(asked)
 
 
+def by_step(messages: Sequence[BaseMessage]) -> Line:
+    """Look once for what a step is about, and then say where it is."""
+    told = str(messages[1].text)
+    name = "send" if "Read send" in told.partition("The step")[2] else "pay"
+    if messages[-1].type != "tool":
+        return [("find_symbol", {"name": name})]
+    place = next(line for line in str(messages[-1].text).split("\n") if line.startswith("[E"))
+    return f"The step about {name} found {place.partition(' ')[0]}."
+
+
+async def test_steps_that_need_nothing_of_each_other_are_taken_side_by_side(saver: SafeSqliteSaver) -> None:
+    agent, model = agent_with(saver, plan("Find pay", "Read send"), *[by_step] * 4, WRITTEN)
+    events = await events_of(agent, QUESTION)
+    nodes = [event.payload["node"] for event in events if event.kind == "step_end"]
+    told = prompt_of(model, 5)
+
+    assert model.tasks == ["executor_llm"] * 6
+    assert (nodes.count("aggregate"), nodes.count("refinery"), nodes.count("tool_node")) == (1, 1, 1)
+    assert "step_1: Find pay\nThe step about pay found [E" in told
+    assert "step_2: Read send\nThe step about send found [E" in told
+    assert "session [1]" in events[-1].payload["answer"].text
+
+
+async def test_a_step_that_needs_another_waits_for_its_findings(saver: SafeSqliteSaver) -> None:
+    agent, model = agent_with(saver, plan("Find pay", "Read send", dependent=[2]), *[by_step] * 4, WRITTEN)
+    await answer_to(agent, QUESTION)
+
+    assert ["The step about pay found" in prompt_of(model, number) for number in (1, 2, 3, 4)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 # Whatever a model does
 
 

@@ -1,4 +1,4 @@
-"""Turns the conversation about a step into a finding."""
+"""Turns the conversation about each step into a finding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.ports import Deps, Runtime
-from agent.prompts.research_prompts import read_current_step, read_evidence_key
+from agent.prompts.research_prompts import read_evidence_key, read_step
+from agent.prompts.step_messages import list_due_steps, split_by_step
 from agent.state import AgentState, Finding, clear_messages
 from agent.text.storable import make_storable
 
@@ -18,16 +19,19 @@ NOTHING = "Nothing was found."
 
 
 async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Store what the step brought under its name, clear its messages, and go on to the next one.
+    """Store what each step brought under its name, clear the messages, and go on to the next step.
 
-    Reads messages, plan, current_step, findings. Writes findings, current_step, messages.
+    Reads messages, plan, dependent, current_step, findings. Writes findings, current_step, messages.
     """
-    at = state.get("current_step", 0)
-    name = f"step_{len(state.get('findings', {})) + 1}: {read_current_step(state)}"
-    finding = await _make_finding(state.get("messages", []), runtime.context)
+    steps = list_due_steps(state)
+    conversations = split_by_step(state.get("messages", []), state)
+    findings = dict(state.get("findings", {}))
+    for step in steps:
+        name = f"step_{len(findings) + 1}: {read_step(state, step)}"
+        findings[name] = await _make_finding(conversations[step], runtime.context)
     return {
-        "findings": {**state.get("findings", {}), name: finding},
-        "current_step": at + 1,
+        "findings": findings,
+        "current_step": state.get("current_step", 0) + len(steps),
         "messages": [clear_messages()],
         "executor_call_count": 0,
     }

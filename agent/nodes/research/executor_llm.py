@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.answering.replies import limit_reply
@@ -10,11 +12,12 @@ from agent.answering.rounds import answer_with_tools
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
 from agent.ports import ChatModel, Deps, Runtime
-from agent.prompts.research_prompts import insert_results, read_current_step, read_evidence_key
+from agent.prompts.research_prompts import insert_results, read_evidence_key, read_step
+from agent.prompts.step_messages import has_calls, is_open, mark_step, split_by_step
 from agent.state import AgentState, is_answering
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
+    from langchain_core.messages import AIMessage, BaseMessage
 
 _FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
@@ -22,37 +25,50 @@ log = logging.getLogger(__name__)
 
 
 async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Let the model act once; in the last round it has no tools and must answer, or sum up.
+    """Let the model act once, about all steps that are due side by side; in the last round it has no tools.
 
-    Reads messages, executor_call_count, plan, current_step, loop_decision, approved, mode, nonce, shown, retrieved,
-    findings, clarified, router_output. Writes messages, executor_call_count; where it answers also router_output,
-    pause_reason, proposal, intent, mode, error, final_answer, answer_model, citations, main_symbol, main_kind. A model
-    that fails within a step is replaced by one search for the step's text, and the step ends after it.
+    Reads messages, executor_call_count, plan, dependent, current_step, loop_decision, approved, mode, nonce, shown,
+    retrieved, findings, clarified, router_output. Writes messages, executor_call_count, wants_tools; where it answers
+    also router_output, pause_reason, proposal, intent, mode, error, final_answer, answer_model, citations, main_symbol,
+    main_kind. A model that fails within a step is replaced by one search for the step's text, and the step ends.
     """
-    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
-
     deps = runtime.context
     if is_answering(state):
         return await answer_with_tools(state, deps)
     count = state.get("executor_call_count", 0)
-    reply = await _ask_model(state, deps, is_last=count + 1 >= MAX_EXECUTOR_STEPS)
-    if reply is None:
-        # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
-        is_fresh = not any(read_evidence_key(message) for message in state.get("messages", []))
-        search = {"name": "search_codebase", "args": {"query": read_current_step(state)}, "id": _FALLBACK}
-        calls = [{**search, "type": "tool_call"}] if is_fresh else []
-        return {
-            "messages": [AIMessage("", tool_calls=calls)],
-            "executor_call_count": MAX_EXECUTOR_STEPS - 1 if is_fresh else MAX_EXECUTOR_STEPS,
-        }
-    return {"messages": [reply], "executor_call_count": count + 1}
+    open_steps = [
+        (step, conversation)
+        for step, conversation in split_by_step(state.get("messages", []), state).items()
+        if is_open(conversation)
+    ]
+    replies = await asyncio.gather(*(_take_step(state, deps, step, conversation) for step, conversation in open_steps))
+    begun = any(call["id"] == _FALLBACK for reply in replies for call in reply.tool_calls)
+    return {
+        "messages": [mark_step(reply, step) for reply, (step, _) in zip(replies, open_steps, strict=True)],
+        "executor_call_count": min(count + 1, MAX_EXECUTOR_STEPS - 1) if begun else count + 1,
+        "wants_tools": any(map(has_calls, replies)),
+    }
 
 
-async def _ask_model(state: AgentState, deps: Deps, *, is_last: bool) -> AIMessage | None:
+async def _take_step(state: AgentState, deps: Deps, step: int, conversation: Sequence[BaseMessage]) -> AIMessage:
+    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
+
+    is_last = state.get("executor_call_count", 0) + 1 >= MAX_EXECUTOR_STEPS
+    reply = await _ask_model(state, deps, conversation, is_last=is_last)
+    if reply is not None:
+        return reply
+    # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
+    is_fresh = not any(read_evidence_key(message) for message in conversation)
+    search = {"name": "search_codebase", "args": {"query": read_step(state, step)}, "id": _FALLBACK}
+    return AIMessage("", tool_calls=[{**search, "type": "tool_call"}] if is_fresh else [])
+
+
+async def _ask_model(
+    state: AgentState, deps: Deps, messages: Sequence[BaseMessage], *, is_last: bool
+) -> AIMessage | None:
     from langchain_core.messages import AIMessage  # as above
 
     model: ChatModel | None = deps.models.main
-    messages = state.get("messages", [])
     calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     if model is None or any(call["id"] == _FALLBACK for call in calls):  # without one, or it has failed in this step
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from agent.errors import ModelError
 from agent.guard.approval import list_unapproved_tools
@@ -19,24 +20,34 @@ log = logging.getLogger(__name__)
 async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Plan what is still to be found out; one step of searching where no model gives a plan.
 
-    Reads proposal, cleaned_query, findings, iteration_count, approved. Writes plan, current_step, plan_applies,
-    proposal, loop_decision, iteration_count, pause_reason.
+    Reads proposal, cleaned_query, findings, iteration_count, approved. Writes plan, dependent, current_step,
+    plan_applies, proposal, loop_decision, iteration_count, pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="planner", stage="Planning the research")
     form = _read_proposal(state) or await _make_plan(state, deps)
     known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
     steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
+    waiting = _find_dependent(form, steps) if form is not None else []
     steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
     return {
         "plan": steps,
         "current_step": 0,
         "plan_applies": True,
+        "dependent": waiting,
         "proposal": None,
         "loop_decision": "CONTINUE",
         "iteration_count": state.get("iteration_count", 0) + 1,
         "pause_reason": _find_pause_reason(state, deps, steps, form.tools if form is not None else []),
     }
+
+
+def _find_dependent(form: PlanOutput, steps: Sequence[str]) -> list[int]:
+    """Return which of the steps that are left need what the ones before them find."""
+    numbered = dict(enumerate(form.steps, 1))
+    meant = [numbered[number] for number in form.dependent if number in numbered]
+    waiting = set(clean_steps(meant, known=frozenset(), most=MAX_PLAN))
+    return [at for at, step in enumerate(steps) if step in waiting]
 
 
 def _read_proposal(state: AgentState) -> PlanOutput | None:

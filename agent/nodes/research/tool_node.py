@@ -1,13 +1,16 @@
-"""Makes the tool calls of the model's last message; every call gets an answer, whatever is wrong with it."""
+"""Makes the tool calls of the model's newest replies; every call gets an answer, whatever is wrong with it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from agent.ports import Deps, Runtime, ToolOutcome
 from agent.prompts.numbered_evidence import EvidenceNumbers
 from agent.prompts.research_prompts import list_evidence_keys
+from agent.prompts.step_messages import has_calls, mark_step, read_step_mark, split_by_step
 from agent.state import AgentState
 from agent.tools.tool_calls import (
     TOO_MANY,
@@ -20,7 +23,7 @@ from agent.tools.tool_calls import (
 )
 
 if TYPE_CHECKING:
-    from langchain_core.messages import ToolMessage
+    from langchain_core.messages import AIMessage, ToolMessage
 
 REPEATED = "This call was made before; its result is above. Use that, or ask for something else."
 FAILED_BEFORE = "This call has failed before, and was not made again: "
@@ -30,37 +33,55 @@ UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again
 async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Call the tools and answer with the keys of their results, in which every place has its evidence id.
 
-    Reads messages, approved, retrieved, tool_history, flagged, shown. Writes messages, retrieved, tool_history,
-    flagged, shown.
+    Reads messages, plan, dependent, current_step, approved, retrieved, tool_history, flagged, shown. Writes messages,
+    retrieved, tool_history, flagged, shown.
     """
-    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
-
     deps = runtime.context
-    last = next(reversed(state.get("messages", [])), None)
-    if not isinstance(last, AIMessage):
-        return {}
-    wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in last.tool_calls]
-    approved = state.get("approved", [])
-    repeats = await _find_repeats(state, deps, wanted)
-    called = await run_tool_calls(
-        deps, [call for at, call in enumerate(wanted) if at not in repeats], approved=approved
-    )
+    conversations = split_by_step(state.get("messages", []), state)
+    asked = [cast("AIMessage", each[-1]) for each in conversations.values() if each and has_calls(each[-1])]
+    answered = await asyncio.gather(*(_answer_calls(state, deps, reply) for reply in asked))
+    called = [one for each in answered for one in each.called]
     numbers = EvidenceNumbers(state.get("shown", []))
     for result in called:
         await deps.evidence.keep(result.key, numbers.number_result(result.outcome.text, result.outcome.refs))
-    made = iter(called)
-    answered = [repeats[at] if at in repeats else next(made) for at in range(len(wanted))]
-    unreadable = [await _record_unreadable(deps, str(call.get("name") or "")) for call in last.invalid_tool_calls]
-    ids = [call.get("id") or "" for call in (*last.tool_calls, *last.invalid_tool_calls)]
-    results = [*answered, *unreadable]
-    _show_failures(deps, results, called, approved)
+    unreadable = [one for each in answered for one in each.unreadable]
     return {
-        "messages": [_make_message(result, call_id) for result, call_id in zip(results, ids, strict=True)],
+        "messages": [message for each in answered for message in each.messages],
         "retrieved": merge_refs(state.get("retrieved", []), called),
         "tool_history": append_tool_records(state.get("tool_history", []), [*called, *unreadable]),
         "flagged": add_flags(state.get("flagged", []), called, deps),
         "shown": numbers.shown,
     }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnsweredReply:
+    """What came of the calls of one reply: a message for each, those that were made, and those that nobody can read."""
+
+    messages: Sequence[ToolMessage]
+    called: Sequence[ToolCallResult]
+    unreadable: Sequence[ToolCallResult]
+
+
+async def _answer_calls(state: AgentState, deps: Deps, reply: AIMessage) -> AnsweredReply:
+    wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in reply.tool_calls]
+    approved = state.get("approved", [])
+    repeats = await _find_repeats(state, deps, wanted)
+    called = await run_tool_calls(
+        deps, [call for at, call in enumerate(wanted) if at not in repeats], approved=approved
+    )
+    made = iter(called)
+    results = [repeats[at] if at in repeats else next(made) for at in range(len(wanted))]
+    unreadable = [await _record_unreadable(deps, str(call.get("name") or "")) for call in reply.invalid_tool_calls]
+    _show_failures(deps, [*results, *unreadable], called, approved)
+    ids = [call.get("id") or "" for call in (*reply.tool_calls, *reply.invalid_tool_calls)]
+    messages = [_make_message(result, call) for result, call in zip([*results, *unreadable], ids, strict=True)]
+    step = read_step_mark(reply)
+    return AnsweredReply(
+        messages=messages if step is None else [mark_step(message, step) for message in messages],
+        called=called,
+        unreadable=unreadable,
+    )
 
 
 async def _find_repeats(

@@ -75,6 +75,7 @@ async def test_the_plan_is_what_the_model_lists() -> None:
         "plan": ["Find pay", "Read send", "find pay"],
         "current_step": 0,
         "plan_applies": True,
+        "dependent": [],
         "proposal": None,
         "loop_decision": "CONTINUE",
         "iteration_count": 3,

@@ -1,0 +1,63 @@
+"""Conversations about steps that are taken side by side: all of them in one list, each message with its step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from agent.state import AgentState
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+Message = TypeVar("Message", bound="BaseMessage")
+
+MAX_SIDE_BY_SIDE = 4
+_STEP = "step"
+
+
+def list_due_steps(state: AgentState) -> list[int]:
+    """Return the steps of the plan that are taken now: the current one, and those after it that need none of them."""
+    plan, first = state.get("plan", []), state.get("current_step", 0)
+    due = [first]
+    for at in range(first + 1, min(len(plan), first + MAX_SIDE_BY_SIDE)):
+        if at in state.get("dependent", []):
+            break
+        due.append(at)
+    return due
+
+
+def mark_step(message: Message, step: int) -> Message:
+    """Say which step a message is about; what else a provider has put into it stays."""
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})
+
+
+def read_step_mark(message: BaseMessage) -> int | None:
+    """Return the step that a message is marked with."""
+    mark = message.additional_kwargs.get(_STEP)
+    return mark if isinstance(mark, int) else None
+
+
+def is_open(conversation: Sequence[BaseMessage]) -> bool:
+    """Whether a conversation waits for tools, or for the model to go on."""
+    from langchain_core.messages import AIMessage  # takes a quarter of a second, and without a model nobody asks
+
+    last = next(reversed(conversation), None)
+    return not isinstance(last, AIMessage) or has_calls(last)
+
+
+def has_calls(message: BaseMessage | None) -> bool:
+    """Whether a message asks for tools."""
+    from langchain_core.messages import AIMessage  # as above
+
+    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def split_by_step(messages: Sequence[BaseMessage], state: AgentState) -> Mapping[int, list[BaseMessage]]:
+    """Return the conversation about each step that is due; what is not marked is about the current one."""
+    conversations: dict[int, list[BaseMessage]] = {step: [] for step in list_due_steps(state)}
+    first = state.get("current_step", 0)
+    for message in messages:
+        step = read_step_mark(message)
+        conversations.setdefault(first if step is None else step, []).append(message)
+    return conversations
