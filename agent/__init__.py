@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent.llm.chat_model import ping_model
     from agent.llm.metered_model import RetryPolicy
     from agent.llm.models import open_models
+    from agent.llm.providers import Sampling
     from agent.persistence.checkpointer import open_saver
     from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION, create_conversation_tables
     from agent.persistence.memory_store import open_memory_store
@@ -66,6 +67,7 @@ __all__ = [
     "ModelSource",
     "OnnxModel",
     "RetryPolicy",
+    "Sampling",
     "SearxngSearch",
     "SourceFiles",
     "Subscription",
@@ -107,6 +109,7 @@ _HOMES = {
     "agent.limits": "TokenUsage TurnLimits",
     "agent.llm.chat_model": "ping_model",
     "agent.llm.metered_model": "RetryPolicy",
+    "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
     "agent.persistence.checkpointer": "open_saver",
     "agent.persistence.conversation_schema": "CONVERSATION_SCHEMA_VERSION create_conversation_tables",

@@ -336,7 +336,7 @@ def _ignore(kind: EventKind, /, **payload: Any) -> None:
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     """Open the chat models; each of them is built when it is first asked."""
-    from agent import RetryPolicy, TurnLimits, open_models
+    from agent import RetryPolicy, Sampling, TurnLimits, open_models
 
     usual, whole = RetryPolicy(), settings.model_timeout
     return open_models(
@@ -346,5 +346,7 @@ def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
         google_api_key=settings.google_api_key,
         google_base_url=settings.google_api_base_url,
         ceilings=TurnLimits(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
+        answers=Sampling(temperature=settings.answer_temperature),
+        forms=Sampling(temperature=settings.form_temperature, thinking=settings.form_thinking),
         retry=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
     )

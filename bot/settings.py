@@ -79,6 +79,20 @@ def _check_model_or_none(value: str) -> str:
     return value if value == NO_MODEL else _check_model_name(value)
 
 
+def _check_temperature(value: object) -> object:
+    """Read a number or the word `default`, which leaves the choice to the provider."""
+    if value is None or (isinstance(value, str) and value.strip().lower() == "default"):
+        return None
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 2:
+        raise ValueError("write a number from 0 to 2, or default for what the provider has chosen")
+    return number
+
+
+Temperature = Annotated[float | None, BeforeValidator(_check_temperature)]
 Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
@@ -178,6 +192,9 @@ class Settings(BaseSettings):
     small_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     fallback_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     model_timeout: float = Field(default=60.0, gt=0, le=3600)
+    answer_temperature: Temperature = 0.2
+    form_temperature: Temperature = 0.0
+    form_thinking: Annotated[Literal["off", "low", "default"], BeforeValidator(_lower)] = "low"
     max_seconds: float = Field(default=120.0, gt=0, le=3600)
     max_tokens: int = Field(default=200_000, gt=0)
     max_model_calls: int = Field(default=40, gt=0)

@@ -20,7 +20,7 @@ from agent.errors import (
 )
 from agent.limits import TokenUsage
 from agent.llm.provider_errors import find_bad_ending, is_truncated, map_provider_error
-from agent.llm.providers import ModelSpec
+from agent.llm.providers import ModelSpec, Sampling
 from agent.ports import ChatModel
 from agent.text.code_fences import strip_fence
 
@@ -58,15 +58,18 @@ class ModelTimeouts:
 class LangChainChatModel:
     """A model that is built when it is first asked, in a thread, since that takes a second.
 
-    `calls_tools` says whether it can call functions, as far as is known: until it has refused to.
+    It is built once for answers and once for forms, where these are to be written in different ways. `calls_tools` says
+    whether it can call functions, as far as is known: until it has refused to.
     """
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, *, answers: Sampling | None = None, forms: Sampling | None = None) -> None:
         self.name = spec.spec
         self.calls_tools = True
         self._spec = spec
+        self._answers = answers or Sampling()
+        self._form_sampling = forms or self._answers
         self._building = asyncio.Lock()
-        self._built: BaseChatModel | None = None
+        self._built: dict[Sampling, BaseChatModel] = {}
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
     async def stream(
@@ -159,19 +162,19 @@ class LangChainChatModel:
 
     async def aclose(self) -> None:
         """Close the connections of a model that was built."""
-        close = getattr(self._built, "aclose", None)
-        if close is None:
-            return
-        try:
-            await asyncio.wait_for(close(), CLOSING_SECONDS)
-        except (OSError, RuntimeError, TimeoutError) as error:
-            log.warning("the connections to %s were not closed: %s", self.name, type(error).__name__)
+        for close in filter(None, (getattr(built, "aclose", None) for built in self._built.values())):
+            try:
+                await asyncio.wait_for(close(), CLOSING_SECONDS)
+            except (OSError, RuntimeError, TimeoutError) as error:
+                log.warning("the connections to %s were not closed: %s", self.name, type(error).__name__)
 
-    async def _get_model(self) -> BaseChatModel:
+    async def _get_model(self, sampling: Sampling | None = None) -> BaseChatModel:
+        """Return the model as it writes answers, or as it is wanted."""
+        wanted = sampling or self._answers
         async with self._building:
-            if self._built is None:
-                self._built = await asyncio.to_thread(self._spec.build)
-            return self._built
+            if wanted not in self._built:
+                self._built[wanted] = await asyncio.to_thread(self._spec.build, wanted)
+            return self._built[wanted]
 
     async def _bind_tools(self, tools: Sequence[Mapping[str, Any]]) -> Runnable[Any, Any]:
         with self._map_errors():
@@ -194,7 +197,8 @@ class LangChainChatModel:
 
     async def _bind_form(self, form: type[BaseModel]) -> Runnable[Any, Any]:
         if form not in self._forms:
-            bound = (await self._get_model()).with_structured_output(form, include_raw=True)
+            model = await self._get_model(self._form_sampling)
+            bound = model.with_structured_output(form, include_raw=True)
             # Only the first step, the model's: LangChain's parser takes quadratic time over what is not JSON.
             self._forms[form] = cast("RunnableSequence[Any, Any]", bound).first
         return self._forms[form]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agent.limits import Budget, TurnLimits
 from agent.llm.chat_model import LangChainChatModel
 from agent.llm.metered_model import MeteredModel, RetryPolicy
-from agent.llm.providers import GOOGLE, parse_model_spec
+from agent.llm.providers import GOOGLE, Sampling, parse_model_spec
 from agent.ports import Emit, TurnModels
 
 if TYPE_CHECKING:
@@ -52,8 +52,12 @@ async def open_models(
     google_base_url: str | None = None,
     ceilings: TurnLimits | None = None,
     retry: RetryPolicy | None = None,
+    answers: Sampling | None = None,
+    forms: Sampling | None = None,
 ) -> AsyncGenerator[ChatModels]:
     """Open the models that are named as `provider:model`, and close them at the end.
+
+    `answers` and `forms` say how they write; by default as their providers have chosen.
 
     Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
     cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
@@ -66,7 +70,9 @@ async def open_models(
     chats: dict[str, LangChainChatModel] = {}
     for spec in dict.fromkeys(filter(None, (name, small, fallback))):
         chats[spec] = LangChainChatModel(
-            parse_model_spec(spec, google_api_key=google_api_key, google_base_url=google_base_url)
+            parse_model_spec(spec, google_api_key=google_api_key, google_base_url=google_base_url),
+            answers=answers,
+            forms=forms,
         )
     async with AsyncExitStack() as stack:
         for chat in chats.values():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent.errors import ModelMisconfigured
 
@@ -17,14 +18,43 @@ if TYPE_CHECKING:
 GOOGLE = "google_genai"
 
 
+Thinking = Literal["off", "low", "default"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How freely a model writes, and how long it thinks before; None and `default` are what its provider has chosen."""
+
+    temperature: float | None = None
+    thinking: Thinking = "default"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
-    """What a LangChain package calls things. `options` turn its own retries off: `MeteredModel` retries."""
+    """What a LangChain package calls things. `options` turn its own retries off: `MeteredModel` retries.
+
+    `thinking` is what tells the models that match `thinks` to think little or not at all; others refuse to be told.
+    Those that match `always_thinks` cannot stop, and those of a provider with `fixed_temperature` that think take none.
+    """
 
     package: str
     class_name: str
     key_variable: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    thinking: Mapping[Thinking, Mapping[str, Any]] = field(default_factory=dict)
+    thinks: re.Pattern[str] = re.compile(r"")
+    always_thinks: re.Pattern[str] | None = None
+    fixed_temperature: bool = False
+
+    def make_arguments(self, model: str, sampling: Sampling) -> dict[str, Any]:
+        """Return what to build a model with so that it writes and thinks as is wanted."""
+        thinks = bool(self.thinking) and self.thinks.match(model) is not None
+        is_bound = self.always_thinks is not None and self.always_thinks.search(model) is not None
+        level: Thinking = "low" if is_bound and sampling.thinking == "off" else sampling.thinking
+        arguments = dict(self.thinking.get(level, {})) if thinks else {}
+        if sampling.temperature is not None and not (thinks and self.fixed_temperature):
+            arguments["temperature"] = sampling.temperature
+        return arguments
 
 
 PROVIDERS: Mapping[str, ChatProvider] = {
@@ -38,6 +68,9 @@ PROVIDERS: Mapping[str, ChatProvider] = {
             # It goes by two libraries, which would take the key along to wherever they are redirected.
             "client_args": {"follow_redirects": False, "allow_redirects": False},
         },
+        thinking={"off": {"thinking_budget": 0}, "low": {"thinking_budget": 512}},
+        thinks=re.compile(r"gemini-(?:2\.5|[3-9]|flash|pro)"),
+        always_thinks=re.compile(r"pro"),
     ),
     "anthropic": ChatProvider(
         package="langchain_anthropic",
@@ -51,12 +84,15 @@ PROVIDERS: Mapping[str, ChatProvider] = {
         key_variable="MISTRAL_API_KEY",
         options={"max_retries": 0},
     ),
-    "ollama": ChatProvider(package="langchain_ollama", class_name="ChatOllama"),
+    "ollama": ChatProvider(package="langchain_ollama", class_name="ChatOllama", thinking={"off": {"reasoning": False}}),
     "openai": ChatProvider(
         package="langchain_openai",
         class_name="ChatOpenAI",
         key_variable="OPENAI_API_KEY",
         options={"max_retries": 0, "stream_usage": True},
+        thinking={"off": {"reasoning_effort": "low"}, "low": {"reasoning_effort": "low"}},
+        thinks=re.compile(r"o\d|gpt-5"),
+        fixed_temperature=True,
     ),
 }
 
@@ -71,9 +107,13 @@ class ModelSpec:
     api_key: SecretStr | None
     base_url: str | None
 
-    def build(self) -> BaseChatModel:
+    def build(self, sampling: Sampling) -> BaseChatModel:
         """Import the package and build the model, which takes a second the first time."""
-        arguments: dict[str, Any] = {"model": self.model, **self.provider.options}
+        arguments: dict[str, Any] = {
+            "model": self.model,
+            **self.provider.options,
+            **self.provider.make_arguments(self.model, sampling),
+        }
         if self.api_key is not None:
             arguments["api_key"] = self.api_key
         if self.base_url is not None:

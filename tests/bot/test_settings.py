@@ -202,6 +202,23 @@ def test_a_limit_that_is_no_amount_is_refused(tmp_path: Path, variable: str, val
         Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
 
 
+@pytest.mark.parametrize("variable", ["ANSWER_TEMPERATURE", "FORM_TEMPERATURE"])
+@pytest.mark.parametrize("value", ["-0.1", "2.5", "hot", "nan", "inf"])
+def test_a_temperature_that_is_none_is_refused(tmp_path: Path, variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"CITEBOT_{variable}: write a number from 0 to 2, or default"):
+        Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
+
+
+def test_temperatures_and_thinking_are_read_from_variables_and_the_file(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text('form_temperature = "default"\nanswer_temperature = 1\n')
+
+    settings = Settings.load({"CITEBOT_ANSWER_TEMPERATURE": "0.7", "CITEBOT_FORM_THINKING": "OFF"}, tmp_path)
+
+    assert (settings.answer_temperature, settings.form_temperature, settings.form_thinking) == (0.7, None, "off")
+    with pytest.raises(SettingsError, match="CITEBOT_FORM_THINKING"):
+        Settings.load({"CITEBOT_FORM_THINKING": "high"}, tmp_path)
+
+
 def test_repositories_are_tables_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text(
         '[[repositories]]\npath = "shop"\n[[repositories]]\npath = "web"\nname = "site"\nexclude = ["dist/**"]\n'

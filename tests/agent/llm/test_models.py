@@ -31,6 +31,7 @@ from agent.errors import (
 from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
+from agent.llm.providers import PROVIDERS, Sampling
 from agent.ports import ChatModel
 from tests.agent.conftest import Told
 from tests.fakes.gemini import (
@@ -95,6 +96,41 @@ async def filled(model: ChatModel) -> str:
 
 async def replied(model: ChatModel) -> str:
     return str((await model.reply_with_tools(ASKED, [], task="executor")).text)
+
+
+async def test_answers_and_forms_are_written_as_each_is_wanted(gemini: FakeGemini) -> None:
+    gemini.replies += [says("So it is."), fills({"good": True, "why": "so"}), says("So it is.")]
+    sampling = {"answers": Sampling(temperature=0.2), "forms": Sampling(temperature=0.0, thinking="low")}
+
+    async with opened(gemini, **sampling) as models:
+        await streamed(turn(models))
+        await filled(turn(models))
+        await replied(turn(models))
+
+    answer, form, reply = (request.body["generationConfig"] for request in gemini.received)
+    assert (answer["temperature"], form["temperature"], reply["temperature"]) == (0.2, 0.0, 0.2)
+    assert form["thinkingConfig"] == {"thinking_budget": 512}
+    assert "thinkingConfig" not in answer
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "sampling", "told"),
+    [
+        ("google_genai", "gemini-2.5-flash", Sampling(temperature=0.0, thinking="off"), [0.0, 0]),
+        ("google_genai", "gemini-3-pro", Sampling(thinking="off"), [512]),
+        ("google_genai", "gemini-2.0-flash", Sampling(temperature=0.0, thinking="low"), [0.0]),
+        ("google_genai", "gemini-flash-latest", Sampling(), []),
+        ("openai", "gpt-4o", Sampling(temperature=0.2, thinking="off"), [0.2]),
+        ("openai", "gpt-5-mini", Sampling(temperature=0.2, thinking="off"), ["low"]),
+        ("anthropic", "claude", Sampling(temperature=0.2, thinking="off"), [0.2]),
+        ("ollama", "qwen3", Sampling(thinking="off"), [False]),
+        ("ollama", "qwen3", Sampling(thinking="low"), []),
+    ],
+)
+def test_a_model_is_told_only_what_it_can_be_told(
+    provider: str, model: str, sampling: Sampling, told: list[object]
+) -> None:
+    assert sorted(map(str, PROVIDERS[provider].make_arguments(model, sampling).values())) == sorted(map(str, told))
 
 
 async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: ChatModels) -> None:
