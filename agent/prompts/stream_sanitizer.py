@@ -16,6 +16,8 @@ _KEY_ENDS = re.compile(r"-END [A-Z0-9 ]{0,40}PRIVATE KEY|^\s*(?:`{3}|~{3})")
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
 _FOREIGN_LINES = 4  # without any of a key, after which none is awaited
 _CONTEXT_LINES = 2  # before a line, in which the name of its secret may stand
+_CITING = (("(", ")"), ("\uff08", "\uff09"), ("\u3010", "\u3011"), ("\uff3b", "\uff3d"))  # brackets beside []
+_CITES = re.compile(r"[(\uff08\u3010\uff3b](?:[^\W\d]{2,5}\.?\s|\s)?(?:E\d[^()\uff09\u3011\uff3d]{0,120})?\Z")
 _LONGEST_WAIT = 400  # characters held back for the end of a construct that may never come
 _LONGEST_OPENING = 2_000  # characters of a line that is shown while it is written: all of it is read at each piece
 
@@ -134,5 +136,7 @@ class StreamSanitizer:
 def _is_complete(text: str) -> bool:
     """Whether no code span, bracket, link or tag is open at the end."""
     if text.count("`") % 2 or text.count("[") != text.count("]") or text.count("<") > text.count(">"):
+        return False
+    if any(text.rfind(opening) > text.rfind(closing) for opening, closing in _CITING) and _CITES.search(text[-160:]):
         return False
     return text.rfind("](") <= text.rfind(")")

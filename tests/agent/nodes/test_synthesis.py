@@ -130,6 +130,17 @@ async def test_the_answer_streams_without_half_a_mark(bench: Bench) -> None:
     assert not any(token.endswith(("[", "[E", "[1")) for token in tokens)
 
 
+@pytest.mark.parametrize(
+    "written", ["[E1, lines 6-7]", "(E1, lines 6-7)", "(see E1, lines 6-7)", "\u3010E1, lines 6-7\u3011"]
+)
+async def test_a_mark_in_any_brackets_is_never_shown_half(bench: Bench, written: str) -> None:
+    text = f"It is `parse_date` {written} and (as you see) it is short."
+    answer = await bench.answer(Reply(parts=tuple({"text": char} for char in text)))
+
+    assert bench.shown() == answer["final_answer"] == "It is `parse_date` [1] and (as you see) it is short."
+    assert not [kind for kind, _ in bench.told.events if kind == "reset"]
+
+
 async def test_the_prompt_fences_evidence_with_a_nonce(bench: Bench) -> None:
     await bench.answer(says("Nothing [E1]."), says("Nothing [E1]."))
     await bench.answer()
