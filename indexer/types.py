@@ -396,7 +396,8 @@ class LogQuery:
     `after` and `until` are tags, branches or commits as people write them; `release` is a tag, whose commits are those
     since the release before it. `newest` stands for the newest release. `since` is in seconds since the epoch. `path`
     is a file or a folder; `lines`, the first and the last, are of that file, and `text` is one that a commit brought
-    or took away.
+    or took away. `before` ends what `since` begins; `author` is a part of a name, and `words` all stand in the message,
+    both in any case.
     """
 
     path: str = ""
@@ -407,6 +408,9 @@ class LogQuery:
     lines: tuple[int, int] | None = None
     text: str = ""
     limit: int = 20
+    before: int = 0
+    author: str = ""
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
@@ -17,7 +20,11 @@ from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location, Revision
 
 MAX_ENTRIES = 200
+MAX_RANGES = 12
+LONGEST_PATH = 140
 MAX_REVISIONS = 20
+_NAMED_LANGUAGES = 4
+_RANGE = re.compile(r"[Ll]?(\d{1,7})(?:\s?(?:-|–|:|,|\.\.)\s?[Ll]?(\d{1,7}))?")
 
 
 class ReadArguments(BaseModel):
@@ -26,45 +33,102 @@ class ReadArguments(BaseModel):
     file_path: str = Field(min_length=1, description="The path from the root of the repository.")
     start: int = Field(default=1, ge=1, description="The first line.")
     end: int | None = Field(default=None, ge=1, description="The last line; at most 200 lines are returned.")
+    ranges: list[str] = Field(
+        default_factory=list, max_length=MAX_RANGES, description='Several ranges instead, such as ["10-40", "88"].'
+    )
+
+    @field_validator("ranges")
+    @classmethod
+    def _check_ranges(cls, written: list[str]) -> list[str]:
+        parse_ranges(written)
+        return written
 
 
 class ReadFile(Tool[ReadArguments]):
     """Reads lines of an indexed file."""
 
     name = "read_file"
-    description = "Read up to 200 lines of a file."
+    description = "Read up to 200 lines of a file, or several ranges of it at once."
     arguments = ReadArguments
     label = "Reading"
     argument_shown = "file_path"
     only_reads = True
 
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name the file with its lines."""
+        ranges, start, end = args.get("ranges"), args.get("start"), args.get("end")
+        lines = ",".join(map(str, ranges[:MAX_RANGES])) if isinstance(ranges, list) else ""
+        if not lines and (start or end):
+            lines = f"{start or 1}-{end}" if end else f"{start}-"
+        return f"{str(args.get('file_path', ''))[:LONGEST_PATH]}{f':{lines[:60]}' if lines else ''}"
+
     async def run(self, args: ReadArguments, deps: Deps) -> ToolEvidence:
         """Read the lines as they stand at the indexed commit."""
+        wanted = parse_ranges(args.ranges) if args.ranges else [_bound_range(args.start, args.end)]
         entry = await find_indexed_file(deps.code, args.file_path)
-        last = args.start + LONGEST_RANGE - 1
-        end = last if args.end is None else min(max(args.end, args.start), last)
-        passage = await deps.code.read(entry.path, args.start, end)
         report = ToolReport(deps)
         report.say(f"{entry.path} has {entry.lines} lines.")
-        report.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
-        return report.evidence()
+        for start, end in wanted:
+            if start > max(entry.lines, 1):
+                report.say(f"There is no line {start}.")
+                continue
+            passage = await deps.code.read(entry.path, start, end)
+            ref = make_lines_ref(passage.location, "lines", language=passage.language)
+            shown = report.show(ref, passage.text)
+            if shown < end and shown < entry.lines:
+                report.say(f"Read on from line {shown + 1}." if shown >= start else f"Lines {start}-{end} did not fit.")
+        last = wanted[-1][1]
+        if args.end is not None and not args.ranges and last < min(args.end, entry.lines) and not report.is_full:
+            report.say(f"At most {LONGEST_RANGE} lines are read at once. Read on from line {last + 1}.")
+        evidence = report.evidence()
+        if not evidence.refs and not report.is_full and all(start > max(entry.lines, 1) for start, _ in wanted):
+            raise UnknownPath(f"{entry.path} has {entry.lines} lines; there is no line {wanted[0][0]}.")
+        return evidence
+
+
+def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
+    """Read ranges such as `10-40` and `88`, in file order, those that touch as one; raises `ValueError`."""
+    ranges: list[tuple[int, int]] = []
+    for text in written:
+        found = _RANGE.fullmatch(text.strip()[:LONGEST_RANGE])
+        if found is None:
+            raise ValueError(f"{text[:40]!r} is no range of lines. Write them as 10-40, or 88.")
+        start = max(int(found[1]), 1)
+        ranges.append(_bound_range(start, int(found[2]) if found[2] else start))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _bound_range(start: int, end: int | None) -> tuple[int, int]:
+    last = start + LONGEST_RANGE - 1
+    return start, last if end is None else min(max(end, start), last)
 
 
 class ListArguments(BaseModel):
     """A folder."""
 
     path: str = Field(default="", description="The folder from the root of the repository; empty for the root.")
+    skip: int = Field(default=0, ge=0, le=1_000_000, description="How many entries of the list to leave out.")
 
 
 class ListDirectory(Tool[ListArguments]):
     """Lists a folder of the indexed commit."""
 
     name = "list_directory"
-    description = "List the files and folders in a folder."
+    description = "List the files and folders in a folder, with how many files and lines there are."
     arguments = ListArguments
     label = "Listing"
     argument_shown = "path"
     only_reads = True
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name the folder."""
+        return str(args.get("path") or "/")
 
     async def run(self, args: ListArguments, deps: Deps) -> ToolEvidence:
         """List folders with the number of files below them, then files; each file refers to its first line."""
@@ -73,27 +137,38 @@ class ListDirectory(Tool[ListArguments]):
         below = [entry for entry in await deps.code.files() if entry.path.startswith(prefix)]
         if not below:
             raise UnknownPath(f"There is no indexed folder {folder[:200]!r}.")
-        return _report_folder(deps, prefix, below)
+        return _report_folder(deps, prefix, below, args.skip)
 
 
-def _report_folder(deps: Deps, prefix: str, below: Sequence[FileEntry]) -> ToolEvidence:
-    folders: dict[str, int] = {}
+def _report_folder(deps: Deps, prefix: str, below: Sequence[FileEntry], skip: int) -> ToolEvidence:
+    folders: dict[str, list[FileEntry]] = {}
     files: list[FileEntry] = []
     for entry in below:
         name, slash, _ = entry.path.removeprefix(prefix).partition("/")
         if slash:
-            folders[name] = folders.get(name, 0) + 1
+            folders.setdefault(name, []).append(entry)
         else:
             files.append(entry)
     report = ToolReport(deps)
-    for name, count in list(folders.items())[:MAX_ENTRIES]:
-        report.say(f"{name}/ ({count} files)")
-    for entry in files[:MAX_ENTRIES]:
+    report.say(
+        f"{prefix or '/'}: {len(folders)} folders and {len(files)} files; {len(below)} files and "
+        f"{sum(entry.lines for entry in below):,} lines in all, {_count_languages(below)}."
+    )
+    shown = list(folders.items())[skip : skip + MAX_ENTRIES]
+    for name, inside in shown:
+        report.say(f"{name}/ ({len(inside)} files, {sum(entry.lines for entry in inside):,} lines)")
+    left = max(0, skip - len(folders))
+    for entry in files[left : left + MAX_ENTRIES - len(shown)]:
         first = Location(path=entry.path, start_line=1, end_line=1)
         report.cite(make_lines_ref(first, "file", language=entry.language), f"{entry.language}, {entry.lines} lines")
-    if max(len(folders), len(files)) > MAX_ENTRIES:
-        report.say(f"Only the first {MAX_ENTRIES} are listed, of {len(folders)} folders and {len(files)} files.")
+    if skip + MAX_ENTRIES < len(folders) + len(files):
+        report.say(f"More entries follow; ask with skip = {skip + MAX_ENTRIES}.")
     return report.evidence()
+
+
+def _count_languages(entries: Sequence[FileEntry]) -> str:
+    counts = Counter(entry.language or "other" for entry in entries)
+    return ", ".join(f"{language} {count}" for language, count in counts.most_common(_NAMED_LANGUAGES))
 
 
 async def find_indexed_file(code: SourceFiles, written: str) -> FileEntry:

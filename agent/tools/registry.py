@@ -18,6 +18,7 @@ from agent.state import to_location
 from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
+from agent.tools.repository_log import ReadRepositoryLog
 from agent.tools.symbols import FindSymbol
 from agent.tools.tool import Tool
 from agent.tools.web_search import WebSearchTool
@@ -94,8 +95,8 @@ class ToolRegistry:
         deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=target)
         outcome = await self._call_checked(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
-        if outcome.refs:
-            deps.emit("evidence", locations=[to_location(ref) for ref in outcome.refs])
+        if places := [to_location(ref) for ref in outcome.refs if ref["path"]]:
+            deps.emit("evidence", locations=places)
         return outcome
 
     async def _call_checked(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
@@ -168,6 +169,7 @@ def make_tool_registry() -> ToolRegistry:
             GetCallees(),
             Grep(),
             ReadFileHistory(),
+            ReadRepositoryLog(),
             WebSearchTool(),
         ]
     )

@@ -15,7 +15,8 @@ from agent.text.escaping import replace_control_characters
 
 MAX_CHARACTERS = 12_000
 MAX_LINE = 400
-ROOM_FOR_NOTES = 400
+ROOM_FOR_NOTES = 800
+MORE = "There is more; ask for less at a time."
 
 # What a call costs, measured in lookups by name.
 LOOKUP = 1
@@ -27,7 +28,9 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
 def make_evidence_id(ref: EvidenceRef) -> str:
-    """Name the lines that a reference points at; the name is the same in every result of a commit."""
+    """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
+    if not ref["path"]:
+        return f"commit {ref.get('commit', '')[:12]}"
     return f"{ref['path']}:L{ref['start_line']}-L{ref['end_line']}"
 
 
@@ -39,11 +42,15 @@ class ToolReport:
         self._lines: list[str] = []
         self._refs: list[EvidenceRef] = []
         self._room = MAX_CHARACTERS - ROOM_FOR_NOTES
+        self._reserve = ROOM_FOR_NOTES - len(MORE) - 1  # for what is said once there is no more room
         self.is_full = False
 
     def say(self, line: str) -> None:
         """Add a sentence of our own."""
-        self._lines.append(self._clean(line)[: 2 * MAX_LINE])
+        text = self._clean(line)[: 2 * MAX_LINE]
+        if not self._add_line(text) and len(text) < self._reserve:
+            self._reserve -= len(text) + 1
+            self._lines.append(text)
 
     def cite(self, ref: EvidenceRef, line: str) -> None:
         """Add one line of text about the lines that a reference points at."""
@@ -51,11 +58,11 @@ class ToolReport:
         if self._add_line(text):
             self._refs.append(ref)
 
-    def show(self, ref: EvidenceRef, source: str, *, about: str = "") -> None:
-        """Add lines of a file with their numbers; those that do not fit are left out of the reference too."""
+    def show(self, ref: EvidenceRef, source: str, *, about: str = "") -> int:
+        """Add lines of a file with their numbers, and return the last; what does not fit is not referred to either."""
         heading = f"[{make_evidence_id(ref)}]" + (f" {self._clean(about)[:MAX_LINE]}" if about else "")
         if not self._add_line(heading):
-            return
+            return ref["start_line"] - 1
         kept = self._add_numbered(ref["start_line"], self._clean(source).split("\n"))
         if kept:
             cut: EvidenceRef = {**ref, "end_line": min(ref["end_line"], ref["start_line"] + kept - 1)}
@@ -63,10 +70,11 @@ class ToolReport:
             self._refs.append(cut)
         else:
             self._lines.pop()
+        return ref["start_line"] + kept - 1
 
     def evidence(self) -> ToolEvidence:
         """Return what was collected."""
-        note = ["There is more; ask for less at a time."] if self.is_full else []
+        note = [MORE] if self.is_full else []
         return ToolEvidence(text="\n".join([*self._lines, *note]), refs=tuple(self._refs))
 
     def _add_numbered(self, first: int, lines: Sequence[str]) -> int:

@@ -116,5 +116,5 @@ def append_tool_records(history: Sequence[ToolRecord], results: Sequence[ToolCal
     return [*history, *(one.record for one in results)][-MAX_HISTORY:]
 
 
-def _make_key(ref: EvidenceRef) -> tuple[str, int, int]:
-    return ref["path"], ref["start_line"], ref["end_line"]
+def _make_key(ref: EvidenceRef) -> tuple[str, int, int, str]:
+    return ref["path"], ref["start_line"], ref["end_line"], ref.get("commit", "")

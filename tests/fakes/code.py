@@ -273,7 +273,10 @@ class FakePast:
         found = [
             one
             for one in self._select(query.path)
-            if one.committed_at >= query.since and query.text in f"{one.subject} {one.body}"
+            if query.since <= one.committed_at <= (query.before or one.committed_at)
+            and query.text in f"{one.subject} {one.body}"
+            and query.author.lower() in one.author.lower()
+            and all(word.lower() in f"{one.subject} {one.body}".lower() for word in query.words)
         ]
         return CommitLog(revisions=tuple(found[: query.limit]), total=len(found), complete=len(found) <= query.limit)
 

@@ -26,9 +26,9 @@ from tests.agent.conftest import SECRET, Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.shop import SHOP
 
-NINE = {
+ALL = {
     "search_codebase", "read_file", "list_directory", "find_symbol", "get_callers", "get_callees", "grep",
-    "file_history", "web_search",
+    "file_history", "repository_log", "web_search",
 }  # fmt: skip
 
 
@@ -56,11 +56,11 @@ def places(outcome: ToolOutcome) -> list[tuple[str, int, int]]:
     return [(ref["path"], ref["start_line"], ref["end_line"]) for ref in outcome.refs]
 
 
-def test_all_nine_are_offered_but_those_that_leave_the_house(deps: Deps) -> None:
+def test_all_are_offered_but_those_that_leave_the_house(deps: Deps) -> None:
     offered = {tool["name"] for tool in deps.tools.menu(deps)}
     with_web = {tool["name"] for tool in deps.tools.menu(replace(deps, web=FakeWeb()), approved=["web_search"])}
 
-    assert (offered, with_web) == (NINE - {"web_search"}, NINE)
+    assert (offered, with_web) == (ALL - {"web_search"}, ALL)
 
 
 def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
@@ -68,7 +68,7 @@ def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
 
     assert json.loads(json.dumps(menu)) == menu
     assert menu["read_file"]["required"] == ["file_path"]
-    assert set(menu["read_file"]["properties"]) == {"file_path", "start", "end"}
+    assert set(menu["read_file"]["properties"]) == {"file_path", "start", "end", "ranges"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
         ("read_file", {"file_path": "shop/dates.py", "start": 6, "end": 8}, "def parse_date", ("shop/dates.py", 6, 8)),
         ("read_file", {"file_path": "dates.py", "start": "6"}, "    6 def parse_date", ("shop/dates.py", 6, 13)),
         ("list_directory", {"path": "shop/"}, "shop/orders.py", ("shop/dates.py", 1, 1)),
-        ("list_directory", {}, "tests/ (1 files)", ("README.md", 1, 1)),
+        ("list_directory", {}, "tests/ (1 files, 5 lines)", ("README.md", 1, 1)),
         ("find_symbol", {"name": "PaymentSession.send()"}, "def send", ("shop/payments.py", 19, 32)),
         ("get_callers", {"function_name": "parse_date"}, "load_order", ("shop/orders.py", 12, 12)),
         ("get_callees", {"function_name": "Order.pay"}, "send", ("shop/orders.py", 16, 16)),
@@ -106,6 +106,16 @@ async def test_each_tool_brings_text_and_the_lines_it_stands_in(
         ("read_file", {"file_path": "shop/dates.py\0"}),
         ("read_file", {"file_path": ""}),
         ("read_file", {"start": 1}),
+        ("read_file", {"file_path": "shop/dates.py", "ranges": ["soon"]}),
+        ("read_file", {"file_path": "shop/dates.py", "ranges": ["1-2"] * 50}),
+        ("read_file", {"file_path": "shop/dates.py", "start": 1_000_000_000_000}),
+        ("grep", {"pattern": "x", "more_patterns": ["x"] * 50}),
+        ("grep", {"pattern": "x", "path": "../shop"}),
+        ("repository_log", {"since": "yesterday"}),
+        ("repository_log", {"author": "a\nb"}),
+        ("repository_log", {"path": "a\0b"}),
+        ("repository_log", {"from_ref": "--output=/tmp/x"}),
+        ("repository_log", {"message": "x" * 1_000_000}),
         ("read_file", {"file_path": "shop/dates.py", "start": "soon"}),
         ("read_file", {"file_path": {"path": "shop/dates.py"}}),
         ("list_directory", {"path": "/proc/self"}),
@@ -189,7 +199,7 @@ def test_each_tool_says_what_it_does_and_with_which_of_its_arguments() -> None:
 
 
 def test_each_tool_declares_its_cost_and_unknown_ones_have_none(deps: Deps) -> None:
-    costs = {name: deps.tools.estimate_cost(name) for name in NINE}
+    costs = {name: deps.tools.estimate_cost(name) for name in ALL}
 
     assert costs["find_symbol"] < costs["grep"] < costs["file_history"] < costs["web_search"]
     assert deps.tools.estimate_cost("nothing") == 0
@@ -373,7 +383,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.sampled_from([*sorted(NINE), "nothing", ""]),
+    st.sampled_from([*sorted(ALL), "nothing", ""]),
     st.dictionaries(
         st.sampled_from(
             ["query", "file_path", "start", "end", "path", "line", "name", "function_name", "pattern", "x"]

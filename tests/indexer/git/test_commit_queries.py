@@ -67,6 +67,13 @@ async def test_the_newest_commits_come_first_with_their_files_and_messages(repos
         (LogQuery(text="--exec"), []),
         (LogQuery(since=1_700_000_150), ["Refund at once"]),
         (LogQuery(since=1_800_000_000), []),
+        (LogQuery(since=1_700_000_030, before=1_700_000_130), ["Try more often", "Explain how to pay"]),
+        (LogQuery(author="beispiel"), ["Try more often", "Explain how to pay"]),
+        (LogQuery(author="ben@example.org"), []),
+        (LogQuery(author=".*"), []),
+        (LogQuery(words=("MORE", "bank")), ["Try more often"]),
+        (LogQuery(words=("more", "pay")), []),
+        (LogQuery(words=("--all",), author="--help"), []),
     ],
 )
 async def test_a_log_has_what_was_asked_for(

@@ -1,0 +1,115 @@
+"""The tool that lists commits: by author, date, path, words of the message, changed text, and between two revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from agent.history.commit_refs import format_day, make_commit_ref
+from agent.ports import Deps
+from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
+from indexer.types import CommitLog, LogQuery
+
+MAX_COMMITS = 50
+_BODY = 300  # characters of a message
+_NAMED_PATHS = 4
+_MOST_WORDS = 8
+_EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
+
+
+def _check_plain(text: str) -> str:
+    """Refuse what no name, path or word holds, and what git would take for several patterns."""
+    if any(ord(character) < 32 for character in text):
+        raise ValueError("control characters and line breaks are not allowed here")
+    return text.strip()
+
+
+Plain = Annotated[str, Field(max_length=200), AfterValidator(_check_plain)]
+
+
+class LogArguments(BaseModel):
+    """Which commits."""
+
+    path: Annotated[str, Field(max_length=1000), AfterValidator(_check_plain)] = Field(
+        default="", description="A file or folder that they touched; it may be gone by now. Empty for all."
+    )
+    author: Plain = Field(default="", description="A part of the author's name, in any case.")
+    message: Plain = Field(default="", description="Words that all stand in the message, in any case.")
+    changed_text: Plain = Field(default="", description="Exact text that they added or removed.")
+    since: date | None = Field(default=None, description="The first day, as YYYY-MM-DD.")
+    until: date | None = Field(default=None, description="The last day, as YYYY-MM-DD.")
+    from_ref: Plain = Field(default="", description="A tag, branch or commit that they come after.")
+    to_ref: Plain = Field(default="", description="A tag, branch or commit up to which they are listed.")
+    limit: int = Field(default=20, ge=1, le=MAX_COMMITS, description="How many, newest first.")
+
+
+class ReadRepositoryLog(Tool[LogArguments]):
+    """Lists commits of the whole repository."""
+
+    name = "repository_log"
+    description = (
+        "List commits, newest first, by author, dates, path, words of the message, changed text, or between two tags, "
+        "branches or commits, with the files that they touched."
+    )
+    arguments = LogArguments
+    label = "Reading the log"
+    argument_shown = "path"
+    cost = HISTORY
+    only_reads = True
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name what the commits are chosen by."""
+        given = [f"{name} {value}" for name, value in args.items() if name in _CHOOSING and value]
+        return ", ".join(given) or "newest commits"
+
+    async def run(self, args: LogArguments, deps: Deps) -> ToolEvidence:
+        """List the commits; people are named, their addresses are not."""
+        log = await deps.code.past.log(_make_query(args))
+        report = ToolReport(deps)
+        report.say(_summarize(log))
+        for one in log.revisions:
+            files = f" [{', '.join(one.paths[:_NAMED_PATHS])}{_count_more(len(one.paths))}]" if one.paths else ""
+            body = f" - {' '.join(one.body.split())[:_BODY]}" if one.body else ""
+            day = format_day(one.committed_at)
+            report.cite(make_commit_ref(one), f"{day} by {one.author}: {one.subject}{files}{body}")
+        if log.revisions and not log.complete and (log.total is None or log.total > len(log.revisions)):
+            report.say(f"For older ones ask with until = {format_day(log.revisions[-1].committed_at)}.")
+        return report.evidence()
+
+
+_CHOOSING = frozenset(LogArguments.model_fields) - {"limit"}
+
+
+def _make_query(args: LogArguments) -> LogQuery:
+    return LogQuery(
+        path=args.path.removeprefix("./").strip("/").removesuffix("/.") if args.path != "." else "",
+        after=args.from_ref,
+        until=args.to_ref,
+        since=_to_seconds(args.since) if args.since else 0,
+        before=_to_seconds(args.until + timedelta(days=1)) - 1 if args.until and args.until < _LATEST else 0,
+        author=args.author,
+        words=tuple(args.message.split()[:_MOST_WORDS]),
+        text=args.changed_text,
+        limit=args.limit,
+    )
+
+
+def _to_seconds(day: date) -> int:
+    """Return when a day begins; git knows none before the epoch."""
+    return int(datetime.combine(max(day, _EARLIEST), datetime.min.time(), UTC).timestamp())
+
+
+def _summarize(log: CommitLog) -> str:
+    shown = len(log.revisions)
+    total = f" of {log.total:,}" if log.total is not None and log.total > shown else ""
+    ends = [f"after {log.after.name}" if log.after else "", f"up to {log.until.name}" if log.until else ""]
+    said = f"{shown}{total} commits, merges left out" if shown else "No commit fits"
+    shallow = " The history here is cut off: older commits were not fetched." if log.is_shallow else ""
+    return " ".join([said, *filter(None, ends)]) + "." + shallow
+
+
+def _count_more(paths: int) -> str:
+    return f" and {paths - _NAMED_PATHS} more" if paths > _NAMED_PATHS else ""
