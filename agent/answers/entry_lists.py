@@ -12,7 +12,9 @@ from agent.text.escaping import format_code_span
 MAX_ENTRIES = 20
 _FEW_MORE = 4  # entries that take no more room than saying that they are left out
 _IN_ROW = 4  # entries of which nothing is said but their name
-_BARE_KINDS = frozenset({"flag", "environment", "setting", "command", "event", "model", "member", "file"})
+_BARE_KINDS = frozenset(
+    {"flag", "environment", "setting", "command", "event", "model", "member", "file", "name", "row"}
+)
 FormatEntry = Callable[[AnswerBuilder, EvidenceRef], str]
 
 
@@ -32,19 +34,15 @@ def write_entries(
     entries that were not fetched as well. Return what "more" means afterwards; None when the last entry was listed.
     """
     write = format_entry or format_plain_entry
-    is_bare = len(entries) - material.skip > most + _FEW_MORE and all(_says_nothing(ref) for ref in entries)
-    most *= _IN_ROW - 1 if is_bare else 1
     if len(entries) - material.skip <= most + _FEW_MORE:
         most += _FEW_MORE
-    shown = entries[material.skip : material.skip + most]
-    if is_bare:
-        rows = [shown[at : at + _IN_ROW] for at in range(0, len(shown), _IN_ROW)]
-        draft.say("\n".join(f"- {', '.join(write(draft, ref).removeprefix('- ') for ref in row)}" for row in rows))
-    elif is_grouped:
+    rows = _make_rows(entries[material.skip :], most)[:most]
+    shown = [ref for row in rows for ref in row]
+    if is_grouped and len(rows) == len(shown):
         for path, group in _group_by_file(shown):
             draft.say("\n".join([f"In {format_code_span(path)}:", "", *(write(draft, ref) for ref in group)]))
-    elif shown:
-        draft.say("\n".join(write(draft, ref) for ref in shown))
+    elif rows:
+        draft.say("\n".join(f"- {', '.join(write(draft, ref).removeprefix('- ') for ref in row)}" for row in rows))
     done = material.skip + len(shown)
     left = max(total, len(entries)) - done
     if done >= len(entries):
@@ -55,8 +53,21 @@ def write_entries(
     return {"question": material.name, "skip": done}
 
 
+def _make_rows(entries: Sequence[EvidenceRef], most: int) -> list[list[EvidenceRef]]:
+    """Put each entry on a row of its own; where that takes too many, neighbours of which nothing is said share one."""
+    rows: list[list[EvidenceRef]] = []
+    for ref in entries:
+        is_bare = len(entries) > most and _says_nothing(ref)
+        if rows and is_bare and len(rows[-1]) < _IN_ROW and _says_nothing(rows[-1][-1]):
+            rows[-1].append(ref)
+        else:
+            rows.append([ref])
+    return rows
+
+
 def _says_nothing(ref: EvidenceRef) -> bool:
-    return ref["kind"] in _BARE_KINDS and not ref["doc"] and (not ref["signature"] or ref["kind"] == "event")
+    is_bare = ref["kind"] in _BARE_KINDS and not ref["doc"]
+    return ref["kind"] == "folder" or (is_bare and (not ref["signature"] or ref["kind"] == "event"))
 
 
 def format_plain_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:

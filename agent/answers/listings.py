@@ -143,7 +143,8 @@ async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSu
 
 def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     if ref["kind"] == "folder":
-        return f"- {format_code_span(ref['symbol'])}: {ref['doc']}"
+        files = f", {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
+        return f"- {format_code_span(ref['symbol'])}: {ref['doc']}{files}"
     names = f": {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
     return f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}, {ref['doc']}{names}"
 

@@ -51,8 +51,10 @@ async def list_group(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         deeper = f", {direct} of them directly" if 0 < direct < count else ""
         sentence = f"{count} {verb} from {base}{deeper}, as far as the syntax tells"
     else:
-        noun = format_code_span(material.parts["target"].removeprefix("all "))
-        sentence = f"{_count(count, entries[0]['kind'])} for {noun}, in {_count(totals.get('in files', 1), 'file')}"
+        tables = material.metadata.get("facts", {}).get("tables", "")
+        noun = format_code_span(tables or material.parts["target"].removeprefix("all "), longest=_LONGEST_HELP)
+        group = f"{'of' if tables else 'for'} {noun}"
+        sentence = f"{_count(count, entries[0]['kind'])} {group}, in {_count(totals.get('in files', 1), 'file')}"
     draft.say(f"{sentence}{_describe_asides(totals)}:")
     more = write_entries(draft, material, entries, format_entry=_format_member, is_grouped=_is_worth_grouping(entries))
     return AnswerSubject(symbol=material.parts.get("base", ""), more=more)
@@ -126,7 +128,8 @@ def _describe_detail(ref: EvidenceRef) -> str:
 
 def _format_member(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     about = quote_first_sentence(ref, longest=_LONGEST_HELP)
-    through = f", through {format_code_span(ref['signature'])}" if ref["signature"] else ""
+    detail = format_code_span(ref["signature"], longest=_LONGEST_DETAIL) if ref["signature"] else ""
+    through = f" = {detail}" if detail and ref["kind"] == "member" else f", through {detail}" if detail else ""
     name = ref["path"] if ref["kind"] == "file" else ref["symbol"]
     line = f"- {format_code_span(name)} {draft.cite(to_location(ref))}{through}"
     return f"{line}: {about}" if about else line

@@ -15,6 +15,7 @@ from indexer.types import FileEntry, Location
 
 MAX_DESCRIBED = 400  # files whose definitions are looked up; beyond that they are named only
 _NAMES = 4
+_FEW_FILES = 6  # below a folder, which are named with it
 
 
 async def fetch_folder(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -37,6 +38,10 @@ def describe_folders(folder: str, inside: Sequence[FileEntry]) -> list[EvidenceR
     for name, count in sorted(counts.items()):
         ref = _refer_to_file(first[name], f"{name}/", "folder")
         ref["doc"] = f"{count:,} file{'s' if count != 1 else ''}"
+        if count <= _FEW_FILES and len(counts) <= _FEW_FILES:
+            ref["signature"] = ", ".join(
+                entry.path[depth + len(name) + 1 :] for entry in below if _is_in(entry, depth, name)
+            )
         refs.append(ref)
     return refs
 
@@ -49,6 +54,10 @@ async def _describe_file(code: CodeLookup, entry: FileEntry, count: int) -> Evid
     ref["signature"] = f"{', '.join(public[:_NAMES])}{more}"
     ref["doc"] = f"{entry.lines:,} line{'s' if entry.lines != 1 else ''}"
     return ref
+
+
+def _is_in(entry: FileEntry, depth: int, name: str) -> bool:
+    return entry.path[depth:].startswith(f"{name}/")
 
 
 def _refer_to_file(entry: FileEntry, name: str, kind: str) -> EvidenceRef:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import PurePosixPath
+from collections.abc import Mapping, Sequence
 
-from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Retrieved
+from agent.kinds.listing.file_groups import find_files, find_translations, is_about_translations
 from agent.kinds.listing.narrowing import MAX_ENTRIES, gather_entries, is_aside, make_member_ref
+from agent.kinds.listing.table_lookup import find_prefixed, find_rows, find_tables
 from agent.ports import CodeSearch
-from agent.questions.terms import split_words, stem_word
+from agent.questions.terms import split_words
 from agent.state import EvidenceRef, RetrievalRequest
-from indexer.types import FileEntry, Location
 
 _FILLING = frozenset(
     "all the of a which different available existing supported built in various our your known".split()
 )
 _LEAST = 2  # that make a list
+_MOST_WORDS = 4
 _KEPT = 6  # letters of a word that stand in a name or a path
-_GENERIC_STEMS = frozenset({"__init__", "index", "mod", "main", "lib"})
 
 
 async def fetch_list(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -27,28 +26,56 @@ async def fetch_list(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     if "base" in parts:
         return await _fetch_subclasses(code, parts["base"])
     if "prefix" in parts or "suffix" in parts:
-        return await _fetch_named(code, parts.get("prefix", ""), parts.get("suffix", ""))
-    words = [word for word in split_words(parts.get("target", "")) if word not in _FILLING]
-    if not words or len(words) > 3:
+        return await _fetch_named(code, parts)
+    target = parts.get("target", "")
+    if is_about_translations(target) and (translations := find_translations(await code.files())):
+        return await gather_entries(code, translations, whole=len(translations))
+    words = [word for word in split_words(target) if word not in _FILLING]
+    if not words or len(words) > _MOST_WORDS:
         return Retrieved(refs=())
+    if "with" in parts:
+        rows = await find_rows(code, words, parts["with"].strip("`"))
+        return await gather_entries(code, rows, whole=len(rows)) if len(rows) >= _LEAST else Retrieved(refs=())
+    return await _fetch_group(code, words, is_chosen="state" in parts)
+
+
+async def _fetch_group(code: CodeSearch, words: Sequence[str], *, is_chosen: bool) -> Retrieved:
+    """List what is called so: types, files of a folder, members of tables; of what is `chosen`, a table says it."""
+    if is_chosen and (tables := await _fetch_tables(code, words)).refs:
+        return tables
     types = await _find_types(code, words)
     if len(types.refs) >= _LEAST and not all(map(is_aside, types.refs)):
         return types
-    files = _find_files(await code.files(), words)
-    if len(files) >= _LEAST:
+    files = [] if is_chosen else find_files(await code.files(), words)
+    if len(files) >= _LEAST and not all(map(is_aside, files)):
         return await gather_entries(code, files, whole=len(files))
-    return types if len(types.refs) >= _LEAST else Retrieved(refs=())
+    tables = await _fetch_tables(code, words)
+    if tables.refs or len(types.refs) >= _LEAST:
+        return tables if tables.refs else types
+    return await gather_entries(code, files if len(files) >= _LEAST else [], whole=len(files))
 
 
-async def _fetch_named(code: CodeSearch, prefix: str, suffix: str) -> Retrieved:
-    """List what has a name that begins so, or the types whose names end so."""
+async def _fetch_tables(code: CodeSearch, words: Sequence[str]) -> Retrieved:
+    tables = await find_tables(code, [*words[:-1], _cut_plural(words[-1])])
+    refs = [ref for table in tables for ref in table.refs]
+    gathered = await gather_entries(code, refs, whole=len(refs))
+    names = ", ".join(dict.fromkeys(table.name for table in tables))
+    return Retrieved(refs=gathered.refs, totals=gathered.totals, facts={"tables": names} if names else {})
+
+
+async def _fetch_named(code: CodeSearch, parts: Mapping[str, str]) -> Retrieved:
+    """List what has a name that begins so, or the types whose names end so, in the folder that is named."""
+    prefix, suffix, where = parts.get("prefix", ""), parts.get("suffix", ""), parts.get("where", "").strip("/").lower()
     if suffix:
         found = [one for one in await code.types_named(suffix.lower()) if one.symbol.name.endswith(suffix)]
     else:
         names = await code.complete_name(prefix, limit=MAX_ENTRIES)
         found = [one for name in names for one in (await code.definitions(name))[:1]]
     refs = [make_member_ref(one) for one in found if one.symbol.name.startswith(prefix)]
-    return await gather_entries(code, refs, whole=len(refs))
+    if prefix and len(refs) < _LEAST:  # what is a key of a table has no definition of its own
+        refs = await find_prefixed(code, prefix)
+    within = [ref for ref in refs if where and f"/{where}/" in f"/{ref['path'].lower()}"]
+    return await gather_entries(code, within or refs, whole=len(refs))
 
 
 async def _find_types(code: CodeSearch, words: Sequence[str]) -> Retrieved:
@@ -78,17 +105,3 @@ def _cut_plural(word: str) -> str:
     if word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     return word.removesuffix("s") if not word.endswith("ss") else word
-
-
-def _find_files(files: Sequence[FileEntry], words: Sequence[str]) -> list[EvidenceRef]:
-    """Return the files that lie in a folder of the name, such as all migrations."""
-    wanted = [stem_word(word) for word in words]
-    refs: list[EvidenceRef] = []
-    for entry in files:
-        path = PurePosixPath(entry.path)
-        folder = [stem_word(word) for word in split_words(path.parent.name)]
-        if folder[-len(wanted) :] == wanted and path.stem not in _GENERIC_STEMS and len(refs) < MAX_ENTRIES:
-            ref = make_lines_ref(Location(path=entry.path, start_line=1, end_line=1), "entry", language=entry.language)
-            ref["symbol"], ref["kind"] = path.name, "file"
-            refs.append(ref)
-    return refs

@@ -243,3 +243,66 @@ async def test_a_long_list_of_mere_names_has_several_in_a_row_and_is_whole(tmp_p
     assert "40 events are registered in 1 file:" in answer.text
     assert re.findall(r"event_\d\d", answer.text) == [f"event_{number:02}" for number in range(40)]
     assert len(answer.text.splitlines()) < 20
+
+
+GROUPS: Mapping[str, str] = {
+    "shop/status.py": "from enum import IntEnum\n\n\nclass ExitStatus(IntEnum):\n    SUCCESS = 0\n    NO_STOCK = 3\n",
+    "shop/settings.py": 'MIDDLEWARE = [\n    "shop.middleware.Session",\n    "shop.middleware.Cart",\n]\n',
+    "lib/hooks.js": "const lifecycleHooks = [\n  'onOrder',\n  'onShip'\n]\nconst hooks = build(() => [1])\n",
+    "lib/errors.js": "const codes = {\n  SHOP_ERR_A: makeError('A'),\n  SHOP_ERR_B: makeError('B')\n}\n",
+    "adapters/epoll.h": "int epoll(void);\n",
+    "adapters/kqueue.h": "int kqueue(void);\n",
+    "adapters/README.md": "# Adapters\n",
+    "rack-guard/lib/rack/guard/token.rb": "class Token\nend\n",
+    "rack-guard/lib/rack/guard/origin.rb": "class Origin\nend\n",
+    "locale/messages_de.properties": "a=b\n",
+    "locale/messages_pt_BR.properties": "a=b\n",
+    "locale/messages.properties": "a=b\n",
+    "src/opcode_list.h": "OP(FORK, BRANCH, 0)\nOP(ADD, NONE, 0)\nOP(JUMP, BRANCH, 1)\n",
+    "middleware/csrf.go": "package middleware\n\ntype CSRFConfig struct{}\ntype GzipConfig struct{}\n",
+    "core/core.go": "package core\n\ntype CoreConfig struct{}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "names"),
+    [
+        ("which exit codes can shop return?", "2 members of `ExitStatus`, in 1 file:", ["SUCCESS", "NO_STOCK"]),
+        (
+            "list all middlewares that are switched on",
+            "2 members of `MIDDLEWARE`, in 1 file:",
+            ["shop.middleware.Session", "shop.middleware.Cart"],
+        ),
+        ("which hooks exist?", "2 members of `lifecycleHooks`, in 1 file:", ["onOrder", "onShip"]),
+        ("list all SHOP_ERR_* error codes", "2 names for `SHOP_ERR_*`, in 1 file:", ["SHOP_ERR_A", "SHOP_ERR_B"]),
+        (
+            "which event library adapters are there?",
+            "2 files for `event library adapters`, in 2 files:",
+            ["adapters/epoll.h", "adapters/kqueue.h"],
+        ),
+        (
+            "list all rack-guard middlewares",
+            "2 files for `rack-guard middlewares`, in 2 files:",
+            ["rack-guard/lib/rack/guard/origin.rb", "rack-guard/lib/rack/guard/token.rb"],
+        ),
+        (
+            "which languages are the messages translated to?",
+            "2 files for `languages`, in 2 files:",
+            ["locale/messages_de.properties", "locale/messages_pt_BR.properties"],
+        ),
+        ("how many translations do we ship?", "2 files for `translations`, in 2 files:", None),
+        ("list all opcodes that take a BRANCH", "2 rows for `opcodes`, in 1 file:", ["FORK", "JUMP"]),
+        (
+            "list all *Config structs in the middleware package",
+            "2 structs for `*Config`, in 1 file:",
+            ["CSRFConfig", "GzipConfig"],
+        ),
+    ],
+)
+async def test_a_group_is_listed_whole_wherever_the_code_names_it(
+    tmp_path: Path, question: str, sentence: str, names: list[str] | None
+) -> None:
+    [answer] = await ask(tmp_path, question, files=GROUPS)
+
+    assert sentence in answer.text
+    assert names is None or list_names(answer) == names
