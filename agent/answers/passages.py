@@ -16,7 +16,7 @@ from agent.answers.answer_parts import (
     quote_window,
 )
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.evidence.refs import IMPORTS, read_quote, sort_code_first
+from agent.evidence.refs import IMPORTS, count_distance, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
@@ -26,6 +26,9 @@ from agent.text.escaping import format_code_span
 MAX_RELATED = 3
 _SURE_SHARE = 0.5  # of the question's words; where the best place has fewer, the answer says that it is not sure
 _MAX_WORDS_WEIGHED = 6  # in a longer question no single word is missed
+_CLEARLY_MORE = 0.3  # of the question's words
+_MOST_WEIGHED = 8  # places; what ranks lower is not put first
+_DESCRIBED = 0.7  # of a word in a comment, beside one in the name
 _SAME_BEGINNING = 5  # letters that two forms of a word share
 _ASKS_HOW = re.compile(r"\s*(?:how|why|what\s+happens|when)\b", re.IGNORECASE)
 
@@ -157,12 +160,33 @@ def _order_places(hits: Sequence[EvidenceRef], material: AnswerContext) -> list[
     places: dict[tuple[str, str], EvidenceRef] = {}
     for ref in hits:
         places.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
-    ordered = sorted(sort_code_first(places.values()), key=lambda ref: ref["kind"] == IMPORTS)
+    ordered = sorted(places.values(), key=lambda ref: (count_distance(ref["path"]), ref["kind"] == IMPORTS))
+    ordered = _put_named_first(ordered, material)
     if _ASKS_HOW.match(material.question) and len(material.terms) <= _MAX_WORDS_WEIGHED:
         # Where it is asked how something happens, a function among the first few says more than a type or a constant.
         first = sorted(ordered[:3], key=lambda ref: ref["kind"] in TYPE_KINDS or ref["kind"] == "constant")
         ordered = [*first, *ordered[3:]]
     return ordered
+
+
+def _put_named_first(ordered: Sequence[EvidenceRef], material: AnswerContext) -> list[EvidenceRef]:
+    """Lead with the definition whose name and comment say clearly more of the question than those of the best place."""
+    weights = [_weigh_naming(ref, material) for ref in ordered[:_MOST_WEIGHED]]
+    best = max(weights, default=0.0)
+    if best < _SURE_SHARE or best < weights[0] + _CLEARLY_MORE:
+        return list(ordered)
+    at = weights.index(best)
+    return [ordered[at], *ordered[:at], *ordered[at + 1 :]]
+
+
+def _weigh_naming(ref: EvidenceRef, material: AnswerContext) -> float:
+    """Weigh the share of the question's words that name or describe a definition; a test or a page says nothing."""
+    definition = material.definition_of(ref)
+    if definition is None or not material.terms or count_distance(ref["path"]):
+        return 0.0
+    named = match_terms(definition["symbol"], material.terms)
+    described = match_terms(definition["doc"], material.terms) - named
+    return (len(named) + _DESCRIBED * len(described)) / len(material.terms)
 
 
 async def _describe_doubt(material: AnswerContext, ref: EvidenceRef) -> str:

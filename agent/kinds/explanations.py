@@ -19,11 +19,15 @@ from indexer.types import Hit
 
 _DOCUMENTS = 8
 _LEAST_SHARE = 0.6  # of the question's words that documentation has to hold to explain what is asked
+_TITLE_SHARE = 0.4  # of them, that a heading has to hold
+_MOST_SHARE = 0.85  # of them, with which a passage needs no such heading
 _CLEARLY_MORE = 0.15  # of the words that a document ranked lower has to hold more, to come before one ranked higher
 _TITLE_WEIGHT = 0.5  # of a word that a heading says, beside one that only the text says
 _LINES_ABOVE = 80
 _SHORTEST_UNDERLINE = 3
 _IS_CHANGELOG = re.compile(r"(?:^|/)(?:change|history|news|release)[^/]*$|(?:^|/)releases?/", re.IGNORECASE)
+# What is planned or proposed does not tell how it is.
+_IS_PLAN = re.compile(r"(?:^|/)(?:roadmap|todo)\b[^/]*$|(?:^|/)(?:proposals?|rfcs?|seps?|peps?)/", re.IGNORECASE)
 
 
 async def fetch_explanation(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -41,21 +45,27 @@ async def fetch_explanation(code: CodeSearch, request: RetrievalRequest) -> Retr
 
 
 async def choose_explanation(code: SourceFiles, hits: Sequence[Hit], question: str) -> list[EvidenceRef]:
-    """Choose the document to quote, from the heading that says most; a changelog only tells what once changed."""
+    """Choose the document to quote, from the heading that says most; changelogs and plans speak of other times."""
     terms = find_content_terms(question)
     best, most = None, 0.0
     for hit in hits:
-        if hit.source_type != "doc" or _IS_CHANGELOG.search(hit.location.path):
+        if hit.source_type != "doc" or _is_of_other_times(hit.location.path):
             continue
         share = len(match_terms(f"{hit.location.path} {hit.text}", terms)) / max(1, len(terms))
         titles = " ".join(title for _, title in find_titles(hit.text.split("\n")))
-        weight = share + _TITLE_WEIGHT * len(match_terms(titles, terms)) / max(1, len(terms))
-        if share >= _LEAST_SHARE and weight > most + (_CLEARLY_MORE if best else 0.0):
+        in_title = len(match_terms(titles, terms)) / max(1, len(terms))
+        weight = share + _TITLE_WEIGHT * in_title
+        is_about = share >= _LEAST_SHARE and (in_title >= _TITLE_SHARE or share >= _MOST_SHARE)
+        if is_about and weight > most + (_CLEARLY_MORE if best else 0.0):
             best, most = hit, weight
     if best is None:
         return []
     ref = make_hit_ref(await _reach_heading(code, best, terms))
     return [{**ref, "role": "explanation", "symbol": ""}]
+
+
+def _is_of_other_times(path: str) -> bool:
+    return bool(_IS_CHANGELOG.search(path) or _IS_PLAN.search(path))
 
 
 async def _reach_heading(code: SourceFiles, hit: Hit, terms: frozenset[str]) -> Hit:

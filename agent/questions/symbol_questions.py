@@ -43,11 +43,11 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
     ),
     (
         "usages",
-        rf"where\s+(?:is|are|do\s+we|does\s+\w{{1,40}})\s+(?:use\s+)?{_X}(?:\s+(?:being\s+)?(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|emitted|overridden|subclassed))",
+        rf"where\s+(?:is|are|do\s+we|does\s+\w{{1,40}})\s+(?:use\s+)?{_X}(?:\s+(?:being\s+)?(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|caught|handled|emitted|overridden|subclassed))",
     ),
     (
         "usages",
-        rf"where\s+{_X}\s+(?:is|gets|are)\s+(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|emitted|overridden|subclassed)",
+        rf"where\s+{_X}\s+(?:is|gets|are)\s+(?:used|referenced|imported|instantiated|set|read|checked|configured|raised|thrown|caught|handled|emitted|overridden|subclassed)",
     ),
     ("usages", rf"where\s+do\s+we\s+(?:use|reference|import|instantiate)\s+{_X}"),
     ("usages", rf"{_LIST}(?:usages?|uses|references|occurrences|imports)\s+(?:of|to|for)\s+{_X}"),
