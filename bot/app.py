@@ -170,9 +170,11 @@ def name_remote(settings: Settings, table: RepositoryTable) -> str:
 
 
 def _make_clone(settings: Settings, table: RepositoryTable) -> RemoteClone | None:
+    if table.url is None:
+        return None
     from indexer import RemoteClone
 
-    return RemoteClone(_make_remote(settings, table), settings.home) if table.url is not None else None
+    return RemoteClone(_make_remote(settings, table), settings.home)
 
 
 def _make_remote(settings: Settings, table: RepositoryTable) -> RemoteRepository:

@@ -196,12 +196,12 @@ class CodeIndex:
         return await asyncio.to_thread(self._is_current)
 
     def _is_current(self) -> bool:
-        head = self._repository.commit(self._ref)
+        head = self._repository.resolve_ref(self._ref)
         try:
             current, _ = self._get_current()
         except NotIndexed:  # or damaged, and has to be made again
             return False
-        return (current.commit.sha, current.provenance) == (head.sha, self._provenance)
+        return (current.commit.sha, current.provenance) == (head, self._provenance)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index the ref: what changed since the current generation, or everything with `full`.
@@ -375,7 +375,7 @@ class CodeIndex:
 
     def _measure_drift_now(self, commit: str, paths: Sequence[str]) -> Drift:
         try:
-            head = self._repository.commit(self._ref).sha
+            head = self._repository.resolve_ref(self._ref)
         except RepositoryError as error:
             log.warning("%s: %s", self.name, error)
             return Drift(behind=None, changed=None)
@@ -391,7 +391,7 @@ class CodeIndex:
     def _list_uncommitted(self, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """List the paths that differ in the working tree, if what is checked out there is what is followed."""
         try:
-            is_followed = self._repository.commit().sha == head
+            is_followed = self._ref == "HEAD" or self._repository.resolve_ref() == head
             return self._repository.working_tree.list_uncommitted(paths) if is_followed else ()
         except RepositoryError as error:  # nothing is known of a working tree whose commit cannot be read
             log.warning("%s: %s", self.name, error)
@@ -400,7 +400,8 @@ class CodeIndex:
     def _count_behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
         """Count the commits since a generation; a repository that is damaged or gone leads to a warning."""
         try:
-            head = self._repository.commit(self._ref)
+            head = self._repository.resolve_ref(self._ref)
         except RepositoryError as error:
             return None, (str(error),)
-        return self._repository.commits_between(generation.commit.sha, head.sha), ()
+        indexed = generation.commit.sha
+        return 0 if head == indexed else self._repository.commits_between(indexed, head), ()

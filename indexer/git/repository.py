@@ -112,6 +112,15 @@ class Repository:
             subject=read_subject(subject),
         )
 
+    def resolve_ref(self, ref: str = "HEAD") -> str:
+        """Return the sha of a branch, tag or `HEAD`, with one command to git where `commit` needs two."""
+        output = None
+        if ref and not ref.startswith("-"):
+            output = self._git.try_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+        if not output:
+            raise self._explain_missing_commit(ref)
+        return output.decode().strip()
+
     def commits_between(self, old: str, new: str) -> int | None:
         """Count the commits of `new` that `old` does not have; None if one of the two does not exist."""
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")

@@ -254,6 +254,8 @@ async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer
     """Show an answer, and say which of the files that it cites have changes that are not committed."""
     cited = sorted({citation.path for citation in answer.citations if citation.path})
     uncommitted = (await index.drift(answer.commit, cited)).uncommitted if cited else ()
-    terminal.show(answer, Path((await index.status()).path))
+    # Only a terminal shows links to files.
+    root = Path((await index.status()).path) if terminal.out.is_terminal else None
+    terminal.show(answer, root)
     if uncommitted:
         terminal.note(f"Not read: the uncommitted changes in {', '.join(map(to_one_line, uncommitted))}.")
