@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.text import Text
 
 from bot.adapters.terminal.output import CodeLine
@@ -28,6 +27,8 @@ def format_code_lines(rows: Sequence[CodeLine], console: Console) -> str:
 
 def _highlight(code: str, path: str) -> Text:
     """Colour a line of code in the language that the name of its file tells."""
+    from rich.syntax import Syntax
+
     text = Syntax("", Syntax.guess_lexer(path), theme=CODE_THEME).highlight(code)
     text.rstrip()
     return text

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import base64
 import sys
-import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import ClassVar, Self, TextIO
+from typing import Self, TextIO
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console
 from rich.control import Control
-from rich.live import Live
-from rich.markdown import CodeBlock, Markdown, MarkdownElement
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-from rich.segment import ControlType, Segment
-from rich.spinner import Spinner
-from rich.syntax import Syntax
+from rich.segment import ControlType
 from rich.text import Text
 from rich.theme import Theme
 
 from agent import AgentEvent, Answer
 from agent.text.citation_markers import format_marker
-from bot.adapters.terminal.code_listing import CODE_THEME, format_code_lines
+from bot.adapters.terminal.code_listing import format_code_lines
 from bot.adapters.terminal.output import CodeLine, format_answer, format_author
 from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
@@ -34,13 +26,6 @@ from bot.monitoring.logs import hold_log
 from bot.ports import RepositoryIndex
 from indexer import Progress
 
-_STAGES = {
-    "listing": "Listing files",
-    "parsing": "Reading code",
-    "embedding": "Embedding",
-    "writing": "Writing the index",
-    "done": "Done",
-}
 _LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
 _STYLES = {"markdown.code": "bold cyan"}
@@ -94,14 +79,19 @@ class Terminal:
 
     def show_markdown(self, text: str) -> None:
         """Print Markdown of our own, laid out where there is a terminal."""
-        self.out.print(SafeMarkdown(text)) if self.out.is_terminal else self.write(text)
+        if not self.out.is_terminal:
+            self.write(text)
+            return
+        from bot.adapters.terminal.safe_markdown import SafeMarkdown
+
+        self.out.print(SafeMarkdown(text))
 
     def show(self, answer: Answer, root: Path | None = None) -> None:
         """Print an answer and its citations, linked to the web, or else to the files of a working tree at `root`."""
         if not self.out.is_terminal:
             self.write(format_answer(answer))
             return
-        self.out.print(SafeMarkdown(answer.text))
+        self.show_markdown(answer.text)
         self.out.print()
         for cited in answer.citations:
             target = find_link_target(cited, root)
@@ -114,6 +104,8 @@ class Terminal:
     @contextmanager
     def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         """Show a refresh, beginning after `patience` seconds; the callback may be called from any thread."""
+        from bot.adapters.terminal.progress import IndexingBar
+
         bar = IndexingBar(self.err, patience)
         with hold_log() if self.err.is_terminal else nullcontext():
             try:
@@ -125,19 +117,9 @@ class Terminal:
         """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
         answer: Answer | None = None
         reason = "The run ended without an answer. Ask again, and use --debug to see why."
-        draft = LiveAnswer()
-        live = Live(
-            draft,
-            console=self.err,
-            auto_refresh=self.err.is_terminal,
-            refresh_per_second=10,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        with nullcontext() if trace else self._draw(live):
+        with self._watch(trace) as take:
             async for event in events:
-                (trace or draft).take(event)
+                take(event)
                 if event.kind == "answer":
                     answer = event.payload["answer"]
                 elif event.kind == "error":
@@ -147,107 +129,18 @@ class Terminal:
         return answer
 
     @contextmanager
-    def _draw(self, live: Live) -> Iterator[None]:
-        """Draw a region that changes; a line of the log would tear it apart."""
-        with hold_log() if self.err.is_terminal else nullcontext(), live:
-            yield
+    def _watch(self, trace: RunTrace | None) -> Iterator[Callable[[AgentEvent], None]]:
+        """Trace a run, or draw it in a region that changes; a line of the log would tear that apart."""
+        if trace is not None:
+            yield trace.take
+        elif not self.err.is_terminal:
+            yield lambda _: None
+        else:
+            from bot.adapters.terminal.progress import LiveAnswer
 
-
-class LiveAnswer:
-    """The answer so far: a spinner with the present stage, and the last lines of the text."""
-
-    def __init__(self) -> None:
-        self._spinner = Spinner("dots", text=Text("Thinking"))
-        self._text = ""
-
-    def take(self, event: AgentEvent) -> None:
-        """Update the draft with an event."""
-        if event.kind == "step_start":
-            self._spinner.update(text=Text(to_one_line(str(event.payload["stage"]))))
-        elif event.kind == "token":
-            self._text += event.payload["text"]
-        elif event.kind == "reset":
-            self._text = event.payload["text"]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # Only what fits: a live region taller than the window cannot be taken back.
-        room = max(1, options.size.height - 4)
-        lines = console.render_lines(SafeMarkdown(self._text), options, pad=False) if self._text else []
-        for line in lines[-room:]:
-            yield from line
-            yield Segment.line()
-        yield self._spinner
-
-
-class CodeExcerpt(CodeBlock):
-    """Code between two lines of prose, without the wide margins that rich puts around it."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        code = str(self.text).rstrip()
-        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
-
-
-class AnswerMarkdown(Markdown):
-    """Markdown as rich shows it, but for the excerpts."""
-
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "fence": CodeExcerpt,
-        "code_block": CodeExcerpt,
-    }
-
-
-class SafeMarkdown:
-    """Markdown in which nothing is a link and nothing steers the terminal, whatever the text holds."""
-
-    def __init__(self, text: str) -> None:
-        self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme=CODE_THEME)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # Cleaned again after parsing: an entity such as `&#x202e;` becomes its character only there.
-        for segment in console.render(self._markdown, options):
-            yield segment if segment.control else Segment(replace_control_characters(segment.text), segment.style)
-
-
-class IndexingBar:
-    """A progress bar that appears once its patience has run out; one line where there is no terminal."""
-
-    def __init__(self, console: Console, patience: float) -> None:
-        self._console = console
-        self._from = time.monotonic() + patience
-        self._lock = threading.Lock()
-        self._shown = False
-        self._bar = Bar(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._task = self._bar.add_task("Indexing", total=None)
-
-    def advance(self, progress: Progress) -> None:
-        """Show how far the refresh has come."""
-        with self._lock:
-            if not self._shown and time.monotonic() >= self._from:
-                self._shown = True
-                if self._console.is_terminal:
-                    self._bar.start()
-                else:
-                    self._console.print("Indexing the repository ...")
-        self._bar.update(
-            self._task, description=_STAGES[progress.stage], completed=progress.done, total=progress.total or None
-        )
-
-    def close(self) -> None:
-        """Take the bar away."""
-        with self._lock:
-            if self._shown and self._console.is_terminal:
-                self._bar.stop()
-            self._shown = True  # a thread that was stopped may report once more
+            draft = LiveAnswer()
+            with hold_log(), draft.draw(self.err):
+                yield draft.take
 
 
 async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer) -> None:

@@ -16,7 +16,9 @@ from rich.console import Console
 
 from agent.events import AgentEvent
 from agent.ports import Answer
-from bot.adapters.terminal.display import LiveAnswer, SafeMarkdown, Terminal
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.progress import LiveAnswer
+from bot.adapters.terminal.safe_markdown import SafeMarkdown
 from bot.errors import AnswerFailed
 from indexer.types import Progress
 from tests.fakes.parts import ANSWER, CITATION, answering, event, saying
