@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,7 @@ class Model:
     """A `ChatModel` that goes one way with every question, and counts what it is sent."""
 
     name = "benchmark:model"
+    calls_tools = True
 
     def __init__(self, route: str, delay: float = 0.0) -> None:
         self._route = route
@@ -81,17 +82,13 @@ class Model:
     async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write two sentences, word by word."""
         await self._think(messages, task)
-        shown = _EXHIBIT.search(str(messages[-1].content))
-        for word in f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found.".split(" "):
-            yield f"{word} "
+        for word in self._write_words(messages):
+            yield word
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form of a task."""
         await self._think(messages, task)
         filled: Mapping[str, Mapping[str, Any]] = {
-            "input_preprocessor": {"intent": "new_question"},
-            "router": {"route": self._route, "requests": [{"query": self._query()}]},
-            "grade_documents": {"verdict": "enough", "relevant": [1, 2]},
             "planner": {"steps": STEPS},
             "refinery": {"decision": "FINISH"},
         }
@@ -106,6 +103,28 @@ class Model:
             return AIMessage("It begins there, and ends there too.")
         call = {"name": "search_codebase", "args": {"query": self._query()}, "id": "1", "type": "tool_call"}
         return AIMessage("", tool_calls=[call])
+
+    async def stream_with_tools(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[Mapping[str, Any]],
+        write: Callable[[str], None],
+        *,
+        task: str,
+    ) -> AIMessage:
+        """Ask for a plan where that is the way and none was made; else write the two sentences."""
+        await self._think(messages, task)
+        if self._route == "investigate" and any(tool["name"] == "make_plan" for tool in tools):
+            call = {"name": "make_plan", "args": {"steps": list(STEPS)}, "id": "1", "type": "tool_call"}
+            return AIMessage("", tool_calls=[call])
+        words = self._write_words(messages)
+        for word in words:
+            write(word)
+        return AIMessage("".join(words))
+
+    def _write_words(self, messages: Sequence[BaseMessage]) -> list[str]:
+        shown = _EXHIBIT.search(str(messages[-1].content))
+        return [f"{word} " for word in f"It begins in `{shown[1] if shown else ''}` [E1]. That is all.".split(" ")]
 
     def _query(self) -> str:
         return " ".join(next(self._subjects))

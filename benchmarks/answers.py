@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
@@ -189,14 +189,14 @@ def _read_lines(mirror: Path, commit: str, path: str) -> tuple[str, ...]:
 def _make_models(answerer: str, question: str, watch: ModelWatch) -> ModelSource:
     """Return the models of one question, watched."""
     if answerer in SCRIPTED:
-        make: Callable[[], ScriptedChat] = partial(ScriptedChat, question=question, asks=SCRIPTED[answerer])
+        script = ScriptedChat(question=question, asks=SCRIPTED[answerer])
         spec = WatchedSpec(
             spec=f"scripted:{answerer}",
             provider=next(iter(PROVIDERS.values())),
             model=answerer,
             api_key=None,
             base_url=None,
-            make=make,
+            make=lambda _sampling: script,
             watch=watch,
         )
         chat = LangChainChatModel(spec)

@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from agent.llm.providers import ModelSpec
+from agent.llm.providers import ModelSpec, Sampling
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 
@@ -76,12 +76,12 @@ class ModelWatch(BaseCallbackHandler):
 class WatchedSpec(ModelSpec):
     """A model that can be built, and is watched from then on."""
 
-    make: Callable[[], BaseChatModel]
+    make: Callable[[Sampling], BaseChatModel]
     watch: ModelWatch
 
-    def build(self) -> BaseChatModel:
+    def build(self, sampling: Sampling) -> BaseChatModel:
         """Build the model."""
-        model = self.make()
+        model = self.make(sampling)
         model.callbacks = [self.watch]
         return model
 
