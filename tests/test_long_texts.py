@@ -26,6 +26,7 @@ from agent.prompts.answer_prompts import (
 )
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
+from agent.prompts.turn_tools import ASK_PERSON, read_turn_call
 from agent.questions.follow_ups import Antecedent, find_continuation, resolve_references, resolve_selection
 from agent.questions.literals import Literal
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
@@ -137,6 +138,9 @@ def wrap(function: Callable[..., object], *errors: type[Exception]) -> Call:
 
 # Functions that take more than text, as they are called; classes that read text; and texts that are cut in pieces.
 CASES: dict[str, Call] = {
+    "agent.prompts.turn_tools.read_turn_call": lambda text: read_turn_call(
+        [{"name": text, "args": {}}, {"name": ASK_PERSON, "args": {"question": text}}], {}
+    ),
     "agent.guard.leak_check.has_masked_values": lambda text: has_masked_values(text, masked_values()),
     "agent.answers.excerpts.find_best_window": lambda text: find_best_window(text[:20_000].split("\n"), emphasis()),
     "agent.text.citation_markers.replace_markers": lambda text: replace_markers(text, [""] * text.count("[")),

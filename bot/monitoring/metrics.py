@@ -63,7 +63,7 @@ class RunMetrics:
             "citebot_node_seconds", "Seconds in a node of the graph.", ["node"], buckets=SECONDS, registry=registry
         )
         self._routes = Counter(
-            "citebot_router_decisions", "Where the router went.", ["route", "fast_path"], registry=registry
+            "citebot_router_decisions", "Where the router or the model went.", ["route", "fast_path"], registry=registry
         )
         self._verdicts = Counter(
             "citebot_guard_verdicts", "What the guard thought of questions.", ["verdict"], registry=registry
@@ -132,7 +132,7 @@ class RunMetrics:
         began = self._begun.pop((event.run_id, node), None)
         if began is not None:
             self._nodes.labels(self._node(node)).observe(max(0.0, event.ts - began))
-        if node == "router" and "router_output" in changes:
+        if node in {"router", "executor_llm"} and "router_output" in changes:
             decision = changes["router_output"]
             fast = "yes" if decision.get("fast_path") else "no"
             self._routes.labels(self._route(decision.get("route")), fast).inc()

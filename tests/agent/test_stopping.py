@@ -22,7 +22,7 @@ from tests.agent.conftest import answer_to, by_forms, redact, remembered
 from tests.agent.test_crashes import ANSWERING, QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini
+from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
 from tests.fakes.shop import SHOP
 
 HALF = "Half"
@@ -108,6 +108,8 @@ def investigation(request: Received) -> Reply:
     """Investigate at once, and do otherwise as the script of a whole turn."""
     if task_of(request) == "router":
         return fills({"route": "investigate"})
+    if task_of(request) == ANSWERING:
+        return says("It is paid by `pay` [E1].")
     return whole_script(request)
 
 

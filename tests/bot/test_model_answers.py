@@ -160,7 +160,7 @@ def test_text_of_a_model_that_breaks_off_is_taken_back(citebot: Citebot, gemini:
 
     assert "Half of a sentence" not in done.answer["answer"]
     assert done.answer["answer"].startswith("*Without the language model, because the provider of the language model")
-    assert 'text begins: "Half"' in done.err
+    assert 'text begins: "Half of' in done.err
     assert "text is withdrawn" in done.err
 
 
