@@ -190,7 +190,7 @@ def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: PinnedCom
 
     changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
     if snapshot.values.get("commit") != code.commit.sha:
-        changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": []}
+        changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": [], "shown": []}
     return Command(resume=run.reply, update=changes)
 
 

@@ -78,12 +78,9 @@ class Budget:
     @property
     def is_low(self) -> bool:
         """Whether the next call had better be the last one."""
-        spent = (
-            (self.calls + 1) / self.ceilings.calls,
-            self.usage.total / (0.75 * self.ceilings.tokens),
-            1.25 - self.seconds_left / self.ceilings.seconds,
-        )
-        return max(spent) >= 1
+        limits = self.ceilings
+        is_late = self.seconds_left <= 0.25 * limits.seconds
+        return is_late or self.calls + 1 >= limits.calls or self.usage.total >= 0.75 * limits.tokens
 
     def spend(self, usage: TokenUsage) -> None:
         """Count what a call has cost."""

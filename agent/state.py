@@ -273,7 +273,7 @@ class AgentState(TypedDict, total=False):
 
     final_answer: str
     answer_model: str
-    shown: list[CitationRef]  # by the numbers of the evidence ids: `E1` is the mark 1
+    shown: Annotated[list[CitationRef], take_newest]  # by the numbers of the evidence ids: `E1` is the mark 1
     citations: list[CitationRef]
     main_symbol: str
     main_kind: str

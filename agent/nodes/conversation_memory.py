@@ -25,8 +25,8 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     """Store the turn, the last forty with the very first kept; a refused question is not remembered.
 
     Reads user_query, final_answer, citations, shown, intent, main_symbol, main_kind, more, asked_at, turn_count,
-    conversation_history, and what tells whether anything was found. Writes conversation_history, turn_count, found, and
-    empties user_query, retrieved, expanded, shown and all that an investigation has left.
+    conversation_history, and what tells whether anything was found, by whom. Writes conversation_history, turn_count,
+    found, and empties user_query, retrieved, expanded, shown and all that an investigation has left.
     """
     changes: AgentState = {**reset_research(state), "user_query": "", "retrieved": [], "expanded": [], "shown": []}
     changes["found"] = is_answer_found(state)
@@ -48,6 +48,8 @@ def is_answer_found(state: AgentState) -> bool:
             return True
         case "out_of_scope":  # else the message pointed at something that nobody had spoken of
             return find_small_talk(state.get("cleaned_query", "")) is not None
+    if state.get("mode") == "tools" and state.get("tool_history") and state.get("answer_model"):
+        return bool(state.get("citations"))  # what was found at first is not what the answer was read from
     metadata, decision = state.get("retrieval_metadata", make_empty_metadata()), state.get("router_output")
     if not state.get("citations") or metadata["weak"]:
         return False

@@ -110,6 +110,19 @@ async def test_a_second_round_begins_with_the_first_word_for_word(saver: SafeSql
     assert prompt_of(model, 2).startswith(prompt_of(model, 1))
 
 
+async def test_what_the_tools_found_is_an_answer_though_the_first_search_had_none(saver: SafeSqliteSaver) -> None:
+    def cite_last(messages: Sequence[BaseMessage]) -> Line:
+        place = next(line for line in str(messages[-1].text).split("\n") if line.startswith("[E"))
+        return f"It is `Order.pay` {place.partition(' ')[0]}."
+
+    agent, _ = agent_with(saver, LOOK, cite_last)
+    without, _ = agent_with(saver, "It is not there, and nothing is near [E1].")
+    question = "who waters the plants in the moonlight pavilion?"
+
+    assert (await answer_to(agent, question)).found
+    assert not (await answer_to(without, question, thread="other")).found
+
+
 async def test_words_before_a_call_are_no_answer(saver: SafeSqliteSaver) -> None:
     agent, _ = agent_with(saver, ("Let me look at the bank first.", LOOK), WRITTEN)
     events = await events_of(agent, QUESTION)
