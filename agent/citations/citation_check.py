@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -125,7 +126,9 @@ class _Examiner:
         if not by_model:
             return examiner
         exhibits = [one for location in read if (one := await examiner._load_exhibit(location)) is not None]
-        return cls(code=code, read=read, fit=EvidenceFit(exhibits), texts=examiner.texts)
+        # In a thread, as weighing is: a turn that read much must not hold up the others.
+        fit = await asyncio.to_thread(EvidenceFit, exhibits)
+        return cls(code=code, read=read, fit=fit, texts=examiner.texts)
 
     async def check_citation(
         self, cited: Location | None, claim: Claim, *, is_one_of_several: bool = False
@@ -142,12 +145,13 @@ class _Examiner:
         place = await self._locate_citation(cited) if cited is not None else None
         if self.fit is None or cited is None:
             return place
-        if place is not None and (
-            len(self.judged) >= MAX_WEIGHED or (self.fit.knows_names(claim) and self.fit.rate(claim, place) >= least)
-        ):
+        if place is not None and (len(self.judged) >= MAX_WEIGHED or await self._fits(self.fit, claim, place, least)):
             return place
         # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
         return _find_only_place(self.fit.find_holders(find_names(claim.sentence)))
+
+    async def _fits(self, fit: EvidenceFit, claim: Claim, place: Location, least: float) -> bool:
+        return fit.knows_names(claim) and await asyncio.to_thread(fit.rate, claim, place) >= least
 
     async def _locate_citation(self, cited: Location) -> Location | None:
         is_shown = cited in self.read or (_is_sound(cited) and any(is_within(cited, seen) for seen in self.read))

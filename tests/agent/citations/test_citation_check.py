@@ -205,3 +205,13 @@ async def test_a_long_answer_is_checked_in_a_moment(word: str) -> None:
     started = time.thread_time()
     await checked((word * 16_000)[:16_000] + " [E1]" * 8)
     assert time.thread_time() - started < 2
+
+
+async def test_a_turn_that_read_much_is_checked_in_a_moment() -> None:
+    files = {f"f{number}.py": "value = compute(first, second)\n" * 1_000 for number in range(12)}
+    refs = [to_citation(at, Location(path=path, start_line=1, end_line=1_000)) for at, path in enumerate(files, 1)]
+    text = " ".join(f"`value{at}` is what compute makes of the first {at} [{at % 12 + 1}]." for at in range(600))
+
+    started = time.process_time()
+    await verify_citations(text, refs, refs, FakeCode(files), by_model=True)
+    assert time.process_time() - started < 10
