@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.citations.citation_check import LEGEND, UNSOURCED
+from agent.ports import Deps
 from agent.prompts.answer_prompts import (
     build_preprocess_prompt,
     build_router_prompt,
@@ -16,9 +18,13 @@ from agent.prompts.answer_prompts import (
     derive_nonce,
 )
 from agent.prompts.prompt_evidence import PromptEvidence
+from agent.prompts.research_prompts import build_executor_prompt, insert_results
 from agent.state import PastTurn
-from benchmarks.prefixes import measure_prefixes
+from benchmarks.prefixes import format_request, measure_prefixes
 from indexer.types import Location
+from tests.agent.conftest import Told, redact
+from tests.fakes.code import FakeCode
+from tests.fakes.shop import SHOP
 
 SHOWN = [
     PromptEvidence(
@@ -103,6 +109,21 @@ def test_a_router_that_is_asked_again_finds_its_tools_and_folders_at_the_beginni
     ]
 
     assert min(measure_prefixes([record(each) for each in rounds])) >= 0.8
+
+
+@pytest.mark.parametrize("hardened", [False, True])
+def test_a_round_of_research_begins_with_all_of_the_round_before(hardened: bool) -> None:
+    deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), nonce=NONCE, is_hardened=hardened)
+    rounds: list[list[BaseMessage]] = [build_executor_prompt("find the orders", {"cleaned_query": "why?"}, deps)]
+    for number in range(3):
+        call = {"name": "grep", "args": {"pattern": "order"}, "id": f"call-{number}", "type": "tool_call"}
+        result = ToolMessage("", tool_call_id=f"call-{number}", additional_kwargs={"evidence": f"key-{number}"})
+        rounds.append([*rounds[-1], AIMessage("", tool_calls=[call]), result])
+
+    texts = {f"key-{number}": f"shop/orders.py:{number}: order" for number in range(3)}
+    requests = [format_request(record(insert_results(each, texts, deps))) for each in rounds]
+
+    assert all(after.startswith(before) for before, after in pairwise(requests))
 
 
 def test_prefixes_are_measured_over_tools_and_messages() -> None:
