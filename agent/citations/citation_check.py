@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -56,9 +57,11 @@ async def verify_citations(
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
     claims = _read_claims(found)
-    several = {claim for claim in claims if claims.count(claim) > 1} if len(claims) <= MAX_WEIGHED else set[Claim]()
+    beside = Counter((mark.claim_id, mark.words) for mark in found)
     locations = [
-        await examiner.check_citation(given.get(mark.number), claim, is_one_of_several=claim in several)
+        await examiner.check_citation(
+            given.get(mark.number), claim, is_one_of_several=beside[mark.claim_id, mark.words] > 1
+        )
         for mark, claim in zip(found, claims, strict=True)
     ]
     numbers: dict[Location, int] = {}

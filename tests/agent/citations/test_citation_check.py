@@ -144,6 +144,12 @@ async def test_each_of_several_citations_of_a_claim_says_a_part_of_it() -> None:
     ]
 
 
+async def test_a_part_is_less_than_one_citation_alone_has_to_say() -> None:
+    sentence = "`parse_date` reads what `format_date` wrote, by the delay of `send`"
+
+    assert (await checked(f"{sentence} [E1][E2][E3]."))[1] == [PARSE, FORMAT, SEND]
+
+
 async def test_a_long_file_that_was_read_is_cited_as_a_whole() -> None:
     lines = "\n".join(f"value_{number} = {number}" for number in range(1, 301))
     whole: CitationRef = {"mark": 1, "path": "long.py", "start_line": 1, "end_line": 300}
