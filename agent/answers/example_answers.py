@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from agent.answers.answer_parts import format_source_place, quote_explanation
+from collections.abc import Sequence
+
+from agent.answers.answer_parts import (
+    MAX_PROSE_LINES,
+    TYPE_KINDS,
+    format_source_place,
+    quote_definition,
+    quote_explanation,
+    quote_lines,
+)
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.passages import write_passages
-from agent.evidence.refs import read_quote
-from agent.state import to_location
+from agent.evidence.definitions import list_members
+from agent.evidence.refs import make_definition_ref, read_quote
+from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.statement_starts import dedent
 
 HEAD_LINES = 12
+_CLEARLY_MORE = 4  # backticks: two names
 
 
 async def write_example(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -22,15 +33,18 @@ async def write_example(draft: AnswerBuilder, material: AnswerContext) -> Answer
     for ref in explained:
         source = await read_quote(material.deps, to_location(ref))
         draft.say(format_source_place(draft, ref, source))
-        quote_explanation(draft, source, material.emphasis)
+        start = find_steps(source.lines)
+        if start:
+            quote_lines(draft, ref["path"], source, start, min(len(source.lines), start + HEAD_LINES))
+        else:
+            quote_explanation(draft, source, material.emphasis)
     example = examples[0]
     folder = example["symbol"].rpartition("/")[0]
     count = material.metadata["totals"].get("examples", 0)
     newest = f"{format_code_span(example['path'])} {draft.cite(to_location(example))}"
     draft.say(f"There are {count} in {format_code_span(folder + '/')}; the newest is {newest}.")
     if not explained:
-        source = await read_quote(material.deps, to_location(example))
-        draft.say(format_code_block(dedent(source.lines[:HEAD_LINES]), source.language))
+        await _quote_core(draft, material, example)
     items = [
         f"- {format_code_span(ref['path'])} {draft.cite(to_location(ref))}: {format_code_span(ref['signature'])}"
         for ref in material.of("entry")
@@ -39,3 +53,27 @@ async def write_example(draft: AnswerBuilder, material: AnswerContext) -> Answer
     if items:
         draft.say("\n".join(["It is named, and perhaps registered, in:", "", *items]))
     return AnswerSubject()
+
+
+def find_steps(lines: Sequence[str]) -> int:
+    """Return where a long section gets to the point: the paragraph from which on most files and names are named."""
+    if len(lines) <= MAX_PROSE_LINES:
+        return 0
+    starts = [at for at in range(1, len(lines)) if lines[at].strip() and not lines[at - 1].strip()]
+    named = [line.count("`") for line in lines]
+    counts = {at: sum(named[at : at + HEAD_LINES]) for at in starts}
+    best = max(counts, key=lambda at: counts[at], default=0)
+    return best if best and counts[best] > sum(named[:HEAD_LINES]) + _CLEARLY_MORE else 0
+
+
+async def _quote_core(draft: AnswerBuilder, material: AnswerContext, example: EvidenceRef) -> None:
+    """Quote what the example is for: its first class, else its last function; what it imports says nothing."""
+    inside = [make_definition_ref(one) for one in await list_members(material.deps.code, example["path"])]
+    types = [ref for ref in inside if ref["kind"] in TYPE_KINDS]
+    functions = [ref for ref in inside if ref["kind"] in {"function", "method"}]
+    core = [*types[:1], *functions[-1:]]
+    if core:
+        await quote_definition(draft, material.deps, core[0], material.emphasis)
+        return
+    source = await read_quote(material.deps, to_location(example))
+    draft.say(format_code_block(dedent(source.lines[:HEAD_LINES]), source.language))

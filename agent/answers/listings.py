@@ -124,7 +124,8 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
             draft.say(f"{place} defines no names; it begins like this:")
             draft.say(format_code_block(source.lines[:20], source.language))
             continue
-        draft.say(f"{place} defines {_format_count(len(symbols), 'name')} at the top level:")
+        where = "" if any("." in ref["symbol"] for ref in symbols) else " at the top level"
+        draft.say(f"{place} defines {_format_count(len(symbols), 'name')}{where}:")
         rest = write_entries(draft, material, symbols, format_entry=format_outline_entry, is_grouped=False)
         if rest and more is None:
             more = {**rest, "question": head["path"]}

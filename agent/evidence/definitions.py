@@ -25,6 +25,7 @@ TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
 _QUOTED = 50.0
 
 MAX_NEAR = 3
+_DEEPEST = 4  # modules within modules
 _LETTERS = string.ascii_lowercase + "_"
 _SHORTEST = 5
 _LONGEST = 24  # a name of this length has some 1,300 neighbours, each of which is looked up
@@ -141,6 +142,23 @@ async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[D
     )
     found = await code.siblings(Definition(path=path, symbol=nobody))
     return sorted(found, key=lambda one: one.symbol.start_line)
+
+
+async def list_outline(code: SymbolIndex, path: str) -> list[Definition]:
+    """Return what a file defines at the top; below each module that only holds the rest, also what is in it."""
+    outline = await list_members(code, path)
+    for _ in range(_DEEPEST):
+        known = {one.symbol.qualified_name for one in outline}
+        holders = [one for one in outline if one.symbol.kind == "module"]
+        rest = [one for one in outline if one.symbol.kind != "module"]
+        if len(rest) == 1 and rest[0].symbol.kind in TYPES:
+            holders += rest  # the one class of a file is the file
+        inner = [each for one in holders for each in await list_members(code, path, one.symbol.qualified_name)]
+        new = [one for one in inner if one.symbol.qualified_name not in known]
+        if not new:
+            break
+        outline += new
+    return sorted(outline, key=lambda one: one.symbol.start_line)
 
 
 async def find_similar_names(code: SymbolIndex, name: str, seen: Iterable[str]) -> list[Definition]:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from agent.evidence.attributes import find_attributes
 from agent.evidence.call_sites import count_calls, group_by_place, make_call_refs, take_places
-from agent.evidence.definitions import find_hit_definition, find_similar_names, list_members
+from agent.evidence.definitions import find_hit_definition, find_similar_names, list_outline
 from agent.evidence.part_search import search_parts
 from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (
@@ -157,7 +157,7 @@ async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 async def _outline_file(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     path = request["path"]
     head = await code.read(path, 1, _FILE_HEAD)
-    refs = [make_definition_ref(one) for one in await list_members(code, path)]
+    refs = [make_definition_ref(one) for one in await list_outline(code, path)]
     return Retrieved(
         refs=[make_lines_ref(head.location, "file", language=head.language), *refs], totals={"definition": len(refs)}
     )

@@ -15,7 +15,7 @@ from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.retrieved import Retrieved
 from agent.kinds.explanations import choose_explanation
 from agent.ports import CodeSearch
-from agent.questions.terms import find_content_terms, stem_word
+from agent.questions.terms import split_words, stem_word
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import IndexerError
 from indexer.types import FileEntry, Location, LogQuery
@@ -30,7 +30,11 @@ _LEAST_KINDRED = 3  # members of a family, to which one more can be added
 _LONGEST_HISTORY = 200
 _MOST_LINES = 200
 # Names of what holds a family together, and of what is everywhere.
-_GENERIC = frozenset("__init__ index mod main lib base init utils util types common core helpers".split())
+_GENERIC = frozenset(
+    "__init__ index mod main lib base init utils util types common core helpers registry manager loader factory".split()
+)
+# What comes after the noun of what is to be added: "a rule for a website".
+_AFTER_NOUN = re.compile(r"\b(?:for|in|to|of|on|with|from|that|which|using|written|and)\b", re.IGNORECASE)
 
 
 async def fetch_example(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -39,7 +43,7 @@ async def fetch_example(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     found, documents = await asyncio.gather(search(code, request), search_relaxed(code, of_docs, limit=_DOCUMENTS))
     target = request.get("parts", {}).get("target", request["query"])
     files = await code.files()
-    family = find_family(files, find_content_terms(target))
+    family = find_family(files, read_noun(target))
     newest = await _choose_newest(code, family)
     code_files = {entry.path for entry in files if entry.source_type == "code" and "migrations/" not in entry.path}
     named = await _find_registrations(code, newest, family, code_files) if newest else []
@@ -52,6 +56,12 @@ async def fetch_example(code: CodeSearch, request: RetrievalRequest) -> Retrieve
         relaxed=found.relaxed,
         failures=found.failures,
     )
+
+
+def read_noun(target: str) -> frozenset[str]:
+    """Return the stem of the noun that a target ends in, and that of its last two words as one."""
+    words = split_words(_AFTER_NOUN.split(target, maxsplit=1)[0])[-2:]
+    return frozenset(stem_word(word) for word in (*words[-1:], "".join(words)))
 
 
 def find_family(files: Sequence[FileEntry], terms: frozenset[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.evidence.definitions import list_members
+from agent.evidence.definitions import list_outline
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Retrieved
 from agent.ports import CodeLookup, CodeSearch
@@ -48,7 +48,9 @@ def describe_folders(folder: str, inside: Sequence[FileEntry]) -> list[EvidenceR
 
 async def _describe_file(code: CodeLookup, entry: FileEntry, count: int) -> EvidenceRef:
     ref = _refer_to_file(entry, PurePosixPath(entry.path).name, "file")
-    names = [one.symbol.name for one in await list_members(code, entry.path)] if count <= MAX_DESCRIBED else []
+    outline = await list_outline(code, entry.path) if count <= MAX_DESCRIBED else []
+    told = [one.symbol for one in outline if one.symbol.kind != "module"] or [one.symbol for one in outline]
+    names = [symbol.name for symbol in told]
     public = [name for name in names if not name.startswith("_")] or names
     more = f" and {len(public) - _NAMES} more" if len(public) > _NAMES else ""
     ref["signature"] = f"{', '.join(public[:_NAMES])}{more}"

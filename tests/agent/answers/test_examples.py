@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.agent import Agent
+from agent.kinds.examples import find_family, read_noun
 from agent.persistence.checkpointer import SafeSqliteSaver
+from indexer.types import FileEntry
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
 
@@ -39,3 +43,39 @@ async def test_what_there_are_not_several_of_is_searched_for(saver: SafeSqliteSa
 
     assert "There are" not in answer.text
     assert "src/channels/pager.py" in answer.text
+
+
+async def test_an_example_shows_its_class_and_not_its_imports(saver: SafeSqliteSaver) -> None:
+    files = {
+        f"src/channels/{name}.py": f"import json\nimport os\n\n\nLIMIT = 1\n\n\nclass {name.title()}:\n    pass\n"
+        for name in ("email", "pager", "zulip")
+    }
+
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), "how do I add a new channel?", "t")
+
+    assert "```python\nclass " in answer.text
+    assert "import json" not in answer.text
+
+
+async def test_a_long_guide_is_quoted_where_it_names_what_to_change(saver: SafeSqliteSaver) -> None:
+    talk = "\n\n".join(f"Think about channels once more, for the {at}th time." for at in range(12))
+    guide = f"# A new channel\n\n{talk}\n\nAdd a class to `src/channels/`, name it in `src/registry.py`, run `make`.\n"
+    agent = Agent(FakeLibrary(FakeCode({**FILES, "docs/hacking.md": guide})), saver, redact)
+
+    answer = await answer_to(agent, "how do I add a new channel?", "t")
+
+    assert "name it in `src/registry.py`" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("target", "family"),
+    [("predefined channels rule for a website", []), ("channel for pagers", ["email", "pager", "zulip"])],
+)
+def test_a_family_is_called_like_the_noun_and_not_like_what_is_said_of_it(target: str, family: list[str]) -> None:
+    files = [
+        FileEntry(path=path, language="python", source_type="code", lines=2) for path in FILES if path.endswith(".py")
+    ]
+
+    found = find_family(files, read_noun(target))
+
+    assert [path.removeprefix("src/channels/").removesuffix(".py") for path in found] == family
