@@ -154,8 +154,6 @@ async def test_a_package_beside_its_tests_is_the_package(saver: SafeSqliteSaver)
 
 async def test_a_file_of_one_class_is_outlined_with_its_methods(saver: SafeSqliteSaver) -> None:
     source = "class Queue:\n    def push(self, item):\n        return item\n\n    def clear(self):\n        pass\n"
-        "class Queue:\n    def push(self, item):\n        return item\n\n    def clear(self):\n        return None\n"
-    )
     agent = Agent(FakeLibrary(FakeCode({"lib/queue.py": source})), saver, redact)
 
     answer = await answer_to(agent, "what is in lib/queue.py?", "t")
