@@ -264,6 +264,8 @@ LEFT_OUT: dict[str, str] = {
     "agent.kinds.listing.narrowing.make_entry_ref": "it only keeps what it is given",
     "agent.kinds.listing.narrowing.narrow_entries": "it is given entries, whose texts were cut",
     "agent.kinds.listing.file_groups.find_files": "it is given the listing of the files",
+    "agent.kinds.listing.narrowing.count_meanings": "match_terms() and split_words(), which it calls, are here",
+    "agent.kinds.listing.narrowing.list_meanings": "it is given the words of a question",
     "agent.kinds.listing.narrowing.narrow_to_path": "it is given entries, and a question of 300 characters",
     "agent.kinds.listing.narrowing.order_by_kind": "it sorts what it is given",
     "agent.evidence.refs.make_lines_ref": "it only keeps what it is given",

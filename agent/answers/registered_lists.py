@@ -19,8 +19,9 @@ _NOUNS = {
     "flag": "command-line option",
     "environment": "environment variable",
     "setting": "setting",
+    "value": "assigned value",
 }
-_OPTIONS = frozenset({"flag", "environment", "setting"})
+_OPTIONS = frozenset({"flag", "environment", "setting", "value"})
 _OF_EVENTS = frozenset({"declared", "emitted", "handled"})
 _LEAST_IN_FILE = 3
 _LONGEST_DETAIL = 60
@@ -87,6 +88,8 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
     said = (material.parts.get(name, "") for name in ("target", "purpose"))
     about = " ".join(part for part in said if part and part.lower() != material.deps.code.repository.lower())
     narrowed = f" for {format_code_span(about, longest=80)} (of {whole} in all)" if is_narrowed and about else ""
+    if "value" in totals:
+        narrowed = f" for {format_code_span(about, longest=80)}" if about else ""
     where = _count(totals.get("in files", 1), "file")
     registered = ""
     if entries and entries[0]["kind"] not in _OPTIONS:

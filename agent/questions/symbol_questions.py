@@ -39,7 +39,7 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
     ("callees", rf"{_LIST}{_X}(?:'s|’s)\s+callees?"),
     (
         "usages",
-        rf"(?:who|what|which){_THINGS}\s+(?:uses?|references?|imports?|depends?\s+on|instantiates?|inherits?\s+from|subclass(?:es)?)\s+{_X}",
+        rf"(?:who|what|which){_THINGS}\s+(?:uses?|references?|imports?|depends?\s+on|instantiates?|inherits?\s+from|subclass(?:es)?|throws?|raises?)\s+{_X}",
     ),
     (
         "usages",

@@ -4,6 +4,37 @@ from __future__ import annotations
 
 # By path: the text, and the registrations as `kind name = detail -> handler : help`, empty parts left out.
 FRAMEWORKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "native/CMakeLists.txt": (
+        """project(native)
+option(ENABLE_SSL "Build with TLS." OFF)
+OPTION(BUILD_SHARED_LIBS "Build shared libraries" ON)
+option(NO_DEFAULT "Off unless it is given")
+set(BUFFER_SIZE 4096 CACHE STRING "Bytes of a buffer")
+set(LOCAL_ONLY 1)
+""",
+        (
+            "setting ENABLE_SSL = OFF : cmake: Build with TLS.",
+            "setting BUILD_SHARED_LIBS = ON : cmake: Build shared libraries",
+            "setting NO_DEFAULT = OFF : cmake: Off unless it is given",
+            "setting BUFFER_SIZE = 4096 : cmake: Bytes of a buffer",
+        ),
+    ),
+    "meson/meson_options.txt": (
+        "option('docs', type: 'boolean', value: false, description: 'Build the manual')\n",
+        ("setting docs = false : meson: Build the manual",),
+    ),
+    "autotools/configure.ac": (
+        """AC_INIT([shop], [1.0])
+AC_ARG_ENABLE([docs], AS_HELP_STRING([--disable-docs], [don't build docs]))
+AC_ARG_WITH([zlib],
+  [AS_HELP_STRING([--with-zlib=DIR], [use zlib])])
+""",
+        ("flag --disable-docs : configure: don't build docs", "flag --with-zlib : configure: use zlib"),
+    ),
+    "releases/Rakefile": (
+        "namespace :release do\n  desc 'Tag it'\n  task :tag do\n  end\nend\n",
+        ("command rake release:tag : Tag it",),
+    ),
     "flask_shop/views.py": (
         '''bp = Blueprint("shop", __name__, url_prefix="/shop")
 

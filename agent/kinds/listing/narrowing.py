@@ -95,9 +95,9 @@ def narrow_to_path(refs: Sequence[EvidenceRef], parts: Mapping[str, str]) -> lis
 
 def _narrow(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float) -> list[EvidenceRef]:
     """Return the entries that say most of the words, where that is at least such a share of them."""
-    meanings = _list_meanings(terms)
+    meanings = list_meanings(terms)
     for describe in (_describe_entry, _describe_place):
-        said = [_count_meanings(describe(ref), meanings) for ref in refs]
+        said = [count_meanings(describe(ref), meanings) for ref in refs]
         most = max(said, default=0)
         if most and most >= least * len(meanings):
             return [ref for ref, count in zip(refs, said, strict=True) if count == most]
@@ -105,15 +105,17 @@ def _narrow(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float)
 
 
 def _narrow_by_name(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> list[EvidenceRef]:
-    meanings = _list_meanings(terms)
-    return [ref for ref in refs if 2 * _count_meanings(ref["symbol"].replace("_", " "), meanings) >= len(meanings)]
+    meanings = list_meanings(terms)
+    return [ref for ref in refs if 2 * count_meanings(ref["symbol"].replace("_", " "), meanings) >= len(meanings)]
 
 
-def _list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:
+def list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:
+    """Return each word with the others that mean the same."""
     return [next((same for same in _ALIASES if term in same), frozenset({term})) for term in sorted(terms)]
 
 
-def _count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
+def count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
+    """Count the meanings that a text says, in whatever word, and also within joined ones."""
     words = frozenset().union(*meanings)
     found = match_terms(text, words)
     missing = [word for word in words - found if len(word) >= _LEAST_JOINED and word in text.lower()]

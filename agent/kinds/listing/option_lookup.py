@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.evidence.retrieved import Retrieved
+from agent.kinds.listing.assigned_values import find_assigned
 from agent.kinds.listing.narrowing import (
     find_narrowing_terms,
     gather_entries,
@@ -12,6 +13,7 @@ from agent.kinds.listing.narrowing import (
     order_by_kind,
 )
 from agent.ports import CodeSearch
+from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import RegistrationKind
@@ -23,6 +25,7 @@ _FLAGS = compile_pattern(r"(?i)\bflags?\b|\bswitch(?:es)?\b|command[- ]?line|\bc
 _SETTINGS = compile_pattern(
     r"(?i)\bsettings?\b|\bconfig|einstellung|réglage|ajustes|設定|设置|配置|\bknobs?\b|\bdefaults\b"
 )
+_DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
 _ALL: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 
 
@@ -34,12 +37,18 @@ async def fetch_options(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     found = keep_one_per_name(map(make_entry_ref, sites))
     found = _drop_repeated_settings(found)
     if "name" in parts:
-        return await gather_entries(code, _find_named(found, parts["name"]), whole=len(found))
+        named = _find_named(found, parts["name"])
+        named = named or await find_assigned(code, [find_content_terms(parts["name"])])
+        return await gather_entries(code, named, whole=len(found))
     if "prefix" in parts:
         beginning = _fold(parts["prefix"].strip("`"))
         found = [ref for ref in found if any(_fold(name).startswith(beginning) for name in ref["symbol"].split(","))]
         return await gather_entries(code, order_by_kind(found, kinds), whole=len(found))
-    narrowed = narrow_entries(found, find_narrowing_terms(parts, code.repository))
+    terms = find_narrowing_terms(parts, code.repository)
+    narrowed = narrow_entries(found, terms)
+    if not narrowed and _DEFAULTS.search(request["query"]):
+        assigned = await find_assigned(code, terms)
+        return await gather_entries(code, assigned, whole=len(assigned))
     return await gather_entries(code, order_by_kind(narrowed, kinds), whole=len(found))
 
 

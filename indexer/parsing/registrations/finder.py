@@ -7,6 +7,7 @@ from itertools import chain, islice
 
 from tree_sitter import Node
 
+from indexer.parsing.registrations.build_options import find_build_options
 from indexer.parsing.registrations.command_readers import find_declared_signals, read_inherited
 from indexer.parsing.registrations.documents import find_documented_options
 from indexer.parsing.registrations.file_context import FileContext
@@ -55,7 +56,7 @@ def find_in_text(path: str, language: str, text: str, lines: Sequence[str]) -> t
     context = FileContext(path=path, language=language, source=text.encode("utf-8", "replace"), symbols=())
     if language in {"markdown", "rst"}:
         return _keep_distinct(find_documented_options(lines, context))
-    return _keep_distinct(find_prisma_models(context))
+    return _keep_distinct(chain(find_prisma_models(context), find_build_options(context)))
 
 
 def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:

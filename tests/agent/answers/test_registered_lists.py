@@ -306,3 +306,32 @@ async def test_a_group_is_listed_whole_wherever_the_code_names_it(
 
     assert sentence in answer.text
     assert names is None or list_names(answer) == names
+
+
+VALUES: Mapping[str, str] = {
+    "read.h": "/* Deepest nesting of a reply. */\n#define READER_MAX_REPLY_DEPTH 1024\n",
+    "shop/Connection.java": "class Connection {\n    Connection() {\n        timeoutMillis = 30000; // 30 seconds\n"
+    "        maxBodySize = 1024 * 1024;\n    }\n}\n",
+    "tests/test_connection.py": "timeout_millis = 5\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        ("what is the default max nesting depth of replies?", ["- `READER_MAX_REPLY_DEPTH` = `1024` [1]"]),
+        (
+            "what are the default connect timeout and max body size?",
+            ["- `timeoutMillis` = `30000` [1]: *30 seconds*", "- `maxBodySize` = `1024 * 1024` [2]"],
+        ),
+        ("what is the default maxBodySize?", ["`maxBodySize`, an assigned value, is `1024 * 1024` by default [1]."]),
+    ],
+)
+async def test_a_default_that_no_option_has_is_what_the_code_sets(
+    tmp_path: Path, question: str, lines: list[str]
+) -> None:
+    [answer] = await ask(tmp_path, question, files=VALUES)
+
+    assert [line for line in answer.text.splitlines() if "`" in line and not line.startswith(("In ", "2 "))][
+        -len(lines) :
+    ] == lines

@@ -102,6 +102,7 @@ def test_it_means_the_newest_symbol_then_the_newest_file() -> None:
         ("what is called by send?", "callees", "send"),
         ("where is MAX_RETRIES used?", "usages", "MAX_RETRIES"),
         ("who uses PaymentSession", "usages", "PaymentSession"),
+        ("who throws PaymentError?", "usages", "PaymentError"),
         ("references to parse_date", "usages", "parse_date"),
         ("tests for parse_date", "tests", "parse_date"),
         ("how is parse_date tested?", "tests", "parse_date"),

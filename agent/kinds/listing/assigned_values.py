@@ -1,0 +1,69 @@
+"""Finds what the code itself sets something to: constants, fields and macros whose names say the question's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.evidence.refs import is_test_or_docs, make_lines_ref
+from agent.kinds.listing.narrowing import count_meanings, list_meanings
+from agent.ports import CodeSearch
+from agent.questions.terms import split_words
+from agent.state import EvidenceRef
+from indexer.text.linear_patterns import compile_pattern
+from indexer.types import Match
+
+_MOST_LINES = 2_000
+_MOST_SHOWN = 3  # places that set one thing
+_LITERAL = r"(?:[\"'\x60(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b)"
+_ASSIGNED = compile_pattern(r"(?i)([A-Za-z_$][\w$]*)\s*(?::[^=\n]{0,60})?(?:=|:)\s*(" + _LITERAL + r"[^;\n]{0,120})")
+_DEFINED = compile_pattern(r"^\s*#\s*define\s+(\w+)\s+(\S[^\n]{0,120})")
+_REMARK = compile_pattern(r"(?:^;?|\s)\s*(?://|#|/\*)\s?(.*?)(?:\*/)?\s*$")
+
+
+async def find_assigned(code: CodeSearch, alternatives: Sequence[frozenset[str]]) -> list[EvidenceRef]:
+    """Return the places that set what the question names; each thing by itself where no name says all words."""
+    if not alternatives:
+        return []
+    whole, *each = alternatives
+    found = await _find_for(code, whole, least=1.0 if each[1:] else 0.5)
+    if not found:
+        found = [ref for terms in each for ref in await _find_for(code, terms, least=0.5)]
+    distinct = {(ref["path"], ref["start_line"]): ref for ref in found}
+    return list(distinct.values())
+
+
+async def _find_for(code: CodeSearch, terms: frozenset[str], *, least: float) -> list[EvidenceRef]:
+    """Return the assignments whose names say most of some words, the code's before tests'."""
+    words = [word for word in sorted(terms) if word.isascii() and word.isalnum()]
+    if not words:
+        return []
+    meanings = list_meanings(terms)
+    said = "|".join(sorted({each for same in meanings for each in same if each.isalnum()}))
+    name = rf"\w{{0,60}}(?:{said})\w{{0,60}}"
+    pattern = rf"(?i)#\s*define\s+{name}\s+\S|(?:^|[^\w]){name}\s*(?::[^=\n]{{0,60}})?[=:]\s*{_LITERAL}"
+    ranked: list[tuple[tuple[bool, int, int, bool, int], EvidenceRef]] = []
+    for match in (await code.grep(pattern, limit=_MOST_LINES)).lines:
+        ref = _read_assignment(match)
+        if ref is None:
+            continue
+        named = count_meanings(ref["symbol"].replace("_", " "), meanings)
+        placed = count_meanings(f"{ref['symbol']} {ref['path']}".replace("_", " "), meanings)
+        if named and placed >= least * len(meanings) and 2 * named >= len(meanings):
+            is_default = "default" in match.text.lower()
+            extra = len(split_words(ref["symbol"]))
+            ranked.append(((is_test_or_docs(ref["path"]), -placed, -named, not is_default, extra), ref))
+    ranked.sort(key=lambda one: one[0])
+    return [ref for rank, ref in ranked if rank[:3] == ranked[0][0][:3]][:_MOST_SHOWN]
+
+
+def _read_assignment(match: Match) -> EvidenceRef | None:
+    found = _DEFINED.search(match.text) or _ASSIGNED.search(match.text)
+    if found is None:
+        return None
+    remark = _REMARK.search(found[2])
+    behind = remark or _REMARK.search(match.text[found.end() :])
+    ref = make_lines_ref(match.location, "entry")
+    ref["symbol"], ref["kind"] = found[1], "value"
+    ref["signature"] = (found[2][: remark.start()] if remark is not None else found[2]).strip().rstrip(",;")
+    ref["doc"] = behind[1] if behind is not None else ""
+    return ref
