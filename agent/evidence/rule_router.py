@@ -44,6 +44,7 @@ _NAMES_A_THING = re.compile(
 )
 _SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
+_OF_NAMES = frozenset("tests calls callers usages uses references functions methods classes files places lines".split())
 _IMPORTERS = re.compile(
     r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
     re.IGNORECASE,
@@ -142,7 +143,7 @@ def _decide_submodule(submodule: str) -> RouterDecision:
 async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
     """Answer a question of a kind that has an answer of its own; the repository's name in it means the project."""
     asked = parse_kind(question) or await _parse_project_kind(question, code)
-    if asked is None:
+    if asked is None or _is_about_code_itself(asked):
         return None
     if asked.lookup == "outline":
         return await _route_outline(asked.parts["target"], code)
@@ -163,6 +164,12 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
     symbols = [definition.symbol for definition in await code.definitions(name)]
     things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
     return any(word.strip("?!.,:;") in things for word in question.split())
+
+
+def _is_about_code_itself(asked: KindQuestion) -> bool:
+    """Whether a list of calls, tests or functions is asked for, which are those of a name that the question has."""
+    words = asked.parts.get("target", "").lower().split()
+    return asked.lookup == "lists" and bool(words) and words[-1] in _OF_NAMES
 
 
 async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:
