@@ -75,6 +75,7 @@ HOMES = {
         "agent/guard/",
         "agent/text/masked_values.py",
     ),
+    "networkx": ("bot/cli/diagram.py",),
     "pathspec": ("indexer/text/globs.py",),
     "PIL": ("bot/cli/diagram.py",),
     "platformdirs": ("bot/settings.py",),

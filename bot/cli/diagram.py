@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import networkx as nx
 from PIL import Image, ImageDraw, ImageFont
 
 from agent import build_graph
@@ -56,11 +56,9 @@ def lay_out(widths: Mapping[str, float], lines: Sequence[Line]) -> DiagramLayout
         step = 1 if ranks[target] > ranks[source] else -1
         passages = [((source, target), rank) for rank in range(ranks[source] + step, ranks[target], step)]
         chains[source, target] = [source, *passages, target]
-    neighbours: dict[Place, list[Place]] = defaultdict(list)
+    neighbours: nx.Graph[Place] = nx.Graph()
     for chain in chains.values():
-        for one, other in pairwise(chain):
-            neighbours[one].append(other)
-            neighbours[other].append(one)
+        nx.add_path(neighbours, chain)
     layers = _fill_layers(ranks, chains)
     _reduce_crossings(layers, neighbours)
     xs = _spread(layers, neighbours, widths)
@@ -74,11 +72,12 @@ def lay_out(widths: Mapping[str, float], lines: Sequence[Line]) -> DiagramLayout
 def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
     """Give each node the layer below the lowest one that leads to it."""
     position = {name: number for number, name in enumerate(names)}
-    ranks: dict[str, int] = {}
-    for name in names:
-        before = [ranks[source] for source, target in lines if target == name and position[source] < position[name]]
-        ranks[name] = max(before, default=-1) + 1
-    return ranks
+    downwards: nx.DiGraph[str] = nx.DiGraph()
+    downwards.add_nodes_from(names)
+    downwards.add_edges_from(line for line in lines if position[line[0]] < position[line[1]])
+    layers = nx.topological_generations(downwards)
+    ranks = {name: rank for rank, layer in enumerate(layers) for name in layer}
+    return {name: ranks[name] for name in names}
 
 
 def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) -> list[list[Place]]:
@@ -91,7 +90,7 @@ def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]
     return layers
 
 
-def _reduce_crossings(layers: list[list[Place]], neighbours: Mapping[Place, Sequence[Place]]) -> None:
+def _reduce_crossings(layers: list[list[Place]], neighbours: nx.Graph[Place]) -> None:
     """Order each layer by where its neighbours stand, downwards and upwards in turn."""
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 else reversed(layers):
@@ -100,7 +99,7 @@ def _reduce_crossings(layers: list[list[Place]], neighbours: Mapping[Place, Sequ
 
 
 def _spread(
-    layers: Sequence[Sequence[Place]], neighbours: Mapping[Place, Sequence[Place]], widths: Mapping[str, float]
+    layers: Sequence[Sequence[Place]], neighbours: nx.Graph[Place], widths: Mapping[str, float]
 ) -> dict[Place, float]:
     """Move places towards their neighbours, as far as the order and the widths of the layer allow."""
 
