@@ -104,9 +104,10 @@ class LangChainChatModel:
                     return
                 if meter.written > LONGEST_REPLY:
                     raise AnswerTruncated(f"The language model {self.name} writes without end.")
-                if text := meter.take(chunk):
+                piece = _make_chunk(chunk)
+                if text := meter.take(piece):
                     wait = timeouts.idle
-                yield chunk, text
+                yield piece, text
 
     async def generate_structured(
         self, messages: Sequence[BaseMessage], form: type[Form], timeouts: ModelTimeouts, spend: Spend
@@ -267,6 +268,15 @@ class _Meter:
     def usage(self) -> TokenUsage:
         """What the provider reported, else an estimate."""
         return self._reported if self._reported.total else _estimate(self._asked, self.written + self.called)
+
+
+def _make_chunk(message: AIMessage) -> AIMessageChunk:
+    """Return a chunk as it is, and as one the whole message of a model that cannot stream."""
+    from langchain_core.messages import AIMessageChunk
+
+    if isinstance(message, AIMessageChunk):
+        return message
+    return AIMessageChunk(**message.model_dump(exclude={"type"}))
 
 
 def _join_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
