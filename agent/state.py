@@ -17,6 +17,7 @@ Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal[
     "search",
     "message",
+    "error",
     "definition",
     "attribute",
     "usages",
@@ -37,6 +38,7 @@ Lookup = Literal[
     "outline",
     "prose",
     "example",
+    "dependencies",
 ]
 LoopDecision = Literal["CONTINUE", "FINISH"]
 Role = Literal[

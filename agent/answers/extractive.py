@@ -11,6 +11,7 @@ from agent.answers.answer_parts import (
     quote_first_sentence,
 )
 from agent.answers.command_answers import write_commands
+from agent.answers.error_answers import write_error
 from agent.answers.example_answers import write_example
 from agent.answers.excerpts import QuestionWeights
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
@@ -37,7 +38,8 @@ MAX_LINES = 40
 
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write the answer into the draft and return what it is about."""
-    if not material.retrieved:
+    is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
+    if not material.retrieved and not is_known:
         return _write_nothing(draft, material)
     commits = [ref for ref in material.expanded if ref["role"] == "commit"] if not material.skip else []
     telling = [ref for ref in commits if not ref["ambiguous"]]
@@ -52,8 +54,9 @@ def _choose_form(material: AnswerContext) -> _Form:
     if material.metadata["totals"].get("attributes"):
         return write_attributes
     is_named = bool(material.of("definition")) and not material.decision["unknown"]
-    if material.lookup in {"search", "message"}:
-        return _write_definitions if is_named and not material.metadata["totals"].get("said") else write_passages
+    is_said = bool(material.metadata["totals"].get("said"))
+    if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
+        return _write_definitions if is_named and not is_said else write_passages
     if material.lookup == "example":
         return write_example
     if material.is_of_kind and material.of("hit"):
@@ -182,6 +185,8 @@ _FORMS: Mapping[Lookup, _Form] = {
     "tests": list_tests,
     "file": list_files,
     "lines": _write_lines,
+    "error": write_error,
+    "message": write_error,
     "outline": list_folder,
     "overview": write_overview,
     "commands": write_commands,

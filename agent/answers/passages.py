@@ -193,19 +193,16 @@ async def _describe_doubt(material: AnswerContext, ref: EvidenceRef) -> str:
     """Say so where the best place holds less than half of what the question says."""
     if not material.terms or material.metadata["totals"].get("said"):
         return ""
+    if any(one["lookup"] == "message" for one in material.decision["requests"]):
+        return "No place clearly says this message; the nearest is "
     passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
     found = match_terms(f"{ref['path']} {ref['symbol']} {passage.text}", material.terms)
     return "I am not sure; the nearest is " if len(found) / len(material.terms) < _SURE_SHARE else ""
 
 
 def _describe_literal(material: AnswerContext) -> str:
-    """Say what stands at the place, where the question quotes a message or a text that was found."""
-    totals = material.metadata["totals"]
-    if not totals.get("said"):
-        return ""
-    if totals.get("filled"):
-        return f"{_format_literal(material)} is put together here, with some of its words filled in: "
-    return f"{_format_literal(material)} stands in "
+    """Say what stands at the place, where the question quotes a text that was found."""
+    return f"{_format_literal(material)} stands in " if material.metadata["totals"].get("said") else ""
 
 
 async def _describe_missing_words(material: AnswerContext, hits: Sequence[EvidenceRef]) -> str:

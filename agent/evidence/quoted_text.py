@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import itemgetter
 
 from agent.evidence.refs import is_test_or_docs
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
+from agent.text.message_match import RUN, MessageMatch, is_confident_match, make_line_patterns, match_message
 from indexer.errors import UnknownPath
 from indexer.types import Hit, Location, Match, SourceType
 
@@ -26,16 +25,6 @@ LINES_AROUND = 12
 UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
 ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
 
-MAX_PATTERN = 480  # characters; the search of the index takes little more
-RUN = 3  # words that follow each other and are told from the same words elsewhere
-
-_WORD = re.compile(r"[^\W_]+")
-_ESCAPED = re.compile(r"\\[nrt]")
-_LONGEST = 80  # words that are looked at
-_SURE, _HALF = 0.7, 0.5
-_SENTENCE = 6  # words
-_LETTERS = 3  # of each word of a run, on average
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageMatches:
@@ -48,26 +37,31 @@ class MessageMatches:
 
 async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> MessageMatches:
     """Order what a ranking found for a message by how much of it is spelt, and add the places that it did not find."""
-    weighed = [(measure_match(message, hit.text), hit) for hit in hits]
-    if not any(share == 1.0 and not is_test_or_docs(hit.location.path) for share, hit in weighed):
+    weighed = [(match_message(message, hit.text), hit) for hit in hits]
+    if not any(match.share == 1.0 and not is_test_or_docs(hit.location.path) for match, hit in weighed):
         places = await _find_places(code, message)
         weighed = places + [
-            (share, hit) for share, hit in weighed if not any(_is_overlapping(hit, at) for _, at in places)
+            (match, hit) for match, hit in weighed if not any(_is_overlapping(hit, at) for _, at in places)
         ]
-    top = max((share for share, _ in weighed), default=0.0)
+    sure = [match.share for match, hit in weighed if _is_sure(message, match, hit)]
+    # What a test expects is the message as it is shown; the code that makes it spells less of it.
+    top = max(sure or (match.share for match, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
         return MessageMatches(hits=hits)
     most = max(hit.score for _, hit in weighed)
-    scored = [replace(hit, score=_score_hit(hit, share, top, most)) for share, hit in weighed]
-    best = sum(share >= _NEARLY_BEST * top for share, _ in weighed)
-    said = best if is_confident_match(message, top) else 0
+    scored = [replace(hit, score=_score_hit(hit, match.share, top, most)) for match, hit in weighed]
+    said = sum(match.share >= _NEARLY_BEST * top and is_confident_match(message, match) for match, _ in weighed)
     return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
+
+
+def _is_sure(message: str, match: MessageMatch, hit: Hit) -> bool:
+    return is_confident_match(message, match) and not is_test_or_docs(hit.location.path)
 
 
 def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:
     if share < _NEARLY_BEST * top:
         return hit.score * UNSAID_SHARE
-    return most * share * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
+    return most * min(share, top) * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
 
 
 def _is_overlapping(hit: Hit, place: Hit) -> bool:
@@ -75,22 +69,23 @@ def _is_overlapping(hit: Hit, place: Hit) -> bool:
     return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-async def _find_places(code: CodeSearch, message: str) -> list[tuple[float, Hit]]:
+async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatch, Hit]]:
     """Find the places in all files that contain most of a message; by shorter runs where longer ones are filled in."""
-    found: list[tuple[float, Location]] = []
+    found: list[tuple[MessageMatch, Location]] = []
     for run in (RUN, RUN - 1):
         places = _group_lines(await _find_lines(code, message, run), message, run)
         found = []
         for place in places[:_MOST_READ]:
             passage = await code.read(place.path, place.start_line, place.end_line + _GAP)
-            found.append((measure_match(message, passage.text, run=run), place))
-        if max((share for share, _ in found), default=0.0) >= LEAST_SHARE:
+            found.append((match_message(message, passage.text, run=run), place))
+        if max((match.share for match, _ in found), default=0.0) >= LEAST_SHARE:
             break
-    top = max((share for share, _ in found), default=0.0)
-    best = [(share, place) for share, place in found if share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
-    best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0]))[:MAX_PLACES]
+    sure = [match.share for match, at in found if is_confident_match(message, match) and not is_test_or_docs(at.path)]
+    top = max(sure or (match.share for match, _ in found), default=0.0)
+    best = [(match, place) for match, place in found if match.share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
+    best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0].share))[:MAX_PLACES]
     types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
-    return [(share, await _make_hit(code, place, types[place.path])) for share, place in best]
+    return [(match, await _make_hit(code, place, types[place.path])) for match, place in best]
 
 
 async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
@@ -114,7 +109,7 @@ def _group_lines(lines: Sequence[Match], message: str, run: int) -> list[Locatio
             places[-1] = (replace(last, end_line=at.end_line), f"{text}\n{line.text}")
         else:
             places.append((at, line.text))
-    weighed = [(is_test_or_docs(at.path), -measure_match(message, text, run=run), at) for at, text in places]
+    weighed = [(is_test_or_docs(at.path), -match_message(message, text, run=run).share, at) for at, text in places]
     return [at for *_, at in sorted(weighed, key=itemgetter(1, 0))]
 
 
@@ -175,62 +170,3 @@ async def _search_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | No
     around = await code.enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
     scope = around[-1].symbol.qualified_name if around else ""
     return replace(hit, location=location, text="\n".join(lines[at:end]), scope=scope, symbols=())
-
-
-def measure_match(message: str, code: str, *, run: int = RUN) -> float:
-    """Return the share of the message's words, 0 to 1, that the code contains in runs of some words."""
-    wanted = _split_message(message)
-    text = f" {' '.join(_split_words(code))} "
-    covered = {
-        at
-        for first, words in _list_runs(wanted, run)
-        if f" {' '.join(words)} " in text
-        for at in range(first, first + run)
-    }
-    return min(1.0, len(covered) / len(wanted)) if wanted else 0.0
-
-
-def is_confident_match(message: str, share: float) -> bool:
-    """Whether so much of a message is no chance: most of it, or half of it and a whole sentence."""
-    return share >= _SURE or (share >= _HALF and share * len(_split_message(message)) >= _SENTENCE)
-
-
-def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
-    """Write RE2 patterns for lines that contain one of a message's runs, each for fewer and longer ones."""
-    runs = dict.fromkeys(words for _, words in _list_runs(_split_message(message), run))
-    longest_first = sorted(runs, key=lambda words: -sum(map(len, words)))
-    while longest_first:
-        yield _make_alternatives(longest_first)
-        longest_first = longest_first[: len(longest_first) // 2]
-
-
-def _make_alternatives(runs: Sequence[tuple[str, ...]]) -> str:
-    written: list[str] = []
-    room = MAX_PATTERN
-    for words in runs:
-        one = r"[\W_]+".join(map(re.escape, words))
-        room -= len(one) + 1
-        if room < 0:
-            break
-        written.append(one)
-    return f"(?i)(?:{'|'.join(written)})"
-
-
-@lru_cache(maxsize=64)
-def _list_runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """The runs of so many words with their places, all words together where they are fewer.
-
-    One that means nothing by itself, like "of the file", stands everywhere, and tells nothing.
-    """
-    size = min(size, len(words))
-    runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))
-    return tuple((at, run) for at, run in runs if sum(map(len, run)) >= _LETTERS * len(run))
-
-
-@lru_cache(maxsize=64)
-def _split_message(message: str) -> tuple[str, ...]:
-    return tuple(_split_words(message)[:_LONGEST])
-
-
-def _split_words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(_ESCAPED.sub(" ", text))]

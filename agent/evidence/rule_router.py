@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.evidence.manifests import request_dependencies
+from agent.evidence.error_router import route_error, route_trace
+from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
@@ -25,19 +25,15 @@ from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, find_mentions
 from agent.questions.project_name import refer_to_project
 from agent.questions.question_kinds import KindQuestion, parse_kind
-from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.types import FileEntry
 
-MAX_FRAMES_SHOWN = 3
 MAX_LINES = 80
 MAX_ALIKE = 3  # files of one name that are shown side by side
-FUNCTION_HEAD = 14
 _MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
 _LONGEST_ACRONYM = 5
-_SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 
 _NAMES_A_THING = re.compile(
     r"\b(?:function|method|class|struct|interface|constant|variable|macro|defined|calls)\b", re.IGNORECASE
@@ -57,7 +53,8 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     if asked is not None:
         return await _route_in_language(asked, code)
     for attempt in (
-        _route_trace,
+        route_trace,
+        route_error,
         _route_submodule,
         _route_kind,
         _route_paths,
@@ -80,48 +77,6 @@ async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterD
     for request in chosen["requests"]:
         request["patterns"] = request["patterns"] or patterns
     return chosen
-
-
-async def _route_trace(question: str, code: CodeLookup) -> RouterDecision | None:
-    frames = parse_frames(question)
-    if not frames:
-        return None
-    names = FilePathLookup(await code.files(), (frame.path for frame in frames))
-    known = [(entry, frame) for frame in frames if (entry := names.find(frame.path)) is not None]
-    requests: dict[tuple[str, int], RetrievalRequest] = {}
-    for entry, frame in known[: 2 * MAX_FRAMES_SHOWN]:
-        request = await _request_frame(entry, frame, code)
-        requests.setdefault((request["path"], request["start_line"]), request)
-    chosen = list(requests.values())[:MAX_FRAMES_SHOWN]
-    if chosen and (error := parse_error_name(question)) and await code.definitions(error):
-        chosen.append(request_lookup("definition", error, reasoning="the error of the stack trace"))
-    if message := parse_error_message(question):
-        chosen.append(request_lookup("message", message, reasoning="what the error says"))
-    return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
-
-
-async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeLookup) -> RetrievalRequest:
-    """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
-    line = max(1, min(frame.line, entry.lines))
-    found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
-    spans = [(one.symbol.start_line, one.symbol.end_line) for one in found]
-    if not spans:
-        return request_lines(entry.path, line, line, reasoning="a frame of the stack trace")
-    start, end = min(spans, key=lambda span: (not span[0] <= line <= span[1], abs(span[0] - line)))
-    moved = await _find_moved_line(frame.source, entry.path, start, end, code) if frame.source else None
-    if moved is not None or start <= line <= end:
-        note = "" if moved in {None, frame.line} else f"the trace says line {frame.line}, of another version"
-        at = moved or line
-        return request_lines(entry.path, at, at, reasoning=note or "a frame of the stack trace")
-    end = min(end, start + FUNCTION_HEAD - 1)
-    return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
-
-
-async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeLookup) -> int | None:
-    """Find the line of the function that reads most like the one in the trace."""
-    lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
-    close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
-    return start + lines.index(close[0]) if close else None
 
 
 async def _route_submodule(question: str, code: CodeLookup) -> RouterDecision | None:
@@ -147,6 +102,8 @@ async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
         return None
     if asked.lookup == "outline":
         return await _route_outline(asked.parts["target"], code)
+    if asked.lookup == "dependencies":
+        return await _route_dependencies(asked.parts.get("library", ""), code)
     return _decide_kind(question, asked)
 
 
@@ -170,6 +127,18 @@ def _is_about_code_itself(asked: KindQuestion) -> bool:
     """Whether a list of calls, tests or functions is asked for, which are those of a name that the question has."""
     words = asked.parts.get("target", "").lower().split()
     return asked.lookup == "lists" and bool(words) and words[-1] in _OF_NAMES
+
+
+async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision | None:
+    """Show what the manifests declare, or where they name a library; None where they do not."""
+    if not library:
+        declared = await request_dependencies(code)
+        return decide_retrieval(declared, fast_path=True, reasoning="what the project depends on") if declared else None
+    lines = [
+        request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
+        for at in await find_declarations(code, library)
+    ]
+    return decide_retrieval(lines, fast_path=True, reasoning="what the project depends on") if lines else None
 
 
 async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:
@@ -279,9 +248,9 @@ async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
         and asked.name.lower() == code.repository.rpartition("/")[2].lower()
     ):
         # The project is meant, and not a class that is called like it.
-        declared = await request_dependencies(code)
-        if declared:
-            return decide_retrieval(declared, fast_path=True, reasoning="what the project depends on")
+        declared = await _route_dependencies("", code)
+        if declared is not None:
+            return declared
     known = await _find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _route_unknown_name(question, asked)

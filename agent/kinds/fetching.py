@@ -10,6 +10,7 @@ from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.history.reasons import fetch_reasons
 from agent.kinds.command_search import fetch_commands
+from agent.kinds.error_origin import find_error_origin
 from agent.kinds.examples import fetch_example
 from agent.kinds.explanations import fetch_explanation
 from agent.kinds.listing.entry_lookup import fetch_entry_points
@@ -34,12 +35,14 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "prose": fetch_explanation,
     "example": fetch_example,
 }
+# What is looked up, and never searched for instead.
+_LOOKUPS: Mapping[Lookup, Fetch] = {**LOOKUPS, "error": find_error_origin}
 
 
 async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Carry out one retrieval request; a question of some kind that has nothing to it here is searched for."""
-    fetch = LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
+    fetch = _LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
     found = await fetch(code, request) if fetch is not None else Retrieved(refs=())
-    if found.refs or request["lookup"] in LOOKUPS:
+    if found.refs or request["lookup"] in _LOOKUPS:
         return found
     return await search(code, request)

@@ -30,6 +30,7 @@ from indexer.types import Location
 _STAGES: dict[Lookup, str] = {
     "search": "Searching {target}",
     "message": "Searching {target}",
+    "error": "Looking up {target}",
     "definition": "Looking up {target}",
     "attribute": "Looking up {target}",
     "usages": "Looking up uses of {target}",
@@ -49,6 +50,7 @@ _STAGES: dict[Lookup, str] = {
     "outline": "Listing what is there",
     "prose": "Searching {target}",
     "example": "Searching {target}",
+    "dependencies": "Reading {target}",
 }
 
 log = logging.getLogger(__name__)

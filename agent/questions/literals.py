@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from indexer.text.linear_patterns import compile_pattern
+
 MAX_LITERALS = 3
 
 _QUOTED = re.compile(r"[\"“”«](?P<double>[^\"“”«»\n]{3,300})[\"“”»]|(?<!\w)['‘](?P<single>[^'‘’\n]{3,300})['’](?!\w)")
@@ -16,14 +18,31 @@ _EXACT = re.compile(r"(?<![\w./-])(?:--[A-Za-z][\w-]{1,60}|[A-Z][A-Z0-9]{0,40}(?
 _FLAG = re.compile(r"(?<!\S)(?P<flag>-[A-Za-z])\s+(?:option|flag|switch|argument)\b")
 _ASKS = re.compile(
     r"[?？؟]\s*$|^\s*[¿؟]|"
-    r"^\s*(?:who|what|which|where|when|why|how|is|are|do|does|did|can|could|should|would|show|find|list|explain|"
-    r"describe|tell|give|open|search|look|wo|wie|was|wer|warum|welche\w*|d[oó]nde|c[oó]mo|qu[eé]|qui[eé]n|o[uù]|comment|quoi|qui|pourquoi)\b",
+    r"^\s*(?:who|what|which|where|when|why|how"
+    r"|(?:is|are|do|does|did|can|could|should|would|will|was|were|has|have)(?!\s+not\b)"
+    r"|wo|wie|was|wer|wann|warum|wieso|welche\w*|d[oó]nde|c[oó]mo|cu[aá]ndo|qu[eé]|qui[eé]n|o[uù]|comment|quoi|qui|quand"
+    r"|quelles?|pourquoi"
+    r"|где|как|что|кто|почему|зачем|когда|какой|какие)\b",
     re.IGNORECASE,
 )
+# Orders, which name what somebody wants to see; programs report what they did or could not do.
+_ORDERS = compile_pattern(
+    r"(?i)\s*(?:please\s+|now\s+|and\s+|then\s+|let'?s\s+|help\s+me\s+(?:to\s+)?)*"
+    r"(?:add|analy[sz]e|answer|check|clarify|compare|count|create|debug|define|describe|detail|document|draw|enumerate"
+    r"|explain|explore|find|fix|follow|give|go\s+through|grep|help|identify|illustrate|implement|inspect|investigate"
+    r"|list|locate|look|make|map|name|navigate|open|outline|point|print|read|refactor|remove|rename|report|review"
+    r"|search|see|show|sketch|step|summari[sz]e|take|teach|tell|test|trace|translate|understand|verify|visuali[sz]e"
+    r"|walk|write|beschreib\w*|erklär\w*|finde|liste|nenne|such\w*|verfolg\w*|zeig\w*|vergleich\w*|affiche|cherche"
+    r"|décris|explique|montre|résume|trouve|busca|compara|encuentra|explica|lista|muestra|resume|sigue|descreva"
+    r"|encontre|mostre|descrivi|elenca|mostra|spiega|trova|покажи|найди|объясни|опиши|расскажи)\s+(?P<object>\w+)"
+)
+_NO_OBJECT = frozenset({"error", "failed", "failure", "timed"})  # "Read failed" is no order
+_DID_YOU_MEAN = compile_pattern(r"(?i)[.!:'\")]\s+did you mean\b[^\n?]*\?\s*$")
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST_MESSAGE = 4
 _LONGEST_MESSAGE = 50  # words; of a longer one its beginning is looked for, as the work grows with the cube
 _LEAST_RUN = 0.6
+_LONGEST_ASKING = 2_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,10 +59,9 @@ class Literal:
 
 def find_literals(question: str) -> tuple[Literal, ...]:
     """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
-    messages = find_quoted_messages(question)
+    # Of a message, what it quotes itself is a part.
+    messages = [" ".join(question.split())] if is_message(question) else find_quoted_messages(question)
     exact = _find_exact_texts(question)
-    if not messages and is_message(question):
-        messages = [" ".join(question.split())]
     found = [Literal(text=text, is_message=True) for text in messages]
     found += [Literal(text=text, is_message=False) for text in exact]
     return tuple(dict.fromkeys(found))[:MAX_LITERALS]
@@ -58,18 +76,26 @@ def find_quoted_messages(question: str) -> list[str]:
 
 def is_message(text: str) -> bool:
     """Whether the text reads like a line of a log rather than a question."""
-    return len(_WORD.findall(text)) >= _SHORTEST_MESSAGE and "\n" not in text.strip() and not _ASKS.search(text)
+    return len(_WORD.findall(text)) >= _SHORTEST_MESSAGE and "\n" not in text.strip() and not is_asking(text)
+
+
+def is_asking(text: str) -> bool:
+    """Whether a text reads like a question or an order; a program that asks "did you mean" is neither."""
+    said = _DID_YOU_MEAN.sub("", text[:_LONGEST_ASKING])
+    order = _ORDERS.match(said)
+    return bool(_ASKS.search(said)) or (order is not None and order["object"].lower() not in _NO_OBJECT)
 
 
 def parse_literal(query: str) -> Literal | None:
     """Read a search query as the text that it looks for verbatim; None for a question in words."""
     text = query.strip()
     if " " not in text:
-        return Literal(text=text, is_message=False)
+        is_exact = text.isascii() and not text.endswith("?")
+        return Literal(text=text, is_message=False) if is_exact else None
     exact = _find_exact_texts(text)
-    if exact and not _ASKS.search(text):
+    if exact and not is_asking(text):
         return Literal(text=exact[0], is_message=False)
-    return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not _ASKS.search(text) else None
+    return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not is_asking(text) else None
 
 
 def make_literal_query(literal: Literal) -> str:

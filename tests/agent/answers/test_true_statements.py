@@ -226,3 +226,102 @@ async def test_what_the_project_depends_on_is_not_what_a_class_of_its_name_calls
     assert "`pyproject.toml` [1]" in answer.text
     assert '"requests>=2",' in answer.text
     assert "made by" not in answer.text
+
+
+ERRORS = {
+    "shop/views.py": '''from jinja2 import TemplateNotFound
+
+
+def show(name):
+    """Show a page."""
+    try:
+        return render(name)
+    except TemplateNotFound:
+        return None
+''',
+    "shop/errors.py": "\n".join(f'E_{number} = make("No cart of number {number}", {number})' for number in range(60))
+    + '\nE_BODY = make(\n    "Request body is "\n    "too large",\n    413,\n)\n',
+    "shop/save.py": 'class Cart:\n    def save(self):\n        raise Closed(f"cart {self.name} is closed already")\n',
+    "tests/test_save.py": 'def test_save():\n    assert said == "cart 17 is closed already"\n',
+    "docs/sqlalchemy.md": "# Notes\n\nThis plugin did not start in time: wait longer.\n",
+    "pyproject.toml": '[project]\nname = "shop"\ndependencies = [\n    "click>=8",\n    "jinja2>=3.1",\n]\n',
+}
+
+
+async def test_the_exception_of_a_library_is_said_to_come_from_it(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), "jinja2.exceptions.TemplateNotFound: index.html")
+
+    assert answer.text.startswith(
+        "`jinja2.exceptions.TemplateNotFound` comes from the library `jinja2`, which `pyproject.toml:5` [1] names: "
+        '`"jinja2>=3.1",`'
+    )
+    assert "- caught by `show` in `shop/views.py:8` [2]: `except TemplateNotFound:`" in answer.text
+    assert "- imported in `shop/views.py:1`" in answer.text
+    assert "No definition" not in answer.text
+    assert answer.found
+
+
+async def test_a_library_that_no_manifest_names_is_said_to_be_none_of_the_project(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), "sqlalchemy.exc.OperationalError: (x) no such table: users")
+
+    assert "comes from the library `sqlalchemy`, which no manifest of" in answer.text
+    assert not answer.found
+
+
+async def test_an_exception_of_the_language_is_said_to_be_one(saver: SafeSqliteSaver) -> None:
+    asked = "AttributeError: 'NoneType' object has no attribute 'get' in `session.get(\"user\")` when calling save()"
+    answer = await answer_to(make_agent(saver, ERRORS), asked)
+
+    assert answer.text.startswith("`AttributeError` is an exception of the language itself")
+    assert "`save` is defined" not in answer.text
+    assert not answer.found
+
+
+async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), "ShopError: Request body is too large")
+
+    assert answer.text.startswith("`Request body is too large` stands in `shop/errors.py` [1], lines 62–63:")
+    assert '"too large",' in answer.text
+    assert "put together" not in answer.text
+
+
+async def test_a_message_is_put_together_where_the_code_does_it_and_not_where_a_test_expects_it(
+    saver: SafeSqliteSaver,
+) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), "cart books is closed already")
+
+    assert answer.text.startswith(
+        "`cart books is closed already` is put together here, with some of its words filled in: "
+    )
+    assert "`Cart.save`, method in `shop/save.py` [1], line 3" in answer.text
+
+
+async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_together(saver: SafeSqliteSaver) -> None:
+    files = {
+        "a.py": "# the plugin did\n" + "pass\n" * 9 + "# did not start\n" + "pass\n" * 9 + "# start in time, all\n"
+    }
+    answer = await answer_to(make_agent(saver, files), "the plugin did not start in time all over")
+
+    assert "put together" not in answer.text
+    assert "stands in" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what libraries does it use", "Abhängigkeiten?", "what are our dependencies?", "qué dependencias tiene?"],
+)
+async def test_dependencies_are_shown_in_whatever_words_they_are_asked_for(
+    saver: SafeSqliteSaver, question: str
+) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), question)
+
+    assert answer.text.startswith("`pyproject.toml` [1]")
+    assert '"click>=8",' in answer.text
+    assert answer.found
+
+
+@pytest.mark.parametrize("question", ["which version of jinja2 do we use", "do we use Jinja2?"])
+async def test_the_version_of_a_library_is_shown_where_it_is_declared(saver: SafeSqliteSaver, question: str) -> None:
+    answer = await answer_to(make_agent(saver, ERRORS), question)
+
+    assert answer.text.startswith("`pyproject.toml` [1], around line 5:")

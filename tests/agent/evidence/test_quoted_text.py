@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.evidence.quoted_text import MAX_PATTERN, make_line_patterns, measure_match
 from agent.evidence.request_builders import request_lookup
 from agent.kinds.fetching import fetch_evidence
+from agent.text.message_match import MAX_PATTERN, is_confident_match, make_line_patterns, match_message
 from indexer.generations.grep import grep_texts
 from indexer.types import Matches
 from tests.fakes.code import FakeCode
@@ -58,7 +58,9 @@ async def test_a_message_that_no_code_holds_is_not_claimed(message: str) -> None
 @pytest.mark.parametrize(
     ("message", "code", "share"),
     [
-        ("payment 17 was refused 3 times", 'f"payment {number} was refused {count} times"', 2 / 6),
+        ("payment 17 was refused 3 times", 'f"payment {number} was refused {count} times"', 4 / 6),
+        ('Cannot index number with "foo"', '"Cannot index %s with \\"%s\\""', 3 / 5),
+        ("View is overwriting a view: index", "raise E(\n  'View is overwriting'\n  f' a view: {name}'\n)", 5 / 6),
         ("order was refused by the bank", 'raise E("order was refused"\n  " by the bank")', 1),
         ("first line second line", r'"first line\nsecond line"', 1),
         ("not found", "Not found!", 1),
@@ -66,7 +68,24 @@ async def test_a_message_that_no_code_holds_is_not_claimed(message: str) -> None
     ],
 )
 def test_words_count_where_they_stand_side_by_side(message: str, code: str, share: float) -> None:
-    assert measure_match(message, code, run=2 if share == 2 / 6 else 3) == pytest.approx(share)
+    assert match_message(message, code).share == pytest.approx(share)
+
+
+def test_words_that_are_scattered_over_a_file_make_no_message() -> None:
+    scattered = "\n".join(["# the plugin did", *["pass"] * 9, "# not start in", *["pass"] * 9, "# in time, however"])
+    message = "the plugin did not start in time however"
+
+    assert not is_confident_match(message, match_message(message, scattered))
+    assert is_confident_match(message, match_message(message, f"{scattered}\nraise E('{message}')"))
+
+
+def test_a_match_says_on_which_lines_it_stands() -> None:
+    table = "\n".join(f'E_{number}: make("Nothing of this number {number}", {number}),' for number in range(40))
+    broken = f'{table}\nBODY: make(\n  "Request body is "\n  "too large",\n  413\n),\n{table}'
+
+    match = match_message("Request body is too large", broken)
+
+    assert (match.share, match.start, match.end) == (1.0, 41, 42)
 
 
 @given(message=st.text(max_size=400), code=st.text(max_size=200))
@@ -76,7 +95,7 @@ def test_any_message_makes_patterns_that_can_be_searched_for(message: str, code:
     for pattern in make_line_patterns(message):
         assert len(pattern) <= MAX_PATTERN + 10
         grep_texts([("a.py", code)], pattern, limit=5)
-    assert 0 <= measure_match(message, code) <= 1
+    assert 0 <= match_message(message, code).share <= 1
 
 
 async def test_a_search_that_takes_too_long_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

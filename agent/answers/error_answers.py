@@ -1,0 +1,139 @@
+"""Answers about pasted errors: the place that says the message, where the exception comes from, who handles it here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent.answers.answer_parts import format_headline, format_line_numbers, quote_definition
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.passages import list_further, write_passages, write_related
+from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
+from agent.state import EvidenceRef, to_location
+from agent.text.escaping import format_code_block, format_code_span
+from agent.text.message_match import MessageMatch, match_message
+from agent.text.statement_starts import dedent
+from indexer.types import Location
+
+MAX_HANDLERS = 4
+_BEFORE, _AFTER = 2, 3  # lines that are shown around a message
+
+
+async def write_error(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Show the place that says the message, and say what is known of the exception; else what comes nearest."""
+    message = next((one["query"] for one in material.decision["requests"] if one["lookup"] == "message"), "")
+    is_said = bool(material.metadata["totals"].get("said"))
+    subject = await _write_message(draft, material, message) if is_said else AnswerSubject()
+    is_known = await _write_origin(draft, material, is_said=is_said)
+    if is_said:
+        return subject
+    if not is_known:
+        return await write_passages(draft, material)
+    write_related(draft, material, list_further(material, shown=material.of("definition")), title="Perhaps related:")
+    return AnswerSubject(symbol=_read_error_name(material))
+
+
+async def _write_message(draft: AnswerBuilder, material: AnswerContext, message: str) -> AnswerSubject:
+    """Quote the lines that say the message, and list the other places that say it."""
+    said = sort_code_first(material.of("hit")[: material.metadata["totals"]["said"]])
+    first = said[0]
+    match = match_message(message, (await material.deps.code.read(*_span(first))).text)
+    lines = _locate(first, match)
+    around = await material.deps.code.enclosing(replace(lines, end_line=lines.start_line))
+    inner = around[-1] if around else None
+    within = f"{format_code_span(inner.symbol.qualified_name)}, {inner.symbol.kind} in " if inner else ""
+    verb, where = "stands", f"in {within}"
+    if match.share < 1 and is_test_or_docs(lines.path):
+        verb = "stands nowhere; something alike does"
+    elif match.share < 1:
+        verb, where = "is put together here, with some of its words filled in:", within
+    around_it = _widen(first, lines)
+    place = f"{format_code_span(lines.path)} {draft.cite(around_it)}, {format_line_numbers(lines)}"
+    draft.say(f"{format_code_span(message)} {verb} {where}{place}:")
+    shown = await read_quote(material.deps, around_it)
+    draft.say(format_code_block(dedent(shown.lines), shown.language))
+    others = [await _narrow(material, ref, message) for ref in said[1:]]
+    write_related(draft, material, others, title="The same message:" if match.share >= 1 else "Also alike:")
+    symbol = inner.symbol if inner else None
+    return AnswerSubject(symbol=symbol.qualified_name if symbol else "", kind=symbol.kind if symbol else "")
+
+
+def _span(ref: EvidenceRef) -> tuple[str, int, int]:
+    return ref["path"], ref["start_line"], ref["end_line"]
+
+
+def _locate(ref: EvidenceRef, match: MessageMatch) -> Location:
+    first = ref["start_line"]
+    return Location(path=ref["path"], start_line=first + match.start, end_line=first + match.end)
+
+
+def _widen(ref: EvidenceRef, lines: Location) -> Location:
+    """Return the lines with a few around them, within what was read."""
+    start = max(ref["start_line"], lines.start_line - _BEFORE)
+    return replace(lines, start_line=start, end_line=min(ref["end_line"], lines.end_line + _AFTER))
+
+
+async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> EvidenceRef:
+    """Refer to the lines alone that say the message."""
+    match = match_message(message, (await material.deps.code.read(*_span(ref))).text)
+    lines = _locate(ref, match)
+    around = await material.deps.code.enclosing(replace(lines, end_line=lines.start_line))
+    symbol = around[-1].symbol if around else None
+    narrowed: EvidenceRef = {**ref, "start_line": lines.start_line, "end_line": lines.end_line}
+    narrowed["symbol"] = symbol.qualified_name if symbol else ""
+    narrowed["kind"] = symbol.kind if symbol else ""
+    return narrowed
+
+
+async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_said: bool) -> bool:
+    """Say where the exception comes from and who handles it here; return whether that is known."""
+    name, facts = _read_error_name(material), material.metadata.get("facts", {})
+    defined, places = material.of("definition"), material.of("mention")
+    if not name:
+        return False
+    if defined:
+        draft.say(format_headline(draft, defined[0]))
+        if not is_said:
+            await quote_definition(draft, material.deps, defined[0], material.emphasis)
+    elif "library" in facts:
+        draft.say(await _describe_library(draft, material, name, facts["library"]))
+    elif "platform" in facts:
+        if not is_said:
+            repository = format_code_span(material.deps.code.repository)
+            draft.say(
+                f"{format_code_span(name)} is an exception of the language itself or of its standard library, and no "
+                f"place in {repository} clearly says this message."
+            )
+        return not is_said
+    await _list_handlers(draft, material, places)
+    return bool(defined or places or "library" in facts)
+
+
+async def _describe_library(draft: AnswerBuilder, material: AnswerContext, name: str, library: str) -> str:
+    """Say which library an exception comes from, and which line requires it."""
+    opening = f"{format_code_span(name)} comes from the library {format_code_span(library)}"
+    required = material.of("entry")
+    if not required:
+        return f"{opening}, which no manifest of {format_code_span(material.deps.code.repository)} names."
+    line = to_location(required[0])
+    text = (await read_quote(material.deps, line)).lines[0].strip()
+    place = format_code_span(f"{line.path}:{line.start_line}")
+    return f"{opening}, which {place} {draft.cite(line)} names: {format_code_span(text)}"
+
+
+async def _list_handlers(draft: AnswerBuilder, material: AnswerContext, places: Sequence[EvidenceRef]) -> None:
+    """List the lines that raise, catch or import the exception, the code before the tests."""
+    shown = [ref for ref in places if not is_test_or_docs(ref["path"])][:MAX_HANDLERS] or places[: MAX_HANDLERS // 2]
+    items: list[str] = []
+    for ref in shown:
+        line = to_location(ref)
+        text = (await read_quote(material.deps, line)).lines[0].strip()
+        who = f" by {format_code_span(ref['symbol'])}" if ref["symbol"] else ""
+        place = format_code_span(f"{line.path}:{line.start_line}")
+        items.append(f"- {ref['kind']}{who} in {place} {draft.cite(line)}: {format_code_span(text)}")
+    if items:
+        draft.say("\n".join(["Here it is:", "", *items]))
+
+
+def _read_error_name(material: AnswerContext) -> str:
+    return next((one["query"] for one in material.decision["requests"] if one["lookup"] == "error"), "")
