@@ -19,7 +19,8 @@ from indexer.types import Hit
 
 _DOCUMENTS = 8
 _LEAST_SHARE = 0.6  # of the question's words that documentation has to hold to explain what is asked
-_TITLE_SHARE = 0.4  # of them, that a heading has to hold
+_FEW_TERMS = 4  # words of a question that may stand side by side only where it is answered
+_TITLE_SHARE = 0.4  # of the words of a longer one, that a heading has to hold
 _MOST_SHARE = 0.85  # of them, with which a passage needs no such heading
 _CLEARLY_MORE = 0.15  # of the words that a document ranked lower has to hold more, to come before one ranked higher
 _TITLE_WEIGHT = 0.5  # of a word that a heading says, beside one that only the text says
@@ -55,7 +56,9 @@ async def choose_explanation(code: SourceFiles, hits: Sequence[Hit], question: s
         titles = " ".join(title for _, title in find_titles(hit.text.split("\n")))
         in_title = len(match_terms(titles, terms)) / max(1, len(terms))
         weight = share + _TITLE_WEIGHT * in_title
-        is_about = share >= _LEAST_SHARE and (in_title >= _TITLE_SHARE or share >= _MOST_SHARE)
+        is_about = share >= _LEAST_SHARE and (
+            len(terms) <= _FEW_TERMS or in_title >= _TITLE_SHARE or share >= _MOST_SHARE
+        )
         if is_about and weight > most + (_CLEARLY_MORE if best else 0.0):
             best, most = hit, weight
     if best is None:

@@ -77,3 +77,18 @@ def test_code_is_nearest_and_data_is_farthest() -> None:
     paths = ["a/yarn.lock", "tests/test_a.py", "views/a.html", "a.py"]
 
     assert sorted(paths, key=count_distance) == ["a.py", "views/a.html", "tests/test_a.py", "a/yarn.lock"]
+
+
+async def test_a_document_that_only_has_the_words_of_a_long_question_does_not_explain_it(
+    saver: SafeSqliteSaver,
+) -> None:
+    words = "The next thing: pets refresh their feed in time.\n"
+    files = {
+        "docs/api.md": f"# Returned fields\n\n{words}",
+        "src/a.py": "def schedule_next_refresh(feed):\n    return 1\n",
+    }
+    agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+    answer = await answer_to(agent, "how is the next refresh time of a feed computed for pagers?", "t")
+
+    assert answer.citations[0].path == "src/a.py"
