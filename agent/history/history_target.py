@@ -32,7 +32,7 @@ _BEFORE = re.compile(rf"(?i)(?:{_NOUN})s?\s+")
 _AFTER = re.compile(rf"(?i)(?:{_NOUN})s?")
 _EVERYTHING = frozenset(
     """project repo repository codebase library package app application tool service software program code source
-    everything it here all main projekt programm projet dépôt proyecto repositorio""".split()
+    everything it this here all main projekt programm projet dépôt proyecto repositorio""".split()
 ) | {"code base", "source code", ""}
 _QUOTED = re.compile(r"[\"'`“]([^\"'`“”]{3,100})[\"'`”]")
 _JOINTS = re.compile(r"[\W_]+")  # what separates words that a name may join

@@ -15,12 +15,13 @@ from indexer.text.linear_patterns import Pattern, compile_pattern
 _LONGEST = 300  # characters; a longer question is about more than one thing
 _ENDS = " ?!.。？！¿¡"
 _GLOSS = compile_pattern(r"\([^()]{0,80}\)")
-# At the end of a question for a list: what the list says of each entry anyway, or that it is to be counted and listed.
+# At the end of a question for a list: what the list says of each entry anyway, or that it is to be counted and listed;
+# of one about people, a second one.
 _ADDITION = compile_pattern(
     r"(?i)[,;]? (?:and|und|et|y) (?:what(?:'s|’s|s| is| are)?|whats|which|their|its|whose|how many|welche[sn]?"
     r"|wie ?viele|cuáles|lesquel(?:le)?s|was ist)"
     r"(?: (?:(?:are|is|their|its|the|on|off|by|of|they|them|it|each|default|defaults|value|values|enabled|one|ones"
-    r"|called|names?|for|do|does|mean|there|standardmäßig|an) ?)*)?$"
+    r"|called|names?|for|do|does|mean|there|standardmäßig|an) ?)*)?$|[,;]? and who(?: else)?(?: \w+){1,6}$"
 )
 # What the patterns of the tables may be put together from.
 _FRAGMENTS = {
