@@ -76,6 +76,13 @@ def test_what_only_adds_to_a_list_is_no_part_of_what_it_is_about(ending: str) ->
     assert (asked.lookup, asked.parts["target"]) == ("options", "retries")
 
 
+def test_a_second_question_about_people_is_left_for_later() -> None:
+    asked = parse_kind("who maintains this and who else contributed a lot?")
+
+    assert asked is not None
+    assert (asked.lookup, asked.parts["target"]) == ("people", "this")
+
+
 def test_a_question_as_long_as_a_page_is_of_no_kind() -> None:
     assert parse_kind("what is in " + "a" * 400 + ".py") is None
 
