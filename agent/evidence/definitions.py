@@ -1,4 +1,4 @@
-"""Finds definitions: the one a search hit is about, the members of a class or file, and names that are close."""
+"""Finds definitions: what a hit is about, the members of a class or file, names as written and names alike."""
 
 from __future__ import annotations
 
@@ -194,3 +194,32 @@ def _spell_one_slip(name: str) -> list[str]:
     longer = [left + letter + right for left, right in splits for letter in _LETTERS]
     wrong = [left + letter + right[1:] for left, right in splits if right for letter in _LETTERS]
     return list(dict.fromkeys([*swapped, *shorter, *longer, *wrong]))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownName:
+    """A name as the index has it, and the module in whose path it is to be looked for first."""
+
+    name: str
+    module: str = ""
+
+
+async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
+    """Return the name as written, or without its leading modules."""
+    if await code.definitions(written):
+        return KnownName(name=written)
+    parts = written.split(".")
+    for cut in range(1, len(parts)):
+        shorter = ".".join(parts[cut:])
+        definitions = await code.definitions(shorter)
+        module = parts[cut - 1].lower()
+        if any(module in definition.path.lower().replace(".", "/").split("/") for definition in definitions):
+            return KnownName(name=shorter, module=module)
+        if definitions and cut < len(parts) - 1:  # `Class.method` alone says enough
+            return KnownName(name=shorter)
+    return None
+
+
+async def is_defined_exactly(name: str, code: SymbolIndex) -> bool:
+    """Whether a definition is spelt just so; the index finds names in other cases too."""
+    return any(definition.symbol.name == name for definition in await code.definitions(name))

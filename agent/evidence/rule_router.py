@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
 from agent.evidence.error_router import route_error, route_trace
 from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
@@ -251,7 +252,7 @@ async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
         declared = await _route_dependencies("", code)
         if declared is not None:
             return declared
-    known = await _find_known_name(asked.name, code)
+    known = await find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _route_unknown_name(question, asked)
     exact = _request_known(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
@@ -260,9 +261,7 @@ async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
 
 async def _is_spelt_so(name: str, code: SymbolIndex) -> bool:
     """Whether a name in capitals, which may be an environment variable, is defined just so."""
-    if not (name.isupper() and "_" in name):
-        return True
-    return any(definition.symbol.name == name for definition in await code.definitions(name))
+    return not (name.isupper() and "_" in name) or await is_defined_exactly(name, code)
 
 
 def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision | None:
@@ -311,7 +310,7 @@ async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[li
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
     for written in (*mentions.names, *mentions.words):
-        known = await _find_known_name(written, code)
+        known = await find_known_name(written, code)
         if known is not None and (written in mentions.names or await _is_exact(written, code)):
             requests.setdefault(known.name, _request_known("definition", known, reasoning="a name in the question"))
         elif written in mentions.names:
@@ -321,36 +320,10 @@ async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[li
 
 async def _is_exact(word: str, code: SymbolIndex) -> bool:
     """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
-    if word.isupper() and len(word) <= _LONGEST_ACRONYM:
-        return False
-    return any(definition.symbol.name == word for definition in await code.definitions(word))
+    return not (word.isupper() and len(word) <= _LONGEST_ACRONYM) and await is_defined_exactly(word, code)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Known:
-    """A name as the index has it, and the module in whose path it is to be looked for first."""
-
-    name: str
-    module: str = ""
-
-
-async def _find_known_name(written: str, code: SymbolIndex) -> _Known | None:
-    """Return the name as written, or without its leading modules."""
-    if await code.definitions(written):
-        return _Known(name=written)
-    parts = written.split(".")
-    for cut in range(1, len(parts)):
-        shorter = ".".join(parts[cut:])
-        definitions = await code.definitions(shorter)
-        module = parts[cut - 1].lower()
-        if any(module in definition.path.lower().replace(".", "/").split("/") for definition in definitions):
-            return _Known(name=shorter, module=module)
-        if definitions and cut < len(parts) - 1:  # `Class.method` alone says enough
-            return _Known(name=shorter)
-    return None
-
-
-def _request_known(lookup: Lookup, known: _Known, *, reasoning: str) -> RetrievalRequest:
+def _request_known(lookup: Lookup, known: KnownName, *, reasoning: str) -> RetrievalRequest:
     request = request_lookup(lookup, known.name, reasoning=reasoning)
     if known.module:
         request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
