@@ -34,6 +34,7 @@ from agent.agent import Agent
 from agent.limits import Budget
 from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
+from agent.prompts.turn_tools import MAKE_PLAN
 from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
@@ -82,13 +83,17 @@ class Model:
     async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write two sentences, word by word."""
         await self._think(messages, task)
-        for word in self._write_words(messages):
-            yield word
+        shown = _EXHIBIT.search(str(messages[-1].content))
+        for word in f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found.".split(" "):
+            yield f"{word} "
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form of a task."""
         await self._think(messages, task)
         filled: Mapping[str, Mapping[str, Any]] = {
+            "input_preprocessor": {"intent": "new_question"},
+            "router": {"route": self._route, "requests": [{"query": self._query()}]},
+            "grade_documents": {"verdict": "enough", "relevant": [1, 2]},
             "planner": {"steps": STEPS},
             "refinery": {"decision": "FINISH"},
         }
@@ -112,19 +117,15 @@ class Model:
         *,
         task: str,
     ) -> AIMessage:
-        """Ask for a plan where that is the way and none was made; else write the two sentences."""
-        await self._think(messages, task)
-        if self._route == "investigate" and any(tool["name"] == "make_plan" for tool in tools):
-            call = {"name": "make_plan", "args": {"steps": list(STEPS)}, "id": "1", "type": "tool_call"}
+        """Have a plan made where the question is to be investigated; else write two sentences, word by word."""
+        if self._route == "investigate" and any(tool["name"] == MAKE_PLAN for tool in tools):
+            await self._think(messages, task)
+            call = {"name": MAKE_PLAN, "args": {"steps": list(STEPS)}, "id": "1", "type": "tool_call"}
             return AIMessage("", tool_calls=[call])
-        words = self._write_words(messages)
-        for word in words:
-            write(word)
-        return AIMessage("".join(words))
-
-    def _write_words(self, messages: Sequence[BaseMessage]) -> list[str]:
-        shown = _EXHIBIT.search(str(messages[-1].content))
-        return [f"{word} " for word in f"It begins in `{shown[1] if shown else ''}` [E1]. That is all.".split(" ")]
+        pieces = [piece async for piece in self.stream(messages, task=task)]
+        for piece in pieces:
+            write(piece)
+        return AIMessage("".join(pieces))
 
     def _query(self) -> str:
         return " ".join(next(self._subjects))
