@@ -205,7 +205,7 @@ async def test_tokens_and_cost_of_a_model_are_counted(
 
     tokens = {way: found[f"citebot_model_tokens_total[{way}][{MODEL}]"] for way in ("input", "output")}
     assert tokens == {"input": 100, "output": 20}
-    assert found[f"citebot_model_calls_total[{MODEL}][synthesis]"] == 1
+    assert found[f"citebot_model_calls_total[{MODEL}][executor_llm]"] == 1
     assert found[f"citebot_model_cost_dollars_total[{MODEL}]"] == pytest.approx(2.0)
     assert found[f"citebot_model_seconds_count[{MODEL}]"] == 1
 
@@ -220,7 +220,7 @@ async def test_a_failing_model_is_counted_and_the_question_answered(
         found = await serving.until_figure("citebot_questions_total[answered][slack]")
         _, text = await serving.get("/metrics")
 
-    assert found[f"citebot_model_errors_total[{MODEL}][synthesis]"] == 1
+    assert found[f"citebot_model_errors_total[{MODEL}][executor_llm]"] == 1
     assert "planted-key" not in text
 
 
