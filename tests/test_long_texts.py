@@ -34,6 +34,7 @@ from agent.state import CitationRef, PastTurn
 from agent.text.citation_markers import replace_markers
 from agent.text.code_fences import CodeBlockScanner
 from agent.text.masked_values import MaskedValues
+from agent.text.message_match import MessageMatch, is_confident_match
 from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
 from bot.adapters.slack.rendering import has_mention as names_user
@@ -141,6 +142,7 @@ CASES: dict[str, Call] = {
     "agent.prompts.turn_tools.read_turn_call": lambda text: read_turn_call(
         [{"name": text, "args": {}}, {"name": ASK_PERSON, "args": {"question": text}}], {}
     ),
+    "agent.text.message_match.is_confident_match": lambda text: is_confident_match(text, MessageMatch(share=0.6)),
     "agent.guard.leak_check.has_masked_values": lambda text: has_masked_values(text, masked_values()),
     "agent.answers.excerpts.find_best_window": lambda text: find_best_window(text[:20_000].split("\n"), emphasis()),
     "agent.text.citation_markers.replace_markers": lambda text: replace_markers(text, [""] * text.count("[")),

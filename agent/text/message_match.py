@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -73,30 +73,35 @@ def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
 def _match_runs(wanted: tuple[str, ...], code: str, run: int) -> MessageMatch:
     """Count the words that stand in runs within a window of lines, and return the best window."""
     size = min(run, len(wanted))
-    places: dict[tuple[str, ...], list[int]] = {}
+    places: dict[tuple[str, ...], set[int]] = {}
     for at, sought in _list_runs(wanted, run):
-        places.setdefault(sought, []).append(at)
+        places.setdefault(sought, set()).update(range(at, at + size))
     tokens = [(word, line) for line, text in enumerate(code.split("\n")) for word in _split_words(text)]
     words = [word for word, _ in tokens]
     found = [
-        (tokens[at][1], tokens[at + size - 1][1], covered)
+        (tokens[at][1], tokens[at + size - 1][1], here)
         for at in range(len(tokens) - size + 1)
-        if (covered := places.get(tuple(words[at : at + size]))) is not None
+        if (here := tuple(words[at : at + size])) in places
     ]
-    return _choose_window(found, size, len(wanted))
+    return _choose_window(found, places, len(wanted))
 
 
-def _choose_window(found: Sequence[tuple[int, int, list[int]]], size: int, total: int) -> MessageMatch:
-    """Slide over what was found, from its first line to its last, and keep where most of the words are together."""
-    covered: Counter[int] = Counter()
+def _choose_window(
+    found: Sequence[tuple[int, int, tuple[str, ...]]], places: Mapping[tuple[str, ...], set[int]], total: int
+) -> MessageMatch:
+    """Slide over the runs that were found, from first line to last, and keep where most of the words are together."""
+    inside: Counter[tuple[str, ...]] = Counter()
     best = MessageMatch()
     oldest = 0
-    for first, last, places in found:
-        covered.update(at for place in places for at in range(place, place + size))
+    for first, last, run in found:
+        inside[run] += 1
         while last - found[oldest][0] >= WINDOW and found[oldest][0] < first:
-            covered.subtract(at for place in found[oldest][2] for at in range(place, place + size))
+            inside[found[oldest][2]] -= 1
             oldest += 1
-        share = min(1.0, sum(count > 0 for count in covered.values()) / total)
+        if inside[run] > 1:  # nothing new
+            continue
+        inside = +inside
+        share = len(set().union(*(places[one] for one in inside))) / total
         if share > best.share:
             best = MessageMatch(share=share, start=found[oldest][0], end=last)
     return best
