@@ -628,3 +628,18 @@ def test_replaced_objects_are_read_as_they_were_committed(repo: GitRepo) -> None
 def test_importing_the_module_does_not_import_gitpython() -> None:
     code = "import sys, indexer.git.repository; sys.exit('git' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_ref_is_resolved_to_the_same_commit_that_is_described(repo: GitRepo) -> None:
+    sha = repo.commit("one")
+
+    with Repository.open(repo.root) as repository:
+        assert repository.resolve_ref() == repository.resolve_ref("refs/heads/main") == repository.commit().sha == sha
+
+
+@pytest.mark.parametrize("ref", ["nowhere", "", "--all"])
+def test_a_ref_that_is_none_is_refused_when_it_is_resolved(ref: str, repo: GitRepo) -> None:
+    repo.commit("one")
+
+    with Repository.open(repo.root) as repository, pytest.raises(RepositoryError):
+        repository.resolve_ref(ref)
