@@ -27,6 +27,7 @@ from indexer.types import (
     Passage,
     RegistrationKind,
     RegistrationSite,
+    RepositoryOverview,
     SearchAim,
     SearchMode,
     Subclass,
@@ -89,6 +90,9 @@ class SourceFiles(Protocol):
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
+
+    async def overview(self) -> RepositoryOverview:
+        """What the repository is at a glance: size, languages, folders, introduction, the files that it starts from."""
 
     async def folders(self) -> Mapping[str, int]:
         """How many indexed files lie in each folder and below it."""

@@ -252,6 +252,22 @@ class FileEntry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RepositoryOverview:
+    """What a repository is at a glance.
+
+    `languages` and `folders`, to two levels, have the number of their files; `starts` are the files that it starts
+    from, and `introduction` holds the paragraphs of the README that say what it is.
+    """
+
+    files: int
+    lines: int
+    languages: tuple[tuple[str, int], ...]
+    folders: tuple[tuple[str, int], ...]
+    starts: tuple[str, ...]
+    introduction: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlainFile:
     """A file that is searched as plain text, as its parser took too long, needed too much memory, or crashed."""
 

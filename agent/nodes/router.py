@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Sequence
 
 from agent.errors import ModelError
@@ -17,6 +16,7 @@ from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import build_router_prompt, format_question
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
+from agent.prompts.repository_overview import format_overview
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
 from agent.text.storable import is_storable, make_storable
 
@@ -26,7 +26,6 @@ MAX_FILTERS = 5
 _LONGEST_QUERY = 300
 _LONGEST_SENTENCE = 300
 _LONGEST_ARGUMENTS = 20_000
-_TREE_FOLDERS = 40
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     chosen = await route_by_rules(asked_for, deps.code) if is_by_rules else None
     is_settled = chosen is not None and (chosen["fast_path"] or bool(chosen["unknown"]))
     if not (is_settled or state.get("mode") == "tools"):
-        tree = tree or (await _format_tree(deps) if deps.models.small is not None else "")
+        tree = tree or (await format_overview(deps) if deps.models.small is not None else "")
         asked = await _ask_model(state, deps, tree)
         chosen = _add_messages(asked, chosen) if asked is not None else chosen
     chosen = chosen or _decide_without_model(state)
@@ -164,13 +163,6 @@ def _decide_without_model(state: AgentState) -> RouterDecision:
             [request_search(better, reasoning="a better query")], fast_path=False, reasoning="a better query"
         )
     return {**decide_retrieval([], fast_path=False, reasoning="nothing is left to look for"), "route": "generate"}
-
-
-async def _format_tree(deps: Deps) -> str:
-    """Name the folders that hold most files, so that a model filters by those that exist."""
-    counts = Counter({name: files for name, files in (await deps.code.folders()).items() if name.count("/") < 2})
-    shown = sorted(folder for folder, _ in counts.most_common(_TREE_FOLDERS))
-    return "\n".join(_clean_line(folder, 100) for folder in shown)
 
 
 def _clean_line(text: str, longest: int) -> str:

@@ -165,8 +165,8 @@ def build_router_prompt(
         f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_LONGEST_SCHEMA]}" for tool in tools
     )
     parts = [
+        fence.data("The repository", tree) if tree else "",
         f"The tools:\n{menu}" if menu else "There are no tools.",
-        fence.data("The folders of the repository", mark_text(tree)) if tree else "",
         fence.data("The question", question),
         fence.data("What was searched for so far", "\n".join(searched)) if searched else "",
         fence.data("What was found so far", _format_places(found)) if found else "",

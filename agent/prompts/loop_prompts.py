@@ -38,12 +38,14 @@ def format_task(*, hardened: bool) -> str:
 
 
 def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidence]) -> str:
-    """Write the question, what was said before it, and what was found for it."""
-    fence = DataFence(twice=deps.is_hardened, nonce=state.get("nonce", ""))
+    """Write what the repository is, the question, what was said before it, and what was found for it."""
+    fence = DataFence(state.get("nonce", ""), twice=deps.is_hardened)
     history = state.get("conversation_history", [])
     findings = format_findings(state.get("findings", {}), deps)
     searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
+    overview = state.get("codebase_tree", "")
     parts = [
+        fence.data("The repository", overview) if overview else "",
         fence.data("The conversation so far", deps.redact(format_past_turns(history))) if history else "",
         fence.data("Notes of the research; cite the evidence ids in them", findings) if findings else "",
         fence.data("The evidence", format_prompt_evidence(exhibits) or "none was found"),

@@ -42,7 +42,7 @@ def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
     question = format_question(state, deps)
     done = format_findings(state.get("findings", {}), deps)
-    parts = [_fence_text("The question", question, deps)]
+    parts = [*_introduce_repository(state, deps), _fence_text("The question", question, deps)]
     if done:
         parts.append(_fence_text("What was found so far", done, deps))
     if asked := [
@@ -57,6 +57,7 @@ def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[Base
     """Begin the conversation about one step."""
     question = format_question(state, deps)
     parts = [
+        *_introduce_repository(state, deps),
         _fence_text("The question behind it all", question, deps),
         _fence_text("The step", deps.redact(step), deps),
     ]
@@ -70,11 +71,18 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     question = format_question(state, deps)
     left = state.get("plan", [])[state.get("current_step", 0) :]
     parts = [
+        *_introduce_repository(state, deps),
         _fence_text("The question", question, deps),
         _fence_text("The findings", format_findings(state.get("findings", {}), deps) or "none", deps),
         _fence_text("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
     ]
     return _make_messages(_REFINERY, parts)
+
+
+def _introduce_repository(state: AgentState, deps: Deps) -> list[str]:
+    """Put the overview of the repository before everything else, where the router has made one."""
+    overview = state.get("codebase_tree", "")
+    return [_fence_text("The repository", overview, deps)] if overview else []
 
 
 def read_step(state: AgentState, at: int) -> str:
@@ -116,7 +124,7 @@ def insert_results(
     """
     from langchain_core.messages import HumanMessage, ToolMessage  # as in `_make_messages`
 
-    fence = DataFence(twice=deps.is_hardened, nonce=nonce)
+    fence = DataFence(nonce or deps.nonce, twice=deps.is_hardened)
     room = MAX_CONTEXT
     filled: list[BaseMessage] = []
     for message in reversed(messages):

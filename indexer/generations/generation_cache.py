@@ -13,8 +13,9 @@ from threading import Lock
 from cachetools import LRUCache
 
 from indexer.calls.call_graph import CallGraph
+from indexer.generations.repository_facts import describe_repository
 from indexer.store.catalog import Catalog, FileRow
-from indexer.types import FileEntry, Symbol
+from indexer.types import FileEntry, RepositoryOverview, Symbol
 
 MAX_CHARACTERS = 4_000_000  # of texts
 MAX_SYMBOLS = 10_000  # of outlines; each takes some 500 bytes
@@ -67,6 +68,7 @@ class GenerationCache:
         self._outlines: LRUCache[str, tuple[Symbol, ...]] = LRUCache(
             MAX_SYMBOLS, lambda outline: min(len(outline) + 1, MAX_SYMBOLS)
         )
+        self._overview: RepositoryOverview | None = None
         self._lock = Lock()
 
     def is_of(self, catalog: Catalog, generation: int) -> bool:
@@ -79,6 +81,16 @@ class GenerationCache:
         rows = tuple(self._catalog.files(self._generation))
         entries = tuple(row.entry for row in rows)
         return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
+
+    def describe_repository(self, name: str) -> RepositoryOverview:
+        """What the repository is at a glance, found out once."""
+        if self._overview is None:
+            listing = self.listing
+            texts = {row.entry.path: row.blob for row in listing.rows}
+            self._overview = describe_repository(
+                name, listing.entries, listing.folders, lambda path: self._catalog.text(texts[path])
+            )
+        return self._overview
 
     @property
     def listing_if_cached(self) -> FileListing | None:

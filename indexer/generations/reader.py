@@ -36,6 +36,7 @@ from indexer.types import (
     Passage,
     RegistrationKind,
     RegistrationSite,
+    RepositoryOverview,
     SearchAim,
     SearchMode,
     Subclass,
@@ -286,6 +287,10 @@ class IndexReader:
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""
         return (await self._get_listing()).entries
+
+    async def overview(self) -> RepositoryOverview:
+        """What the repository is at a glance."""
+        return await asyncio.to_thread(self._contents.describe_repository, self._repository)
 
     async def folders(self) -> Mapping[str, int]:
         """How many indexed files lie in each folder and below it; the top is not among them."""

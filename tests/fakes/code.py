@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import count_folders
 from indexer.generations.grep import READING_ORDER, grep_texts
+from indexer.generations.repository_facts import describe_repository
 from indexer.git.code_owners import find_owners
 from indexer.parsing.file_parser import parse_file
 from indexer.text.globs import compile_globs
@@ -34,6 +35,7 @@ from indexer.types import (
     Passage,
     RegistrationKind,
     RegistrationSite,
+    RepositoryOverview,
     Revision,
     SearchAim,
     SearchMode,
@@ -223,6 +225,10 @@ class FakeCode:
             FileEntry(path=path, language=_language(path), source_type=_source_type(path), lines=len(text.splitlines()))
             for path, text in sorted(self._files.items())
         ]
+
+    async def overview(self) -> RepositoryOverview:
+        """Describe the files as the indexer does."""
+        return describe_repository(self.repository, await self.files(), await self.folders(), self._files.__getitem__)
 
     async def folders(self) -> Mapping[str, int]:
         """Count the files of every folder."""

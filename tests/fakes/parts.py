@@ -16,6 +16,7 @@ from bot.ports import Assistant
 from bot.settings import RepositoryTable, Settings
 from indexer.errors import IndexerError, NotIndexed
 from indexer.generations.generation_cache import count_folders
+from indexer.generations.repository_facts import describe_repository
 from indexer.types import (
     CallSite,
     Commit,
@@ -33,6 +34,7 @@ from indexer.types import (
     RefreshReport,
     RegistrationKind,
     RegistrationSite,
+    RepositoryOverview,
     SearchAim,
     SearchMode,
     Subclass,
@@ -153,6 +155,10 @@ class FakeCode:
 
     async def files(self) -> Sequence[FileEntry]:
         return [FileEntry(path=path, language="python", source_type="code", lines=9) for path in self.paths]
+
+    async def overview(self) -> RepositoryOverview:
+        """Describe the files as the indexer does."""
+        return describe_repository(self.repository, await self.files(), await self.folders(), "".join)
 
     async def folders(self) -> Mapping[str, int]:
         return count_folders(self.paths)

@@ -14,8 +14,8 @@ async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentStat
     """Begin a fresh conversation about each step that is due, or, where none is, about the answer.
 
     Reads plan, dependent, current_step, loop_decision, findings, cleaned_query, background, mode, nonce, retrieved,
-    expanded, retrieval_metadata, shown, is_follow_up, conversation_history, flagged. Writes messages,
-    executor_call_count; for the answer also nonce, shown and flagged.
+    expanded, retrieval_metadata, shown, is_follow_up, conversation_history, flagged, codebase_tree. Writes messages,
+    executor_call_count; for the answer also nonce, codebase_tree, shown and flagged.
     """
     if is_answering(state):
         return await begin_answer(state, runtime.context)

@@ -106,7 +106,7 @@ async def test_the_model_chooses_searches_with_filters(gemini: FakeGemini, model
     )
     prompt = gemini.received[0].prompt
     assert "- grep: " in prompt
-    assert "The folders of the repository:\n<data-" in prompt
+    assert "The repository:\n<data-" in prompt
     assert "web_search" not in prompt
 
 
