@@ -87,6 +87,10 @@ class QuotaExceeded(ModelError):
     reason = "the quota of the language model is used up"
     retryable = True
 
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds that the provider asks to wait; 0 where it names none
+
 
 class ModelUnavailable(ModelError):
     """The provider answers with a failure of its own, breaks off, or cannot be reached."""

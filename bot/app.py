@@ -350,5 +350,5 @@ def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
         ceilings=TurnLimits(seconds=settings.max_seconds, tokens=settings.max_tokens, calls=settings.max_model_calls),
         answers=Sampling(temperature=settings.answer_temperature),
         forms=Sampling(temperature=settings.form_temperature, thinking=settings.form_thinking),
-        retry=replace(usual, whole=whole, first=min(usual.first, whole), idle=min(usual.idle, whole)),
+        retry=replace(usual, whole=whole, first=whole, idle=min(usual.idle, whole)),
     )

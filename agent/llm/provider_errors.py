@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agent.errors import (
@@ -22,6 +23,9 @@ _BLOCKED = frozenset(
     "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY LANGUAGE CONTENT_FILTER REFUSAL".split()
 )
 _MALFORMED = frozenset("MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE".split())
+_SECONDS = re.compile(r"(\d{1,5}(?:\.\d{1,9})?)")
+_RETRY_IN = re.compile(r"(?i)retry(?: in |delay\W{1,6})(\d{1,5}(?:\.\d{1,9})?) ?s")
+_LONGEST_TEXT = 20_000  # characters of an error
 _CUT = frozenset({"MAX_TOKENS", "LENGTH"})
 _UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
 
@@ -40,6 +44,9 @@ def map_provider_error(error: Exception, model: str, key_variable: str) -> Model
         return _map_connection_error(error, model)
     if status < 500 and status != 429 and _is_calling_refused(error):
         return ToolsUnsupported(f"The language model {model} cannot call functions.")
+    if status == 429:
+        message = f"The quota of the language model {model} is used up (status 429); wait, or use another."
+        return QuotaExceeded(message, retry_after=_find_retry_delay(error))
     return _map_status_error(status, model)
 
 
@@ -50,11 +57,20 @@ def _is_calling_refused(error: BaseException) -> bool:
     return is_about_calls and any(word in said for word in ("not support", "unsupported", "not enabled"))
 
 
+def _find_retry_delay(error: BaseException) -> float:
+    """Find how many seconds a provider asks to wait, in a header or in its text; 0 where it names none."""
+    for each in _iter_causes(error):
+        headers = getattr(getattr(each, "response", None), "headers", None)
+        written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""
+        found = _SECONDS.fullmatch(written.strip()[:20]) or _RETRY_IN.search(str(each)[:_LONGEST_TEXT])
+        if found:
+            return float(found[1])
+    return 0.0
+
+
 def _map_status_error(status: int, model: str) -> ModelError:
     if status == 404:
         return UnknownModel(f"The provider knows no language model {model} (status 404); check CITEBOT_MODEL.")
-    if status == 429:
-        return QuotaExceeded(f"The quota of the language model {model} is used up (status 429); wait, or use another.")
     if status in {408, 504}:
         return ModelTimeout(f"The language model {model} did not answer in time (status {status}).")
     if status >= 500:
