@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import SecretStr
 
 from agent.errors import ModelError, QuotaExceeded
 from agent.limits import Budget, TurnLimits
@@ -39,7 +40,7 @@ def test_the_seconds_that_a_provider_names_are_found(error: Refusal, seconds: fl
 
 
 async def test_a_wait_that_the_turn_has_no_time_for_ends_the_try_at_once() -> None:
-    chat = LangChainChatModel(parse_model_spec("google_genai:gemini-2.5-flash"))
+    chat = LangChainChatModel(parse_model_spec("google_genai:gemini-2.5-flash", google_api_key=SecretStr("key")))
     attempts = _Attempts([chat], {}, Budget(TurnLimits(seconds=20)), RetryPolicy(backoff=0.0))
     assert await attempts.next() is chat
     refusal = QuotaExceeded("too many", retry_after=60.0)
@@ -51,7 +52,7 @@ async def test_a_wait_that_the_turn_has_no_time_for_ends_the_try_at_once() -> No
 
 
 async def test_a_wait_that_there_is_time_for_is_kept() -> None:
-    chat = LangChainChatModel(parse_model_spec("google_genai:gemini-2.5-flash"))
+    chat = LangChainChatModel(parse_model_spec("google_genai:gemini-2.5-flash", google_api_key=SecretStr("key")))
     attempts = _Attempts([chat], {}, Budget(), RetryPolicy(backoff=0.0))
     await attempts.next()
     attempts.note(chat, QuotaExceeded("too many", retry_after=0.01))
