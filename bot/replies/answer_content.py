@@ -8,13 +8,14 @@ from typing import Any
 
 from agent import AgentEvent, Answer
 from agent.text.citation_markers import find_markers, replace_markers
-from bot.markdown.formatting import to_one_line
+from bot.markdown.formatting import format_location, to_one_line
 from bot.markdown.safety import neutralize
 from bot.messages import Button, ButtonAction, MessageContent
 from bot.replies.citation_links import format_sources, link_marks
 from bot.storage.turn_records import RunStats, TurnRecord
 
 LONGEST_STATUS = 140
+MOST_PLACES = 3  # that are named before the first word
 
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
@@ -29,6 +30,7 @@ class StreamingAnswer:
         self._run_id = run_id
         self._hosts = hosts
         self._status = "Reading the question"
+        self._found = ""
         self._text = ""
 
     def wait(self, before: int) -> None:
@@ -45,6 +47,11 @@ class StreamingAnswer:
             case "tool_start":
                 argument = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
                 self._status = _fit_status(f"{payload['label']} `{argument[: LONGEST_STATUS - 40]}`")
+            case "evidence":
+                places = [format_location(at.path, at.start_line, at.end_line) for at in payload["locations"]]
+                self._found = ", ".join(
+                    f"`{to_one_line(place).replace('`', '')[:80]}`" for place in places[:MOST_PLACES]
+                )
             case "token":
                 self._text += str(payload["text"])
             case "reset":
@@ -58,7 +65,9 @@ class StreamingAnswer:
     def partial_content(self) -> MessageContent:
         """Return the content as far as it has come."""
         text = neutralize(self._text, self._hosts, growing=True)
-        return MessageContent(text=text, status=f"{self._status} …", buttons=(self._make_button("stop", "Stop"),))
+        # Beside the stage, since text that is shown once can only grow; gone as soon as there is any.
+        found = f" … found {neutralize(self._found, ())}" if self._found and not text else " …"
+        return MessageContent(text=text, status=f"{self._status}{found}", buttons=(self._make_button("stop", "Stop"),))
 
     @property
     def written_text(self) -> str:

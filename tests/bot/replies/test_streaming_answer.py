@@ -10,6 +10,7 @@ from agent.ports import Citation
 from bot.markdown.splitting import split_markdown
 from bot.replies.answer_content import LONGEST_STATUS, StreamingAnswer
 from bot.replies.paging import cut_to_stable
+from indexer.types import Location
 from tests.fakes.parts import ANSWER, CITATION, event
 
 HOSTS = ("git.example.com",)
@@ -29,6 +30,18 @@ def test_stages_and_tools_are_told_by_name() -> None:
 
     growing.take(event("tool_start", tool="odd_tool", args={}, label="Using", shown=""))
     assert growing.partial_content().status == "Using `odd_tool` …"
+
+
+def test_the_first_places_found_are_shown_until_the_answer_begins() -> None:
+    growing = draft()
+    found = [Location(path=f"src/{name}.py", start_line=1, end_line=9) for name in ("a", "b`", "c", "d")]
+    growing.take(event("evidence", locations=found))
+    status = growing.partial_content().status
+    assert status.startswith("Reading the question … found `src/a.py:1-9`, `src/b.py:1-9`, `src/c.py:1-9`")
+    assert "src/d.py" not in status
+
+    growing.take(event("token", text="Here."))
+    assert growing.partial_content().status == "Reading the question …"
 
 
 def test_what_is_not_to_be_seen_changes_nothing() -> None:
