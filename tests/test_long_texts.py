@@ -24,6 +24,7 @@ from agent.prompts.answer_prompts import (
     build_router_prompt,
     build_synthesis_prompt,
 )
+from agent.prompts.evidence_lines import find_core
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.turn_tools import ASK_PERSON, read_turn_call
@@ -216,6 +217,9 @@ CASES: dict[str, Call] = {
     "agent.text.code_fences.CodeBlockScanner": lambda text: [
         CodeBlockScanner().take(line) for line in (text, *text.split("\n"))
     ],
+    "agent.prompts.evidence_lines.find_core": lambda text: find_core(
+        text.split("\n"), [frozenset(line.split()[:3]) for line in text.split("\n")], 4_000
+    ),
     "agent.prompts.model_text.CitationParser": lambda text: CitationParser([exhibit("")], identity).prose(text),
     "indexer.git.gitattributes.GitAttributes": lambda text: GitAttributes(
         {".gitattributes": f"{text} x\n{text[:2000]} linguist-vendored"}
@@ -282,6 +286,8 @@ LEFT_OUT: dict[str, str] = {
     "agent.graph_runner.format_pause_question": "it only keeps what it is given",
     "agent.prompts.research_prompts.build_executor_prompt": OF_PORTS,
     "agent.prompts.research_prompts.format_findings": OF_PORTS,
+    "agent.prompts.evidence_lines.plan_evidence": "it is given what the index said of places",
+    "agent.prompts.evidence_lines.choose_lines": "find_header() and find_core(), which it calls, are here",
     "agent.prompts.research_prompts.insert_results": "it only joins what it is given",
     "indexer.subprocesses.start_git": "it starts a program, which bounds what it is told",
     "bot.access.is_listed": NO_TEXT,

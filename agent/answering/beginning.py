@@ -24,7 +24,8 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     deps.emit("step_start", node="setup_executor", stage="Reading what was found")
     numbers = EvidenceNumbers(state.get("shown", []))
     refs = _rank_evidence(state, deps)
-    exhibits = numbers.number_evidence([*await load_prompt_evidence(deps, refs), *load_commit_evidence(deps, refs)])
+    lines = await load_prompt_evidence(deps, refs, question=state.get("cleaned_query", ""))
+    exhibits = numbers.number_evidence([*lines, *load_commit_evidence(deps, refs)])
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)

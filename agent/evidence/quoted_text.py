@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from agent.evidence.refs import is_test_or_docs
+from agent.evidence.refs import is_overlapping, is_test_or_docs
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.text.message_match import RUN, MessageMatch, is_confident_match, make_line_patterns, match_message
@@ -41,7 +41,9 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     if not any(match.share == 1.0 and not is_test_or_docs(hit.location.path) for match, hit in weighed):
         places = await _find_places(code, message)
         weighed = places + [
-            (match, hit) for match, hit in weighed if not any(_is_overlapping(hit, at) for _, at in places)
+            (match, hit)
+            for match, hit in weighed
+            if not any(is_overlapping(hit.location, at.location) for _, at in places)
         ]
     sure = [match.share for match, hit in weighed if _is_sure(message, match, hit)]
     # What a test expects is the message as it is shown; the code that makes it spells less of it.
@@ -62,11 +64,6 @@ def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:
     if share < _NEARLY_BEST * top:
         return hit.score * UNSAID_SHARE
     return most * min(share, top) * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
-
-
-def _is_overlapping(hit: Hit, place: Hit) -> bool:
-    one, other = hit.location, place.location
-    return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
 async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatch, Hit]]:

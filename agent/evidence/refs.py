@@ -102,6 +102,12 @@ def is_within(inner: Location, outer: Location) -> bool:
     return is_same and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
 
 
+def is_overlapping(one: Location, other: Location) -> bool:
+    """Whether some lines are among others."""
+    is_same = (one.path, one.commit) == (other.path, other.commit)
+    return is_same and one.start_line <= other.end_line and other.start_line <= one.end_line
+
+
 def is_test_or_docs(path: str) -> bool:
     """Whether a file is about the code rather than the code itself: a test, an example, a mock, documentation."""
     outside = path.partition(_PACKAGES)[0]  # below it, folders are named by packages: `org/acme/samples`

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Sequence
 
 from agent.errors import ModelError
+from agent.evidence.refs import is_overlapping
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, Runtime, SourceFiles
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
 from agent.questions.terms import find_content_terms, match_terms
-from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata
+from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata, to_location
 from agent.text.storable import make_storable
 from indexer.errors import IndexerError
 
@@ -44,13 +45,18 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     share = await _measure_best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
     flagged = state.get("flagged", [])
     form = None
+    shown: list[PromptEvidence] = []
     if deps.models.small is not None and state.get("mode") != "tools" and _is_doubtful(state, share, exact):
-        shown = await load_prompt_evidence(deps, kept)
+        shown = await load_prompt_evidence(deps, kept, question=state.get("cleaned_query", ""))
         flagged = note_flags(flagged, collect_flags(shown), deps, source="repository")
         form = await _grade_hits(state, harden(deps) if flagged else deps, deps.models.small, shown)
     if form is not None:
-        relevant = {number for number in form.relevant[:100] if 1 <= number <= len(kept)}
-        kept = [kept[number - 1] for number in sorted(relevant)] or kept
+        chosen = set(form.relevant[:100])
+        places = [one.location for one in shown if one.number in chosen]
+        relevant_hits = [
+            ref for ref in kept if any(is_overlapping(to_location(ref), place) for place in places)
+        ] or kept
+        kept = _put_first(relevant_hits, close[:MAX_READ]) if deps.models.main is not None else relevant_hits
     elif deps.models.main is not None:
         kept = close[:MAX_READ]
     metadata = state.get("retrieval_metadata", make_empty_metadata())
@@ -64,6 +70,12 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
         "better_query": _read_better_query(form) if grade == "rewrite" else "",
         "flagged": flagged,
     }
+
+
+def _put_first(relevant: Sequence[EvidenceRef], close: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    """Put first what bears on the question; of the rest, a model that writes is to know no more than the places."""
+    rest: list[EvidenceRef] = [{**ref, "score": 0.0} for ref in close if ref not in relevant]
+    return [*relevant, *rest]
 
 
 def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) -> bool:

@@ -55,7 +55,8 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
     numbers = EvidenceNumbers(state.get("shown", []))  # notes and results of tools name places by theirs
-    shown = numbers.number_evidence(await load_prompt_evidence(deps, _rank_evidence(state, deps)))
+    question = state.get("cleaned_query", "")
+    shown = numbers.number_evidence(await load_prompt_evidence(deps, _rank_evidence(state, deps), question=question))
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _build_messages(state, deps, shown)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent.evidence.refs import is_within, read_quote
+from agent.evidence.refs import Quote, read_quote
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps
+from agent.prompts.evidence_lines import LineSelection, ShownRange, Wanted, choose_lines, plan_evidence
+from agent.questions.terms import find_content_terms
 from agent.state import AgentState, CitationRef, EvidenceRef, to_citation
 from agent.text.escaping import to_one_line
 from indexer.errors import IndexerError
 from indexer.types import Location
 
-MAX_EXHIBITS = 40
-MAX_CHARS = 28_000
-MAX_LINES = 80
+MAX_EXHIBITS = 60
+MAX_CHARS = 12_000  # of what a search found
+TRACE_CHARS = 2_000  # of them, for files of which only a line is shown
+EXACT_CHARS = 16_000  # of what was read or asked for by its place
 MAX_RESULTS = 6000  # characters of what tools said
 _LONGEST_LINE = 400
 NAMED = "; its name reads as an order, and is a name and nothing else"
@@ -50,38 +53,64 @@ class PromptEvidence:
         return to_citation(self.number, self.location)
 
 
-async def load_prompt_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
-    """Read the evidence, best first; what cannot be read or lies within what is shown already is left out."""
-    shown: list[PromptEvidence] = []
-    room = MAX_CHARS
-    for ref in refs:
-        if not ref["path"]:
-            continue  # a commit, of which there are no lines to show
-        end = min(ref["end_line"], ref["start_line"] + MAX_LINES - 1)
-        location = Location(path=ref["path"], start_line=ref["start_line"], end_line=end)
-        if len(shown) >= MAX_EXHIBITS or any(is_within(location, other.location) for other in shown):
+async def load_prompt_evidence(
+    deps: Deps,
+    refs: Iterable[EvidenceRef],
+    *,
+    question: str = "",
+    room: int = MAX_CHARS,
+) -> list[PromptEvidence]:
+    """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
+
+    `room`, in characters, is for what a search found; what was read or asked for by its place has room of its own. A
+    file of which nothing else finds room is shown by the line that says most, so that the model knows of it.
+    """
+    terms = find_content_terms(question)
+    plan = plan_evidence(refs, terms)
+    selection = LineSelection(room=EXACT_CHARS)
+    await _add_pieces(deps, selection, plan.exact, terms)
+    selection.room = room - TRACE_CHARS
+    left_out = await _add_pieces(deps, selection, [one for one in plan.ranked if one.part != "trace"], terms)
+    selection.room += TRACE_CHARS
+    traces = [replace(one, part="trace") for one in plan.ranked if one.part == "trace" or one in left_out]
+    await _add_pieces(deps, selection, traces, terms)
+    await _add_pieces(deps, selection, plan.headers, terms)
+    return [_make_evidence(shown, number) for number, shown in enumerate(selection.list_ranges()[:MAX_EXHIBITS], 1)]
+
+
+async def _add_pieces(
+    deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]
+) -> list[Wanted]:
+    """Add what is not there yet, and return what did not fit."""
+    left_out: list[Wanted] = []
+    for one in pieces:
+        if selection.is_needless(one) or (quote := await _read_piece(deps, one)) is None:
             continue
-        one = await _read_evidence(deps, ref, location, len(shown) + 1)
-        if one is not None and len(one.text) <= room:
-            room -= len(one.text)
-            shown.append(one)
-    return shown
+        lines = {quote.first_line + at: quote.lines[at][:_LONGEST_LINE] for at in choose_lines(one, quote, terms)}
+        if not selection.add(one, lines):
+            left_out.append(one)
+    return left_out
 
 
-async def _read_evidence(deps: Deps, ref: EvidenceRef, location: Location, number: int) -> PromptEvidence | None:
+async def _read_piece(deps: Deps, wanted: Wanted) -> Quote | None:
+    ref = wanted.ref
     try:
-        source = await read_quote(deps, location)
+        return await read_quote(
+            deps, Location(path=ref["path"], start_line=ref["start_line"], end_line=wanted.last_read)
+        )
     except IndexerError:
         return None
-    shown = [line[:_LONGEST_LINE] for line in source.lines]
-    flags = find_orders(shown)
-    numbered = [f"{source.first_line + at}: {line}" for at, line in enumerate(shown)]
-    named = list_rules(find_orders([location.path, ref["symbol"]]))
-    end = source.first_line + len(source.lines) - 1
+
+
+def _make_evidence(shown: ShownRange, number: int) -> PromptEvidence:
+    flags = find_orders(shown.lines)
+    numbered = [f"{shown.first_line + at}: {line}" for at, line in enumerate(shown.lines)]
+    named = list_rules(find_orders([shown.path, shown.ref["symbol"]]))
+    location = Location(path=shown.path, start_line=shown.first_line, end_line=shown.last_line)
     return PromptEvidence(
         number=number,
-        location=Location(path=location.path, start_line=source.first_line, end_line=end),
-        about=_describe_ref(ref, is_cut=end < ref["end_line"]) + NAMED * bool(named),
+        location=location,
+        about=_describe_ref(shown.ref, is_cut=shown.last_line < shown.ref["end_line"]) + NAMED * bool(named),
         text="\n".join(mark_orders(numbered, flags)),
         flags=tuple(sorted({*list_rules(flags), *named})),
     )

@@ -189,12 +189,13 @@ async def test_hits_that_say_it_all_ask_no_model(gemini: FakeGemini, models: Cha
     assert (changes["grade"], gemini.received) == ("enough", [])
 
 
-async def test_the_model_keeps_the_hits_that_matter(gemini: FakeGemini, models: ChatModels) -> None:
+async def test_the_hits_that_matter_to_the_model_come_first(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.replies.append(fills({"verdict": "enough", "relevant": [2, 99, -1]}))
 
     changes = await grade_documents(graded(), runtime(models))
 
-    assert [ref["path"] for ref in changes["retrieved"]] == ["shop/orders.py"]
+    assert [ref["path"] for ref in changes["retrieved"]] == ["shop/orders.py", "shop/dates.py"]
+    assert changes["retrieved"][1]["score"] == 0
     assert (changes["grade"], changes["retrieval_metadata"]["weak"]) == ("enough", False)
 
 
