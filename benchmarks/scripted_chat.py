@@ -23,7 +23,7 @@ from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 
 MOST_NAMES = 4  # that the scripted model looks up in its one round
-_HEADING = re.compile(r"\[(E\d{1,4})\] (\S+)")
+_HEADING = re.compile(r"\[(E\d{1,4})\] ([^\s:]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,60}")
 _DEFINED = re.compile(r"\b(?:def|class|function|func|fn|type|struct|interface|module)\s+(?:\([^)\n]{0,80}\)\s*)?(\w+)")
 _CITED = re.compile(r"[\[(\u3010]E\d{1,4}")

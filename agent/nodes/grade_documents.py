@@ -51,11 +51,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
         flagged = note_flags(flagged, collect_flags(shown), deps, source="repository")
         form = await _grade_hits(state, harden(deps) if flagged else deps, deps.models.small, shown)
     if form is not None:
-        chosen = set(form.relevant[:100])
-        places = [one.location for one in shown if one.number in chosen]
-        relevant_hits = [
-            ref for ref in kept if any(is_overlapping(to_location(ref), place) for place in places)
-        ] or kept
+        relevant_hits = _find_relevant(form, shown, kept) or kept
         kept = _put_first(relevant_hits, close[:MAX_READ]) if deps.models.main is not None else relevant_hits
     elif deps.models.main is not None:
         kept = close[:MAX_READ]
@@ -70,6 +66,15 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
         "better_query": _read_better_query(form) if grade == "rewrite" else "",
         "flagged": flagged,
     }
+
+
+def _find_relevant(
+    form: GradeOutput, shown: Sequence[PromptEvidence], hits: Sequence[EvidenceRef]
+) -> list[EvidenceRef]:
+    """Return the hits of which lines were shown under a number that is said to be relevant."""
+    chosen = set(form.relevant[:100])
+    places = [one.location for one in shown if one.number in chosen]
+    return [hit for hit in hits if any(is_overlapping(to_location(hit), place) for place in places)]
 
 
 def _put_first(relevant: Sequence[EvidenceRef], close: Sequence[EvidenceRef]) -> list[EvidenceRef]:
