@@ -51,6 +51,9 @@ async def _write_sites(
     if role == "callee":
         await _write_callees(draft, material, sites, target)
         return
+    called = [ref for ref in material.of("definition") if ref.get("calls")]
+    if len(called) > 1:
+        target = f"{format_code_span(material.name)}, {_divide_calls(draft, called)}"
     where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
     draft.say(f"{_format_count(calls, 'call')} of {target}{where_from}:")
     places = group_by_place(sites)
@@ -59,6 +62,18 @@ async def _write_sites(
     shown = [*main[:MAX_LISTED], *asides[: MAX_ASIDES if main else MAX_LISTED - MAX_ASIDES]][:MAX_LISTED]
     left = [ref for place in places if place not in shown for ref in place]
     await _list_places(draft, material, shown, calls, left=left)
+
+
+def _divide_calls(draft: AnswerBuilder, called: Sequence[EvidenceRef]) -> str:
+    """Say how many calls are of which of several definitions of a name."""
+    names = Counter(ref["symbol"] for ref in called)
+    shares = [
+        f"{ref['calls']} of {format_name(ref)}"
+        + (f" in {format_code_span(ref['path'])}" if names[ref["symbol"]] > 1 else "")
+        + f" {draft.cite(to_location(ref))}"
+        for ref in called
+    ]
+    return " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
 
 
 async def _write_callees(

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import PurePosixPath
 
 from agent.evidence.attributes import find_attributes
-from agent.evidence.call_sites import count_calls, group_by_place, make_call_refs, take_places
+from agent.evidence.call_sites import count_by_definition, count_calls, group_by_place, make_call_refs, take_places
 from agent.evidence.definitions import find_hit_definition, find_similar_names, list_outline
 from agent.evidence.part_search import search_parts
 from agent.evidence.quoted_text import find_message, rank_by_literal
@@ -191,9 +191,9 @@ async def _add_definition(
         inside, outside = [[ref for ref in calls if bool(ref["kind"]) is known] for known in (True, False)]
         totals["callee inside"] = count_calls(inside)
         shown = [*take_places(inside, MAX_SITES), *take_places(outside, MAX_SITES)]
-    else:
-        shown = take_places(calls, MAX_SITES)
-    return Retrieved(refs=[*definitions.refs[:3], *shown], totals=totals)
+        return Retrieved(refs=[*definitions.refs[:3], *shown], totals=totals)
+    called = count_by_definition(definitions.refs, sites)
+    return Retrieved(refs=[*called[:3], *take_places(calls, MAX_SITES)], totals=totals)
 
 
 async def _find_mentions(

@@ -22,6 +22,7 @@ from agent.questions.follow_ups import (
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
+from agent.questions.question_kinds import parse_kind
 from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
@@ -147,8 +148,10 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
         return "out_of_scope"
     if _has_subject(question) or not is_pointing_back(question):
         return "new_question"
-    # A question that points at something is no question when nothing has been said.
-    return "follow_up_with_retrieval" if find_antecedent(history) is not None else "out_of_scope"
+    if find_antecedent(history) is not None:
+        return "follow_up_with_retrieval"
+    # A question that points at something is no question when nothing has been said, unless it can mean the project.
+    return "new_question" if parse_kind(question) is not None else "out_of_scope"
 
 
 def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:

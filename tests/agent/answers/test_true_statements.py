@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from agent.agent import Agent
 from agent.evidence.refs import sort_definitions
 from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.ports import CodeSearch
 from agent.questions.follow_ups import is_pointing_back
 from indexer.types import Definition, Symbol, SymbolKind
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.repositories import GitRepo
+from tests.indexer.git.test_history import pinned
+
+
+class IndexedLibrary:
+    """A library of one repository that is really indexed, whose calls are resolved."""
+
+    def __init__(self, code: CodeSearch) -> None:
+        self._code = code
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        return self._code
 
 
 def make_agent(saver: SafeSqliteSaver, files: dict[str, str]) -> Agent:
@@ -70,6 +84,32 @@ async def test_what_a_function_calls_is_counted_with_what_is_left_out(saver: Saf
     assert answer.text.startswith("13 calls made by `run` [1], 12 of them of names defined here:")
     assert answer.text.count("- `step_") == 8
     assert "- and 4 more" in answer.text
+
+
+async def test_calls_of_two_definitions_of_a_name_are_told_apart(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    files = {
+        "app.py": "class App:\n    def url(self):\n        pass\n",
+        "helpers.py": "from app import App\n\n\ndef url():\n    return App().url()\n",
+        "pages.py": "from helpers import url\n\n\ndef show():\n    url()\n\n\ndef go():\n    url()\n",
+    }
+
+    for path, text in files.items():
+        repository.write(path, text)
+    repository.commit("Add pages")
+    async with pinned(repository, tmp_path / "home") as code:
+        answer = await answer_to(Agent(IndexedLibrary(code), saver, redact), "who calls url?")
+
+    assert answer.text.startswith("3 calls of `url`, 2 of `url` [1] and 1 of `App.url` [2]:")
+    assert [(one.path, one.start_line) for one in answer.citations[:2]] == [("helpers.py", 4), ("app.py", 2)]
+
+
+async def test_what_it_depends_on_is_asked_of_the_project_where_nothing_was_said(saver: SafeSqliteSaver) -> None:
+    files = {"pyproject.toml": '[project]\nname = "shop"\ndependencies = ["jinja2>=3"]\n', "a.py": "x = 1\n"}
+
+    answer = await answer_to(make_agent(saver, files), "what does it depend on?")
+
+    assert "jinja2>=3" in answer.text
 
 
 TWO_OF_A_NAME = {
