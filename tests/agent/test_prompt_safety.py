@@ -309,11 +309,12 @@ async def test_calls_that_are_ordered_bring_nothing_from_outside(
     }
     model = ScriptedModel(script, calls_tools=False)
     events = await told_by(Agent(library, saver, redact_secrets, models=ScriptedModels(model), web=web))
-    results = [message for task, messages, _ in model.asked if task == "executor_llm" for message in messages]
-    seen = "\n".join(str(message.text) for message in results if message.type == "tool")
+    read = [message for task, messages, _ in model.asked if task == "executor_llm" for message in messages]
+    results = {message.id: str(message.text) for message in read if message.type == "tool"}
+    seen = "\n".join(results.values())
     ended = [event.payload for event in events if event.kind == "tool_end"]
 
-    assert len([message for message in results if message.type == "tool"]) == len(CALLS)
+    assert len(results) == len(CALLS)
     assert "There is no tool 'bash'" in seen
     assert not [one for one in ended if one["ok"] and one["tool"] in {"read_file", "list_directory", "file_history"}]
     for outside in ("root:x:0", ENV_SECRET, "repositoryformatversion ="):

@@ -20,10 +20,12 @@ _CACHED = compile_pattern(
     r"(?:STRING|BOOL|PATH|FILEPATH)\s+\"(?P<help>[^\"]{0,300})\""
 )
 _MESON = compile_pattern(r"(?m)^[ \t]*option\s*\(\s*'(?P<name>[\w-]+)'(?P<rest>[^)]{0,400})")
-_MESON_VALUE = re.compile(r"\bvalue\s*:\s*('[^']{0,80}'|\[[^\]]{0,80}\]|\w{1,40})")
-_MESON_HELP = re.compile(r"\bdescription\s*:\s*'([^']{0,300})'")
+_MESON_VALUE = compile_pattern(r"\bvalue\s*:\s*('[^']{0,80}'|\[[^\]]{0,80}\]|\w{1,40})")
+_MESON_HELP = compile_pattern(r"\bdescription\s*:\s*'([^']{0,300})'")
 _AUTOCONF = compile_pattern(r"(?m)^[ \t]*AC_ARG_(?P<kind>ENABLE|WITH)\s*\(\s*\[?(?P<name>[\w-]+)\]?\s*,")
-_AUTOCONF_HELP = re.compile(r"\s*\[?(?:AS|AC)_HELP_STRING\(\s*\[(--[\w-]{1,60})[^\]\n]{0,80}\]\s*,\s*\[([^\]]{0,200})")
+_AUTOCONF_HELP = compile_pattern(
+    r"\s*\[?(?:AS|AC)_HELP_STRING\(\s*\[(--[\w-]{1,60})[^\]\n]{0,80}\]\s*,\s*\[([^\]]{0,200})"
+)
 
 
 def find_build_options(context: FileContext) -> Iterator[Registration]:
