@@ -143,7 +143,8 @@ def _format_place(
     within = (
         f", in {inner['kind']} {format_code_span(inner['symbol'])} {draft.cite(to_location(inner))}" if inner else ""
     )
-    note = f" ({request['reasoning']})" if request is not None and "trace says" in request["reasoning"] else ""
+    reason = request["reasoning"] if request is not None else ""
+    note = f" ({reason})" if "trace says" in reason or reason.startswith("the file ends") else ""
     return f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))}{wanted}{within}{note}:"
 
 

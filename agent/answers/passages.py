@@ -16,9 +16,10 @@ from agent.answers.answer_parts import (
     quote_window,
 )
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import IMPORTS, count_distance, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
-from agent.questions.mentions import is_code_like
+from agent.questions.mentions import find_mentions, is_code_like
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.escaping import format_code_span
@@ -39,7 +40,8 @@ async def write_passages(draft: AnswerBuilder, material: AnswerContext) -> Answe
     hits = material.of("hit")
     if not near:
         hits = hits or list(material.retrieved)  # tools find lines without a ranking
-    unknown = _describe_unknown_names(material, [*near, *hits, *material.expanded])
+    unknown = await _describe_missing_files(material)
+    unknown = unknown or _describe_unknown_names(material, [*near, *hits, *material.expanded])
     if near:
         return await _write_similar(draft, material, near, unknown)
     if material.metadata["weak"] or _is_unfound(material):
@@ -203,6 +205,16 @@ async def _describe_doubt(material: AnswerContext, ref: EvidenceRef) -> str:
 def _describe_literal(material: AnswerContext) -> str:
     """Say what stands at the place, where the question quotes a text that was found."""
     return f"{_format_literal(material)} stands in " if material.metadata["totals"].get("said") else ""
+
+
+async def _describe_missing_files(material: AnswerContext) -> str:
+    """Say which files that the question names there are none of."""
+    named = dict.fromkeys(mention.path for mention in find_mentions(material.question).paths)
+    if not named:
+        return ""
+    files = FilePathLookup(await material.deps.code.files(), named)
+    missing = [path for path in named if not files.find_alike(path)]
+    return f"There is no {' and no '.join(map(format_code_span, missing))} here. " if missing else ""
 
 
 async def _describe_missing_words(material: AnswerContext, hits: Sequence[EvidenceRef]) -> str:

@@ -200,7 +200,9 @@ async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None
             entry.path,
             min(mention.start_line, entry.lines),
             min(max(mention.end_line, mention.start_line), mention.start_line + MAX_LINES, entry.lines),
-            reasoning="lines that the question names",
+            reasoning="lines that the question names"
+            if mention.start_line <= entry.lines
+            else f"the file ends at line {entry.lines}",
         )
         for entry, mention in known
         if mention.start_line

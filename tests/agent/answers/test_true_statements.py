@@ -112,6 +112,20 @@ async def test_what_it_depends_on_is_asked_of_the_project_where_nothing_was_said
     assert "jinja2>=3" in answer.text
 
 
+async def test_a_line_behind_the_end_of_a_file_is_not_there(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(make_agent(saver, {"a.py": "x = 1\ny = 2\n"}), "what is in line 99999 of a.py?")
+
+    assert "(the file ends at line 2)" in answer.text
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+    files = {"shop/orders.py": "def send_order():\n    pass\n"}
+
+    answer = await answer_to(make_agent(saver, files), "where is shop/nothere.py with the orders?")
+
+    assert answer.text.startswith("There is no `shop/nothere.py` here. ")
+
+
 TWO_OF_A_NAME = {
     "src/shop/app.py": "\n".join(f"long_{number} = {number}" for number in range(1, 41))
     + "\n\n\ndef serve():\n    pass\n",
