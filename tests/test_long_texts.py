@@ -265,6 +265,7 @@ LEFT_OUT: dict[str, str] = {
     "agent.answers.passages.write_related": OF_PORTS,
     "agent.kinds.examples.find_family": "it is given the listing of the files",
     "agent.kinds.outlines.describe_folders": "it only joins what it is given",
+    "indexer.generations.repository_facts.describe_repository": "find_introduction(), which it calls, is here",
     "bot.cli.diagram.lay_out": NO_TEXT,
     "agent.evidence.refs.sort_definitions": OF_PORTS,
     "agent.kinds.listing.narrowing.make_entry_ref": "it only keeps what it is given",

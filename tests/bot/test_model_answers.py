@@ -78,7 +78,7 @@ def test_a_trace_follows_the_model_while_it_writes(citebot: Citebot, gemini: Fak
         says("It is paid by `pay` [E1].", usage=(700, 5)),
     ]
 
-    done = citebot("ask", BROAD, "--json", "--trace")
+    done = citebot("ask", "How does a parcel get shipped and the order paid in the end?", "--json", "--trace")
 
     assert done.answer["model"]
     told = [line.partition(" ms  ")[2] for line in done.err.splitlines()]

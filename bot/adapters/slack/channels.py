@@ -19,8 +19,8 @@ from bot.errors import PlatformUnreachable, PostRefused
 from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
 PLATFORM = "slack"
-PAGE = 50  # parsing as many messages of 40,000 characters blocks the event loop for some hundredths of a second
-MOST_PAGES = 100
+PAGE = 25  # parsing as many messages of 40,000 characters blocks the event loop for some hundredths of a second
+MOST_PAGES = 200
 
 REMEMBERED = 600.0  # seconds
 MOST_TOLD = 10_000  # channels

@@ -133,7 +133,7 @@ async def test_a_serving_process_logs_json_of_its_turns_without_secrets(tmp_path
     told = [json.loads(line) for line in lines]
     assert "In Slack as @citebot" in told[0]["message"]
     assert "Repositories: shop-[REDACTED:github]." in told[0]["message"]
-    of_the_turn = [each for each in told if "model" in each["message"] and each["level"] == "warning"]
+    of_the_turn = [each for each in told if "language model" in each["message"] and each["level"] == "warning"]
     assert of_the_turn
     assert all(each["run"] and each["conversation"].startswith("slack:") for each in of_the_turn)
 
