@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -153,15 +155,26 @@ def test_a_refused_key_is_told_by_the_name_of_its_variable(
     assert len(gemini.received) == 1
 
 
-def test_text_of_a_model_that_breaks_off_is_taken_back(citebot: Citebot, gemini: FakeGemini) -> None:
-    gemini.script = lambda _: breaks("Half of a sentence that goes on and on, " * 40)
+@pytest.mark.usefixtures("shop")
+def test_text_of_a_model_that_breaks_off_is_taken_back(gemini: FakeGemini) -> None:
+    begun = Event()
+    gemini.script = lambda _: breaks("Half of a sentence that goes on and on, " * 40, read=begun)
+    command = [sys.executable, "-P", "-m", "bot", "ask", LOOKUP, "--json", "--trace"]
 
-    done = citebot("ask", LOOKUP, "--json", "--trace")
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout
+        assert asking.stderr
+        traced = ""
+        for line in asking.stderr:
+            traced += line
+            if 'text begins: "Half of' in line:
+                begun.set()
+        answer = json.loads(asking.stdout.read())
 
-    assert "Half of a sentence" not in done.answer["answer"]
-    assert done.answer["answer"].startswith("*Without the language model, because the provider of the language model")
-    assert 'text begins: "Half of' in done.err
-    assert "text is withdrawn" in done.err
+    assert begun.is_set(), traced
+    assert "text is withdrawn" in traced
+    assert "Half of a sentence" not in answer["answer"]
+    assert answer["answer"].startswith("*Without the language model, because the provider of the language model")
 
 
 def test_a_provider_that_cannot_be_reached_leaves_an_answer(citebot: Citebot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,8 @@ class Reply:
     """One answer of a chat model, streamed a part at a time where a stream is asked for.
 
     After `breaks_after` parts the connection is reset, after `hangs_after` parts nothing more comes. Before each part
-    of a stream, `pause` seconds pass.
+    of a stream, `pause` seconds pass. When a connection is reset, its client loses what it has not read yet: a test that
+    wants the parts sets `read` once it has them, and the reset waits for that.
     """
 
     parts: tuple[JSON, ...] = ()
@@ -71,6 +72,7 @@ class Reply:
     usage: tuple[int, int] = (100, 20)
     breaks_after: int | None = None
     hangs_after: int | None = None
+    read: Event | None = None
     pause: float = 0.0
 
     def chunks(self) -> list[JSON]:
@@ -131,10 +133,10 @@ def hangs(text: str = "") -> Reply:
     return Reply(parts=(*reply.parts, {"text": "never sent"}), hangs_after=len(reply.parts))
 
 
-def breaks(text: str = "") -> Reply:
-    """Write this much, and then reset the connection."""
+def breaks(text: str = "", *, read: Event | None = None) -> Reply:
+    """Write this much, and then reset the connection, once `read` is set where there is one."""
     reply = says(text)
-    return Reply(parts=(*reply.parts, {"text": "never sent"}), breaks_after=len(reply.parts))
+    return Reply(parts=(*reply.parts, {"text": "never sent"}), breaks_after=len(reply.parts), read=read)
 
 
 Script = Callable[[Received], "Reply | Failure"]
@@ -257,6 +259,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return True
         if reply.breaks_after is not None and (at_all or sent >= reply.breaks_after):
+            if reply.read is not None and not at_all:
+                reply.read.wait(timeout=30)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return True

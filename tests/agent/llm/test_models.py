@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -251,13 +253,15 @@ async def test_a_refused_key_names_its_variable(gemini: FakeGemini, models: Chat
 async def test_a_stream_that_ends_badly_is_not_tried_again(
     gemini: FakeGemini, reply: Reply, error: type[ModelError]
 ) -> None:
-    gemini.replies += [reply, says("again")]
-    pieces = []
+    pieces, read = [], Event()
+    gemini.replies += [replace(reply, read=read), says("again")]
 
     async with opened(gemini, retry=ENDS_IN_MIDST if error is ModelTimeout else PATIENT) as models:
         with pytest.raises(error):
             async for piece in turn(models).stream(ASKED, task="synthesis"):
-                pieces.append(piece)  # noqa: PERF401  (what came before the failure is wanted)
+                pieces.append(piece)
+                if "".join(pieces).strip() == "Half an":
+                    read.set()
 
     assert "".join(pieces).strip() == "Half an"
     assert len(gemini.received) == 1
