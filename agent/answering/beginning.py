@@ -54,10 +54,14 @@ def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 
 def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return the lines whose evidence ids the notes of the research cite."""
+    """Return the lines and the commits whose evidence ids the notes of the research cite."""
     cited = set(map(int, _EVIDENCE_ID.findall(format_findings(state.get("findings", {}), deps))))
-    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited and ref["path"]]
-    return [make_lines_ref(to_location(ref), "lines") for ref in noted]
+    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited]
+    commits = {ref.get("commit", "") for ref in noted if not ref["path"]}
+    return [
+        *(make_lines_ref(to_location(ref), "lines") for ref in noted if ref["path"]),
+        *(ref for ref in state.get("retrieved", []) if not ref["path"] and ref.get("commit") in commits),
+    ]
 
 
 def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:

@@ -57,6 +57,13 @@ def make_lines_ref(location: Location, role: Role, *, language: str = "", score:
     }
 
 
+def format_place(ref: EvidenceRef) -> str:
+    """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
+    if not ref["path"]:
+        return f"commit {ref.get('commit', '')[:12]}"
+    return f"{ref['path']}:L{ref['start_line']}-L{ref['end_line']}"
+
+
 def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:
     """Refer to the whole of a definition."""
     return _add_symbol(make_lines_ref(definition.location, role, score=score), definition.symbol)

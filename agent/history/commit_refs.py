@@ -11,6 +11,8 @@ from agent.state import EvidenceRef
 from indexer.types import Location, Revision
 
 _MOST_NAMED = 3
+_NAMED_PATHS = 4
+_BODY = 300  # characters of a message
 _DEPTH = 2  # folders that name a part of the repository
 
 
@@ -29,6 +31,15 @@ def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
     ref = make_lines_ref(Location(path="", start_line=0, end_line=0, commit=newest), "entry")
     ref["symbol"], ref["doc"] = name, about
     return {**ref, "commit": newest}
+
+
+def describe_commit(revision: Revision) -> str:
+    """Write when, by whom and what a commit is, with the files that it touched and how its message goes on."""
+    more = len(revision.paths) - _NAMED_PATHS
+    files = ", ".join(revision.paths[:_NAMED_PATHS]) + (f" and {more} more" if more > 0 else "")
+    body = " ".join(revision.body.split())[:_BODY]
+    said = f"{format_day(revision.committed_at)} by {revision.author}: {revision.subject}"
+    return said + (f" [{files}]" if files else "") + (f" - {body}" if body else "")
 
 
 def format_day(seconds: int) -> str:

@@ -17,6 +17,7 @@ from agent.evidence.request_builders import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
+from agent.prompts.commit_evidence import load_commit_evidence
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
@@ -45,10 +46,10 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
         return _repeat_answer(state, deps)
     material = _make_context(state, deps)
-    # A model is shown lines of files; commits and people are answered as they were found.
     if failure := state.get("error"):
         return await _answer_by_rules(state, material, deps, note=_format_note(failure))
-    if deps.models.main is None or material.of("commit"):
+    # What was asked of the history by rule is answered as it was found, with all that was counted.
+    if deps.models.main is None or (material.of("commit") and not state.get("tool_history")):
         return await _extract_answer(state, material, deps, note="")
     return await _write_answer(state, material, deps, deps.models.main)
 
@@ -56,7 +57,9 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
     numbers = EvidenceNumbers(state.get("shown", []))  # notes and results of tools name places by theirs
     question = state.get("cleaned_query", "")
-    shown = numbers.number_evidence(await load_prompt_evidence(deps, _rank_evidence(state, deps), question=question))
+    refs = _rank_evidence(state, deps)
+    lines = await load_prompt_evidence(deps, refs, question=question)
+    shown = numbers.number_evidence([*lines, *load_commit_evidence(deps, refs)])
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _build_messages(state, deps, shown)

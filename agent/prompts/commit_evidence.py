@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.guard.evidence_check import find_orders, list_rules, mark_orders
+from agent.guard.evidence_check import find_orders, list_rules, mark_orders, mark_text
 from agent.ports import Deps
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.state import EvidenceRef, to_location
+from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 from agent.text.escaping import replace_control_characters, to_one_line
 
 MAX_COMMITS = 30
+MAX_FACTS = 30
 _LONGEST_BODY = 600
 
 
@@ -21,6 +22,16 @@ def load_commit_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[Prompt
         if not ref["path"] and ref.get("commit"):
             found.setdefault((ref["commit"], ref["symbol"]), ref)
     return [_describe_commit(deps, ref) for ref in list(found.values())[:MAX_COMMITS]]
+
+
+def format_history_facts(state: AgentState, deps: Deps) -> str:
+    """Write what was found out and counted beside the commits and people that were found, if there are any."""
+    metadata = state.get("retrieval_metadata", make_empty_metadata())
+    if not any(ref.get("commit") for ref in state.get("retrieved", [])):
+        return ""
+    facts = {**metadata.get("facts", {}), **{name: str(count) for name, count in metadata["totals"].items()}}
+    lines = [f"{to_one_line(name, longest=200)}: {to_one_line(said, longest=300)}" for name, said in facts.items()]
+    return mark_text(deps.redact("\n".join(lines[:MAX_FACTS])))
 
 
 def _describe_commit(deps: Deps, ref: EvidenceRef) -> PromptEvidence:

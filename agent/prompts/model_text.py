@@ -36,7 +36,10 @@ _PROSE = re.compile(
 _PLACE = compile_pattern(
     r"(?i)(?P<path>[\w.@+/-]+?)(?::|#|\s+lines?\s+)\s*L?(?P<start>\d{1,7})(?:\s*[-\x{2013}]\s*L?(?P<end>\d{1,7}))?"
 )
-_ID = re.compile(r"E\d{1,4}[\s:,]{1,3}(?=[\w.@+/-]{0,200}[./])", re.IGNORECASE)  # before a place that it stands for
+_COMMIT = re.compile(r"(?:commit\s{1,3})?`?(?P<sha>[0-9a-f]{7,40})`?", re.IGNORECASE)
+_ID = re.compile(
+    r"E\d{1,4}[\s:,]{1,3}(?=[\w.@+/-]{0,200}[./]|commit\s)", re.IGNORECASE
+)  # before a place that it stands for
 _BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
 _WRITTEN_ID = re.compile(r"\bE\d", re.IGNORECASE)
 _OPENING, _CLOSING = frozenset("[(\u3010\uff3b"), frozenset("])\u3011\uff3d")
@@ -149,11 +152,18 @@ class CitationParser:
         """Read evidence by its number, or lines of a file by its path, before which a number may stand."""
         if written := parse_citations(item):
             return [self._locate(one) for one in written]
+        if named := _COMMIT.fullmatch(_ID.sub("", item, count=1)):
+            return [self._find_commit(named["sha"].lower())]
         place = _PLACE.fullmatch(_ID.sub("", item, count=1))
         if place is None or not ("." in place["path"] or "/" in place["path"]):
             return [None]
         start = int(place["start"])
         return [Location(path=place["path"], start_line=start, end_line=int(place["end"] or start))]
+
+    def _find_commit(self, sha: str) -> Location | None:
+        """Return the one commit that was shown whose name begins so."""
+        found = {at for at in self._shown.values() if not at.path and at.commit.startswith(sha)}
+        return next(iter(found)) if len(found) == 1 else None
 
     def _locate(self, written: WrittenCitation) -> Location:
         shown = self._shown.get(written.number, Location(path=f"E{written.number}", start_line=0, end_line=0))

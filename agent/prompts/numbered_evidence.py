@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from agent.evidence.refs import format_place
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
 from indexer.types import Location
@@ -35,19 +36,14 @@ class EvidenceNumbers:
         return [replace(one, number=number) for one, number in numbered if number is not None]
 
     def number_result(self, text: str, refs: Sequence[EvidenceRef]) -> str:
-        """Put the evidence ids beside the places in a tool's result."""
-        numbers = {format_place(ref): self.assign(to_location(ref)) for ref in refs if ref["path"]}
+        """Put the evidence ids beside the places and the commits in a tool's result."""
+        numbers = {format_place(ref): self.assign(to_location(ref)) for ref in refs}
         lines = text.split("\n")
         for at, line in enumerate(lines):
             place = line.partition("]")[0].removeprefix("[") if line.startswith("[") else ""
             if (number := numbers.get(place)) is not None:
                 lines[at] = f"[E{number}] {place}{line[len(place) + 2 :]}"
         return "\n".join(lines)
-
-
-def format_place(ref: EvidenceRef) -> str:
-    """Write the lines that a reference points at as tools do."""
-    return f"{ref['path']}:L{ref['start_line']}-L{ref['end_line']}"
 
 
 def list_exhibits(shown: Sequence[CitationRef]) -> list[PromptEvidence]:

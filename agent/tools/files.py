@@ -7,17 +7,17 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
+from agent.history.commit_refs import describe_commit, make_commit_ref
 from agent.ports import Deps, SourceFiles
 from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
 from indexer.errors import UnknownPath
-from indexer.types import FileEntry, Location, Revision
+from indexer.types import FileEntry, Location
 
 MAX_ENTRIES = 200
 MAX_RANGES = 12
@@ -198,7 +198,9 @@ class ReadFileHistory(Tool[HistoryArguments]):
     """Finds who changed a file, when, and why."""
 
     name = "file_history"
-    description = "List the commits that changed a file, and the commit that last changed one of its lines."
+    description = (
+        "List the commits that changed a file, and the one that last changed a line; repository_log has their messages."
+    )
     arguments = HistoryArguments
     label = "Reading the history of"
     argument_shown = "path"
@@ -215,18 +217,14 @@ class ReadFileHistory(Tool[HistoryArguments]):
         )
         report = ToolReport(deps)
         if history.last_changed is not None:
-            report.cite(ref, f"line {line} was last changed by {_format_revision(history.last_changed)}")
+            report.cite(ref, f"line {line} was last changed by commit {history.last_changed.sha[:12]}")
         else:
             report.cite(
                 ref, "commits that changed this file, newest first" if history.revisions else "no history is known"
             )
-        for revision in history.revisions:
-            report.say(_format_revision(revision))
+        changes = [history.last_changed] if history.last_changed is not None else []
+        for revision in dict.fromkeys([*changes, *history.revisions]):
+            report.cite(make_commit_ref(revision), describe_commit(revision))
         if not history.complete:
             report.say("Older commits are left out.")
         return report.evidence()
-
-
-def _format_revision(revision: Revision) -> str:
-    day = datetime.fromtimestamp(revision.committed_at, UTC).date().isoformat()
-    return f"{revision.sha[:12]} on {day} by {revision.author}: {revision.subject}"

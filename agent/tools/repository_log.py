@@ -8,14 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from agent.history.commit_refs import format_day, make_commit_ref
+from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
 from agent.ports import Deps
 from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
 from indexer.types import CommitLog, LogQuery
 
 MAX_COMMITS = 50
-_BODY = 300  # characters of a message
-_NAMED_PATHS = 4
 _MOST_WORDS = 8
 _EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
 
@@ -71,10 +69,7 @@ class ReadRepositoryLog(Tool[LogArguments]):
         report = ToolReport(deps)
         report.say(_summarize(log))
         for one in log.revisions:
-            files = f" [{', '.join(one.paths[:_NAMED_PATHS])}{_count_more(len(one.paths))}]" if one.paths else ""
-            body = f" - {' '.join(one.body.split())[:_BODY]}" if one.body else ""
-            day = format_day(one.committed_at)
-            report.cite(make_commit_ref(one), f"{day} by {one.author}: {one.subject}{files}{body}")
+            report.cite(make_commit_ref(one), describe_commit(one))
         if log.revisions and not log.complete and (log.total is None or log.total > len(log.revisions)):
             report.say(f"For older ones ask with until = {format_day(log.revisions[-1].committed_at)}.")
         return report.evidence()
@@ -109,7 +104,3 @@ def _summarize(log: CommitLog) -> str:
     said = f"{shown}{total} commits, merges left out" if shown else "No commit fits"
     shallow = " The history here is cut off: older commits were not fetched." if log.is_shallow else ""
     return " ".join([said, *filter(None, ends)]) + "." + shallow
-
-
-def _count_more(paths: int) -> str:
-    return f" and {paths - _NAMED_PATHS} more" if paths > _NAMED_PATHS else ""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from agent.evidence.refs import format_place
 from agent.ports import Deps
 from agent.state import EvidenceRef
 from agent.text.escaping import replace_control_characters
@@ -25,13 +26,6 @@ HISTORY = 3  # runs git, which may go through every commit
 OUTSIDE = 6  # waits for another machine
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
-
-
-def make_evidence_id(ref: EvidenceRef) -> str:
-    """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
-    if not ref["path"]:
-        return f"commit {ref.get('commit', '')[:12]}"
-    return f"{ref['path']}:L{ref['start_line']}-L{ref['end_line']}"
 
 
 class ToolReport:
@@ -54,19 +48,19 @@ class ToolReport:
 
     def cite(self, ref: EvidenceRef, line: str) -> None:
         """Add one line of text about the lines that a reference points at."""
-        text = f"[{make_evidence_id(ref)}] {self._clean(line)[:MAX_LINE]}"
+        text = f"[{format_place(ref)}] {self._clean(line)[:MAX_LINE]}"
         if self._add_line(text):
             self._refs.append(ref)
 
     def show(self, ref: EvidenceRef, source: str, *, about: str = "") -> int:
         """Add lines of a file with their numbers, and return the last; what does not fit is not referred to either."""
-        heading = f"[{make_evidence_id(ref)}]" + (f" {self._clean(about)[:MAX_LINE]}" if about else "")
+        heading = f"[{format_place(ref)}]" + (f" {self._clean(about)[:MAX_LINE]}" if about else "")
         if not self._add_line(heading):
             return ref["start_line"] - 1
         kept = self._add_numbered(ref["start_line"], self._clean(source).split("\n"))
         if kept:
             cut: EvidenceRef = {**ref, "end_line": min(ref["end_line"], ref["start_line"] + kept - 1)}
-            self._lines[-kept - 1] = f"[{make_evidence_id(cut)}]" + heading.partition("]")[2]
+            self._lines[-kept - 1] = f"[{format_place(cut)}]" + heading.partition("]")[2]
             self._refs.append(cut)
         else:
             self._lines.pop()

@@ -19,9 +19,10 @@ from agent.ports import Answer, Deps, Emit, TurnModels
 from agent.prompts.loop_prompts import START
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
+from indexer.types import Revision
 from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.agent.tools.test_tools import FakeWeb
-from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.code import FIRST, FakeCode, FakeLibrary
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
 
@@ -427,6 +428,92 @@ async def test_the_evidence_of_the_last_turn_is_kept_and_of_no_other(saver: Safe
     assert kept[:-1] == [0, 0]
     assert kept[-1] > 1
     assert await saver.rows("SELECT * FROM evidence WHERE key = ?", (START,)) == []
+
+
+# Commits
+
+
+SECOND = Revision(
+    sha="0123abc4" * 5, author="Grace Example", committed_at=1_700_000_000, subject="Parse dates without a year"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ([("repository_log", {"message": "without year"})], "by Grace Example: Parse dates without a year"),
+        ([("file_history", {"path": "shop/dates.py", "line": 8})], "by Ada Example: Add the shop"),
+    ],
+)
+@pytest.mark.parametrize("is_named", [False, True])
+async def test_a_commit_that_a_tool_has_shown_is_cited(
+    saver: SafeSqliteSaver, call: list[tuple[str, Any]], said: str, is_named: bool
+) -> None:
+    def answer_from(messages: Sequence[BaseMessage]) -> Line:
+        line = next(line for line in str(messages[-1].text).split("\n") if said in line)
+        number, commit, sha = line.split()[:3]
+        return f"The commit says so {f'[{commit} {sha}]' if is_named else number}."
+
+    code = FakeCode(PLAIN_SHOP, commits=(SECOND, FIRST))
+    model = ScriptedModel({"executor_llm": [call, answer_from]})
+    agent = Agent(FakeLibrary(code), saver, redact, models=ScriptedModels(model))
+    answer = await answer_to(agent, "where is parse_date defined?")
+
+    assert answer.text.endswith("says so [1].")
+    assert [(one.path, one.commit) for one in answer.citations] == [
+        ("", SECOND.sha if call[0][0] == "repository_log" else FIRST.sha)
+    ]
+
+
+async def test_who_changed_it_and_why_is_answered_from_the_commits_that_were_looked_up(saver: SafeSqliteSaver) -> None:
+    def answer_from(messages: Sequence[BaseMessage]) -> Line:
+        line = next(line for line in str(messages[-1].text).split("\n") if SECOND.sha[:12] in line)
+        return f"Grace did, for dates without a year {line.partition(' ')[0]}."
+
+    code = FakeCode(PLAIN_SHOP, commits=(SECOND, FIRST))
+    model = ScriptedModel({"executor_llm": [answer_from]})
+    agent = Agent(FakeLibrary(code), saver, redact, models=ScriptedModels(model))
+    answer = await answer_to(agent, "who changed parse_date, and why?")
+
+    assert [one.commit for one in answer.citations] == [SECOND.sha]
+    assert "without a year" in prompt_of(model, 0)
+    assert "What is known of the history" in prompt_of(model, 0)
+
+
+def find_commit_id(messages: Sequence[BaseMessage]) -> str:
+    lines = "\n".join(str(message.text) for message in messages).split("\n")
+    return next(line for line in lines if line.startswith("[E") and SECOND.sha[:12] in line).partition(" ")[0]
+
+
+async def test_commits_that_notes_cite_are_shown_to_the_model_that_answers(saver: SafeSqliteSaver) -> None:
+    log = [("repository_log", {"author": "grace"})]
+    lines: list[Line] = [
+        plan("Find who did it"),
+        log,
+        lambda messages: f"Grace did {find_commit_id(messages)}.",
+        lambda messages: f"It was Grace {find_commit_id(messages)}.",
+    ]
+    model = ScriptedModel({"executor_llm": lines})
+    code = FakeCode(PLAIN_SHOP, commits=(SECOND, FIRST))
+    agent = Agent(FakeLibrary(code), saver, redact, models=ScriptedModels(model))
+    answer = await answer_to(agent, QUESTION)
+
+    assert answer.text.endswith("It was Grace [1].")
+    assert [one.commit for one in answer.citations] == [SECOND.sha]
+
+
+async def test_a_model_without_tools_writes_from_the_commits_that_it_has_asked_for(saver: SafeSqliteSaver) -> None:
+    calls = [{"tool": "repository_log", "arguments": '{"author": "grace"}'}]
+    script: dict[str, list[Line]] = {
+        "router": [{"route": "use_tool", "calls": calls}, {"route": "generate"}],
+        "synthesis": [lambda messages: f"Grace did {find_commit_id(messages)}."],
+    }
+    model = ScriptedModel(script, calls_tools=False)
+    code = FakeCode(PLAIN_SHOP, commits=(SECOND, FIRST))
+    agent = Agent(FakeLibrary(code), saver, redact, models=ScriptedModels(model))
+    answer = await answer_to(agent, QUESTION)
+
+    assert [one.commit for one in answer.citations] == [SECOND.sha]
 
 
 # A watched turn
