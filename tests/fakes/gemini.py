@@ -62,7 +62,7 @@ class Reply:
     """One answer of a chat model, streamed a part at a time where a stream is asked for.
 
     After `breaks_after` parts the connection is reset, after `hangs_after` parts nothing more comes. Before each part
-    of a stream, `pause` seconds pass. When a connection is reset, its client loses what it has not read yet: a test that
+    of a stream, `pause` seconds pass. A reset loses what the client has not read yet: a test that
     wants the parts sets `read` once it has them, and the reset waits for that.
     """
 
