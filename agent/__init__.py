@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
     from agent.questions.mentions import find_mentions, normalize_name
-    from agent.questions.remarks import is_bare_question
+    from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.tools.searxng import SearxngSearch
 
@@ -82,6 +82,8 @@ __all__ = [
     "is_bare_question",
     "is_history_request",
     "is_repeat_request",
+    "is_statement",
+    "is_stop_request",
     "normalize_name",
     "open_memory_store",
     "open_models",
@@ -118,7 +120,7 @@ _HOMES = {
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
-    "agent.questions.remarks": "is_bare_question",
+    "agent.questions.remarks": "is_bare_question is_statement is_stop_request",
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.tools.searxng": "SearxngSearch",
 }

@@ -51,6 +51,10 @@ _SMALL_TALK: tuple[tuple[SmallTalk, str], ...] = (
         r"(?:help(?:\s+me)?|what\s+can\s+(?:you\s+do|i\s+ask(?:\s+you)?)|who\s+are\s+you|what\s+are\s+you|what\s+do\s+you\s+do|how\s+do\s+(?:you|i\s+use\s+(?:you|this(?:\s+bot)?))(?:\s+work)?|are\s+you\s+(?:a\s+)?(?:bot|human|an\s+ai|real|there))",
     ),
     (
+        "abilities",
+        r"(?:hilfe|was\s+kannst\s+du(?:\s+alles)?|wer\s+bist\s+du|was\s+bist\s+du|was\s+kann\s+ich\s+(?:dich\s+)?fragen|que\s+(?:peux|sais)[-\s]tu\s+faire|qu'est-ce\s+que\s+tu\s+(?:peux|sais)\s+faire|qui\s+es[-\s]tu|qué\s+(?:puedes|sabes)\s+hacer|quién\s+eres|cosa\s+(?:puoi|sai)\s+fare|chi\s+sei|o\s+que\s+você\s+(?:pode|sabe)\s+fazer|quem\s+é\s+você|何ができますか|何ができるの|あなたは誰ですか|使い方|你能做什么|你会做什么|你是谁|뭘\s*할\s*수\s*있(?:나요|어요?))[？。]?",
+    ),
+    (
         "chatter",
         r"(?:tell\s+(?:me|us)|know)\s+(?:a\s+|another\s+|some\s+)?(?:jokes?|stor(?:y|ies)|fun\s+facts?)[^`\n]{0,60}",
     ),
@@ -108,4 +112,4 @@ def find_small_talk(question: str) -> SmallTalk | None:
 
 def _is_whole_match(pattern: re.Pattern[str], question: str) -> bool:
     line = " ".join(question.split())
-    return len(line) <= _LONGEST and pattern.fullmatch(line.rstrip("?.! ")) is not None
+    return len(line) <= _LONGEST and pattern.fullmatch(line.strip("?.!¿¡ ")) is not None

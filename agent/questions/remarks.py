@@ -14,16 +14,19 @@ from typing import Literal
 from agent.questions.mentions import find_mentions
 
 SaidKind = Literal["greeting", "thanks", "farewell", "remark"]
-RemarkKind = Literal[SaidKind, "bare"]
+RemarkKind = Literal[SaidKind, "statement", "stop", "bare"]
 
 LONGEST = 200  # characters; what is longer says something
 _FILE = Path(__file__).with_name("remarks.toml")
 # Of several, the kind of a message: "ok, thanks, bye" is answered as thanks.
 _ORDER: tuple[SaidKind, ...] = ("thanks", "greeting", "farewell", "remark")
 _MOST_WORDS = 15  # of what somebody is going to do
+_SAID = frozenset(_ORDER)
 
 _EMOJI_NAMES = re.compile(r"(?<![\w:]):[a-z0-9_+'-]{1,40}:", re.IGNORECASE)
 _WORDS = re.compile(r"[+-]?\w+(?:['’-]\w+)*\+?")
+# People and channels as they are written; a name that is not known to be one, only before other words.
+_CALLS = re.compile(r"(?<!\S)(?:@(?:someone|here|channel|everyone)|#channel)\b|^@[\w.-]{1,40}\s(?=\s*\w)")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ASKS = re.compile("[?？]")
 
@@ -69,9 +72,13 @@ class RemarkTable:
 
     rules: tuple[RemarkRule, ...]
     remarks: _Phrases
+    statements: _Phrases
+    stops: _Phrases
     bare: _Phrases
     begins: tuple[str, ...]
+    tells: tuple[str, ...]
     asks: frozenset[str]
+    wants: tuple[str, ...]
 
 
 def find_remark(text: str) -> SaidKind | None:
@@ -91,27 +98,46 @@ def is_bare_question(text: str) -> bool:
     """Whether a message asks, and leaves it to what was said before to say about what: "any idea?"."""
     if len(text) > LONGEST:
         return False
-    plain = _make_plain(text)
+    plain = _make_plain(_CALLS.sub(" ", text))
     return not plain or bool(load_remarks().bare.read(plain))
+
+
+def is_statement(text: str) -> bool:
+    """Whether a message tells something, or that an answer is no good: it asks for nothing, and names no code."""
+    if len(text) > LONGEST or _ASKS.search(text):
+        return False
+    table, plain = load_remarks(), _make_plain(text)
+    if table.statements.read(plain):
+        return True
+    words = plain.split()
+    is_request = not table.asks.isdisjoint(words) or any(f" {want} " in f" {plain} " for want in table.wants)
+    if is_request or find_mentions(text).anything:
+        return False
+    return _begins_with(_skip_remarks(words, table, table.tells), table.tells)
+
+
+def is_stop_request(text: str) -> bool:
+    """Whether a message wants the answer under way to end, and nothing else."""
+    return len(text) <= LONGEST and not _ASKS.search(text) and bool(load_remarks().stops.read(_make_plain(text)))
 
 
 def _is_plan(text: str, plain: str, table: RemarkTable) -> bool:
     """Whether somebody says what they are going to do, or have done: nothing that names code, or asks."""
     words = plain.split()
-    if len(words) > _MOST_WORDS or not _begins_plan(_skip_remarks(words, table), table):
+    if len(words) > _MOST_WORDS or not _begins_with(_skip_remarks(words, table, table.begins), table.begins):
         return False
     return table.asks.isdisjoint(words) and not find_mentions(text).anything
 
 
-def _begins_plan(text: str, table: RemarkTable) -> bool:
-    return any(f"{text} ".startswith(f"{begin} ") for begin in table.begins)
+def _begins_with(text: str, begins: Sequence[str]) -> bool:
+    return any(f"{text} ".startswith(f"{begin} ") for begin in begins)
 
 
-def _skip_remarks(words: Sequence[str], table: RemarkTable) -> str:
+def _skip_remarks(words: Sequence[str], table: RemarkTable, begins: Sequence[str]) -> str:
     """Return what follows the remarks that a text begins with: "oh well, I'll try" begins with one."""
     for count in range(len(words) - 1, 0, -1):
         rest = " ".join(words[count:])
-        if _begins_plan(rest, table) and table.remarks.read(" ".join(words[:count])) is not None:
+        if _begins_with(rest, begins) and table.remarks.read(" ".join(words[:count])) is not None:
             return rest
     return " ".join(words)
 
@@ -126,10 +152,14 @@ def load_remarks() -> RemarkTable:
     )
     return RemarkTable(
         rules=rules,
-        remarks=_collect(rule for rule in rules if rule.kind != "bare"),
+        remarks=_collect(rule for rule in rules if rule.kind in _SAID),
+        statements=_collect(rule for rule in rules if rule.kind in _SAID or rule.kind == "statement"),
+        stops=_collect(rule for rule in rules if rule.kind == "stop"),
         bare=_collect(rule for rule in rules if rule.kind == "bare"),
-        begins=tuple(_make_plain(phrase) for rule in rules for phrase in rule.begins),
+        begins=tuple(_make_plain(phrase) for rule in rules if rule.kind in _SAID for phrase in rule.begins),
+        tells=tuple(_make_plain(phrase) for rule in rules if rule.kind == "statement" for phrase in rule.begins),
         asks=frozenset(_make_plain(word) for word in content["asks"]),
+        wants=tuple(map(_make_plain, content["wants"])),
     )
 
 

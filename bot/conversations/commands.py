@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from agent import is_stop_request
 from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.descriptions import (
@@ -23,6 +24,9 @@ from bot.repositories.chooser import RepositoryChooser
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 
+_MARKS = "!.?…"  # with which a command may end: `help!`
+_SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
+WAITS_FOR_YOU = "Nothing is under way: I wait for an approval. `abort` ends that."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
 CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "forget"]
@@ -215,7 +219,10 @@ class CommandHandlers:
         message = request.message
         # In a thread it means that thread; elsewhere, whatever the person has asked in the channel.
         stopped = await self._stop(request.conversation, asked_like=None if message.in_thread else message)
-        return "Stopped." if stopped else "There is nothing to stop here."
+        if stopped:
+            return "Stopped."
+        last = await self._records.last(request.conversation)
+        return WAITS_FOR_YOU if last is not None and last.route == "paused" else "There is nothing to stop here."
 
     async def _handle_why(self, request: CommandRequest) -> str:
         record = await self._records.last(request.conversation)
@@ -237,15 +244,20 @@ class CommandHandlers:
 def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
     """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
 
-    `why does it fail?` and `status of orders` are questions: a command is nothing but the command.
+    `why does it fail?` and `status of orders` are questions: a command is nothing but the command. What ends an answer
+    may be said in many ways: who says it is in a hurry.
     """
     words = text.strip().removeprefix("/").split()
     if not words:
         return ParsedCommand(command="help")
+    if is_stop_request(text):
+        return ParsedCommand(command="stop")
+    if len(words) == 1 and (slash or words[0].lower().rstrip("?") != "why"):  # `why?` asks for a reason
+        words = words[0].rstrip(_MARKS).split() or words
     name, rest = words[0].lower(), words[1:]
     command = next((known for known in COMMANDS if known.name == name), None)
     if command is None:
-        return _suggest_command(words, slash=slash)
+        return _suggest_command(words, slash=slash, repositories=repositories)
     parsed = _parse_arguments(command, rest, repositories)
     # `use shpo` and `reindex shpo` can hardly be questions.
     is_slip = command.name in {"use", "reindex"} and len(rest) <= 1
@@ -279,12 +291,16 @@ def _parse_arguments(
     return ParsedCommand(command=command.name, repository=name, full=full)
 
 
-def _suggest_command(words: Sequence[str], *, slash: bool) -> UnknownCommand | None:
-    """Take a single word that is nearly a command, or after a slash the first of two, for a slip of the fingers."""
-    names = [command.name for command in COMMANDS]
-    near = difflib.get_close_matches(words[0].lower(), names, n=1, cutoff=0.75)
-    if near and len(words) <= (3 if slash else 1):
-        return UnknownCommand(
-            sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?"
-        )
-    return None
+def _suggest_command(words: Sequence[str], *, slash: bool, repositories: Sequence[str]) -> UnknownCommand | None:
+    """Take a single word that is nearly a command, or after a slash the first of two, for a slip of the fingers.
+
+    In plain talk a word may be what somebody asks about: `mutex`, `user`, `helper`, a repository.
+    """
+    word = words[0].lower()
+    names = [command.name for command in COMMANDS if slash or len(command.name) >= _SHORTEST_SLIP]
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.75 if slash else 0.8)
+    if not near or len(words) > (3 if slash else 1):
+        return None
+    if not slash and (word.startswith(near[0]) or word in map(str.lower, repositories)):
+        return None
+    return UnknownCommand(sentence=f"There is no command `{words[0][:40].replace('`', '')}`. Did you mean `{near[0]}`?")

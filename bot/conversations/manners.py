@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent import find_small_talk, parse_error_name, parse_frames
+from agent import find_small_talk, is_statement, parse_error_name, parse_frames
 from bot.messages import IncomingMessage
 
 # What asks for nothing. What asks about citebot itself, or for a joke, gets its line all the same.
@@ -35,7 +35,7 @@ def is_left_to_people(message: IncomingMessage) -> bool:
     In "thanks! @bob, what do you think?" the thanks alone are for citebot, and want no answer.
     """
     if message.kind == "follow_up":
-        return is_talk(message.text)
+        return is_talk(message.text) or is_statement(message.text)
     if message.kind == "overheard":
         return message.mentions_others or is_talk(message.text) or not is_question(message.text)
     if message.kind == "mention" and message.mentions_others:

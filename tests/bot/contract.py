@@ -107,10 +107,22 @@ async def a_thread_that_others_join_is_left_to_them(world: World) -> None:
     await settled(world, "where is send?", "who calls it?")
 
 
+_TOLD = ("thanks man, you saved my day", "that's wrong", "the CI is red again", "Das stimmt nicht", "もう大丈夫です")
+
+
 async def talk_in_a_thread_is_left_to_people(world: World) -> None:
     thread = await world.mention("where is send?")
     await settled(world, "Answer to")
-    for said in ("great, that works", "hmm", "never mind", "I'll look tomorrow", "🎉", "vielen Dank!", "了解です"):
+    for said in (
+        "great, that works",
+        "hmm",
+        "never mind",
+        "I'll look tomorrow",
+        "🎉",
+        "vielen Dank!",
+        "了解です",
+        *_TOLD,
+    ):
         await world.follow_up(said, thread=thread)
     await world.follow_up("and who calls it?", thread=thread)
     await settled(world, "where is send?", "who calls it?")

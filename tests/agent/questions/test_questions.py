@@ -201,6 +201,13 @@ def test_questions_about_history_in_code_are_no_history_requests() -> None:
 
 
 @pytest.mark.parametrize(
+    "question", ["what can you do?", "Was kannst du?", "que peux-tu faire ?", "¿qué puedes hacer?", "何ができますか？"]
+)
+def test_what_citebot_can_do_is_asked_in_several_languages(question: str) -> None:
+    assert find_small_talk(question) == "abilities"
+
+
+@pytest.mark.parametrize(
     "question",
     ["how does the weather client work?", "where is the greeting hello built?", "who are you calling in run()?"],
 )

@@ -5,14 +5,23 @@ from __future__ import annotations
 import pytest
 
 from agent.questions.intent import find_small_talk
-from agent.questions.remarks import LONGEST, RemarkRule, find_remark, is_bare_question, load_remarks
+from agent.questions.remarks import (
+    LONGEST,
+    RemarkRule,
+    find_remark,
+    is_bare_question,
+    is_statement,
+    is_stop_request,
+    load_remarks,
+)
 
 RULES = load_remarks().rules
+CHECKS = {"bare": is_bare_question, "statement": is_statement, "stop": is_stop_request}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.kind}: {rule.examples[0]}")
 def test_the_examples_of_the_table_are_remarks_and_its_counterexamples_are_not(rule: RemarkRule) -> None:
-    is_one = is_bare_question if rule.kind == "bare" else lambda text: find_small_talk(text) is not None
+    is_one = CHECKS.get(rule.kind, lambda text: find_small_talk(text) is not None)
     missed = [text for text in rule.examples if not is_one(text)]
     taken = [text for text in rule.others if is_one(text)]
     assert (missed, taken) == ([], [])
@@ -36,6 +45,8 @@ def test_a_remark_has_a_kind(text: str, kind: str) -> None:
 def test_a_long_message_says_something() -> None:
     assert find_remark("ok " * LONGEST) is None
     assert not is_bare_question("any idea " * LONGEST)
+    assert not is_statement("I think so " * LONGEST)
+    assert not is_stop_request("stop " * LONGEST)
 
 
 def test_every_rule_has_its_sentences() -> None:

@@ -46,6 +46,12 @@ REPOSITORIES = ("demo", "acme/shop")
         ("use demo", ParsedCommand(command="use", repository="demo")),
         ("status demo", ParsedCommand(command="status", repository="demo")),
         ("why", ParsedCommand(command="why")),
+        ("help!", ParsedCommand(command="help")),
+        ("status?", ParsedCommand(command="status")),
+        ("STOP!", ParsedCommand(command="stop")),
+        ("please stop", ParsedCommand(command="stop")),
+        ("Stopp!", ParsedCommand(command="stop")),
+        ("止めて", ParsedCommand(command="stop")),
     ],
 )
 def test_a_command_is_read(text: str, read: ParsedCommand) -> None:
@@ -63,6 +69,14 @@ def test_a_command_is_read(text: str, read: ParsedCommand) -> None:
         "where is send?",
         "forget about caching; who calls it?",
         "status orders",
+        "why?",
+        "Why??",
+        "mutex",
+        "user",
+        "helper",
+        "shop",
+        "stop the server",
+        "???",
     ],
 )
 def test_a_question_that_begins_like_a_command_is_a_question(text: str) -> None:

@@ -340,6 +340,26 @@ async def test_a_button_approves_what_waits_for_it(world: FakeWorld) -> None:
     assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
 
 
+async def test_who_says_stop_to_a_question_of_citebot_is_told_how_to_end_it(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "web")
+
+    await world.follow_up("please stop!", thread=thread)
+
+    await settled(world, "web", "`abort` ends that")
+
+
+async def test_an_answer_ends_however_one_says_stop(world: FakeWorld) -> None:
+    world.agent.gate = asyncio.Event()
+    thread = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+
+    await world.follow_up("STOP IT!!", thread=thread)
+
+    await settled(world, "Stopped, as you asked.", "Stopped.")
+
+
 async def test_a_button_approves_nothing_but_what_it_stands_under(world: FakeWorld) -> None:
     world.agent._route = "paused"
     thread = await world.mention("look it up on the web")

@@ -260,6 +260,7 @@ async def test_the_home_tab_tells_how_many_commits_are_missing(tmp_path: Path) -
         ("/citebot", "", "reindex"),
         ("/citebot", "repos", "demo at 0123456"),
         ("/citebot", "statsu", "status"),
+        ("/citebot", "why?", "I have not answered anything"),
     ],
 )
 async def test_a_slash_command_is_answered_to_its_author_alone(
