@@ -26,6 +26,7 @@ from agent.prompts.answer_prompts import (
 )
 from agent.prompts.evidence_lines import find_core
 from agent.prompts.model_text import CitationParser
+from agent.prompts.numbered_evidence import format_cited, list_cited
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.turn_tools import ASK_PERSON, read_turn_call
 from agent.questions.follow_ups import Antecedent, find_continuation, resolve_references, resolve_selection
@@ -143,6 +144,8 @@ CASES: dict[str, Call] = {
     "agent.prompts.turn_tools.read_turn_call": lambda text: read_turn_call(
         [{"name": text, "args": {}}, {"name": ASK_PERSON, "args": {"question": text}}], {}
     ),
+    "agent.prompts.numbered_evidence.list_cited": lambda text: list_cited(text, [citation()]),
+    "agent.prompts.numbered_evidence.format_cited": lambda text: format_cited(text, [citation()]),
     "agent.text.message_match.is_confident_match": lambda text: is_confident_match(text, MessageMatch(share=0.6)),
     "agent.guard.leak_check.has_masked_values": lambda text: has_masked_values(text, masked_values()),
     "agent.answers.excerpts.find_best_window": lambda text: find_best_window(text[:20_000].split("\n"), emphasis()),
@@ -289,6 +292,7 @@ LEFT_OUT: dict[str, str] = {
     "agent.prompts.research_prompts.format_findings": OF_PORTS,
     "agent.prompts.evidence_lines.plan_evidence": "it is given what the index said of places",
     "agent.prompts.evidence_lines.choose_lines": "find_header() and find_core(), which it calls, are here",
+    "agent.prompts.research_prompts.find_fitting_results": "it only counts what it is given",
     "agent.prompts.research_prompts.insert_results": "it only joins what it is given",
     "indexer.subprocesses.start_git": "it starts a program, which bounds what it is told",
     "bot.access.is_listed": NO_TEXT,

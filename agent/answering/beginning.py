@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 
 from agent.evidence.refs import make_lines_ref
@@ -10,13 +9,11 @@ from agent.guard.reading_tools import harden, note_flags
 from agent.ports import Deps
 from agent.prompts.commit_evidence import load_commit_evidence
 from agent.prompts.loop_prompts import START, format_start, make_first_messages
-from agent.prompts.numbered_evidence import EvidenceNumbers
+from agent.prompts.numbered_evidence import EvidenceNumbers, list_cited
 from agent.prompts.prompt_evidence import collect_flags, load_prompt_evidence
 from agent.prompts.repository_overview import format_overview
 from agent.prompts.research_prompts import format_findings
 from agent.state import AgentState, CitationRef, EvidenceRef, clear_messages, to_location
-
-_EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 
 
 async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
@@ -55,8 +52,7 @@ def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the lines and the commits whose evidence ids the notes of the research cite."""
-    cited = set(map(int, _EVIDENCE_ID.findall(format_findings(state.get("findings", {}), deps))))
-    noted = [ref for ref in state.get("shown", []) if ref["mark"] in cited]
+    noted = list_cited(format_findings(state.get("findings", {}), deps), state.get("shown", []))
     commits = {ref.get("commit", "") for ref in noted if not ref["path"]}
     return [
         *(make_lines_ref(to_location(ref), "lines") for ref in noted if ref["path"]),

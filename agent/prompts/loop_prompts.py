@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent.ports import Deps
 from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, DataFence, format_question
 from agent.prompts.commit_evidence import format_history_facts
+from agent.prompts.numbered_evidence import format_cited
 from agent.prompts.past_turns import format_past_turns
 from agent.prompts.prompt_evidence import PromptEvidence, format_prompt_evidence
 from agent.prompts.research_prompts import DATA, format_findings
@@ -43,6 +44,7 @@ def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidenc
     fence = DataFence(state.get("nonce", ""), twice=deps.is_hardened)
     history = state.get("conversation_history", [])
     findings = format_findings(state.get("findings", {}), deps)
+    cited = format_cited(findings, state.get("shown", []), besides={one.number for one in exhibits})
     searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     overview = state.get("codebase_tree", "")
     facts = format_history_facts(state, deps)
@@ -50,6 +52,7 @@ def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidenc
         fence.data("The repository", overview) if overview else "",
         fence.data("The conversation so far", deps.redact(format_past_turns(history))) if history else "",
         fence.data("Notes of the research; cite the evidence ids in them", findings) if findings else "",
+        fence.data("Other places that the notes cite", cited) if cited else "",
         fence.data("The evidence", format_prompt_evidence(exhibits) or "none was found"),
         fence.data("What is known of the history", facts) if facts else "",
         fence.data("What was searched for", "\n".join(searched)) if searched else "",

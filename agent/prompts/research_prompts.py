@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent.ports import Deps
 from agent.prompts.answer_prompts import DataFence, format_question
+from agent.prompts.numbered_evidence import format_cited
+from agent.prompts.past_turns import format_past_turns
 from agent.state import AgentState, Finding
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
     question = format_question(state, deps)
     done = format_findings(state.get("findings", {}), deps)
-    parts = [*_introduce_repository(state, deps), _fence_text("The question", question, deps)]
+    parts = [*_introduce_question(state, deps), _fence_text("The question", question, deps)]
     if done:
         parts.append(_fence_text("What was found so far", done, deps))
     if asked := [
@@ -57,12 +59,15 @@ def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[Base
     """Begin the conversation about one step."""
     question = format_question(state, deps)
     parts = [
-        *_introduce_repository(state, deps),
+        *_introduce_question(state, deps),
         _fence_text("The question behind it all", question, deps),
         _fence_text("The step", deps.redact(step), deps),
     ]
-    if done := format_findings(state.get("findings", {}), deps):
+    done = format_findings(state.get("findings", {}), deps)
+    if done:
         parts.append(_fence_text("What earlier steps found", done, deps))
+    if places := format_cited(f"{step}\n{done}", state.get("shown", [])):
+        parts.append(_fence_text("The places that their evidence ids stand for", places, deps))
     return _make_messages(_EXECUTOR, parts)
 
 
@@ -71,7 +76,7 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     question = format_question(state, deps)
     left = state.get("plan", [])[state.get("current_step", 0) :]
     parts = [
-        *_introduce_repository(state, deps),
+        *_introduce_question(state, deps),
         _fence_text("The question", question, deps),
         _fence_text("The findings", format_findings(state.get("findings", {}), deps) or "none", deps),
         _fence_text("The remaining steps", deps.redact("\n".join(left)) or "none", deps),
@@ -79,10 +84,13 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     return _make_messages(_REFINERY, parts)
 
 
-def _introduce_repository(state: AgentState, deps: Deps) -> list[str]:
-    """Put the overview of the repository before everything else, where the router has made one."""
-    overview = state.get("codebase_tree", "")
-    return [_fence_text("The repository", overview, deps)] if overview else []
+def _introduce_question(state: AgentState, deps: Deps) -> list[str]:
+    """Put the overview of the repository before everything else, and the talk that a follow-up as written leans on."""
+    overview, history = state.get("codebase_tree", ""), state.get("conversation_history", [])
+    parts = [_fence_text("The repository", overview, deps)] if overview else []
+    if state.get("mode") == "tools" and state.get("is_follow_up") and history:
+        parts.append(_fence_text("The conversation so far", deps.redact(format_past_turns(history)), deps))
+    return parts
 
 
 def read_step(state: AgentState, at: int) -> str:
@@ -125,19 +133,29 @@ def insert_results(
     from langchain_core.messages import HumanMessage, ToolMessage  # as in `_make_messages`
 
     fence = DataFence(nonce or deps.nonce, twice=deps.is_hardened)
-    room = MAX_CONTEXT
+    fitting = find_fitting_results(messages, texts)
     filled: list[BaseMessage] = []
-    for message in reversed(messages):
+    for at, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            text = texts.get(read_evidence_key(message), GONE)
-            text = text if len(text) <= room else GONE
-            room -= len(text)
+            text = texts[read_evidence_key(message)] if at in fitting else GONE
             filled.append(message.model_copy(update={"content": fence.data("The result", text)}))
         elif isinstance(message, HumanMessage) and (key := str(message.additional_kwargs.get("evidence", ""))):
             filled.append(message.model_copy(update={"content": texts.get(key, GONE)}))
         else:
             filled.append(message)
-    return filled[::-1]
+    return filled
+
+
+def find_fitting_results(messages: Sequence[BaseMessage], texts: Mapping[str, str]) -> set[int]:
+    """Return which of the messages stand for tool results that there is room for, the newest first."""
+    room = MAX_CONTEXT
+    fitting: set[int] = set()
+    for at in reversed(range(len(messages))):
+        text = texts.get(read_evidence_key(messages[at]))
+        if text is not None and len(text) <= room:
+            fitting.add(at)
+            room -= len(text)
+    return fitting
 
 
 def _make_messages(task: str, parts: Sequence[str]) -> list[BaseMessage]:

@@ -27,6 +27,14 @@ def list_due_steps(state: AgentState) -> list[int]:
     return due
 
 
+def list_taken_steps(state: AgentState) -> list[int]:
+    """Return the steps of the plan that were taken last, side by side."""
+    taken: list[int] = []
+    while (following := taken[-1] + 1 if taken else 0) < state.get("current_step", 0):
+        taken = list_due_steps({**state, "current_step": following})
+    return taken
+
+
 def mark_step(message: Message, step: int) -> Message:
     """Say which step a message is about; what else a provider has put into it stays."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})

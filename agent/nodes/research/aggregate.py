@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST_SUMMARY = 4000
 NOTHING = "Nothing was found."
+_SOURCE_LINE = re.compile(r" {0,4}\d{1,7}(?: |$)")
 
 
 async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -47,9 +49,14 @@ async def _make_finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
     summary = next((text for text in reversed(replies) if text), "")
     if not summary and keys:
         texts = await deps.evidence.texts(keys)
-        summary = "\n---\n".join(texts[key] for key in keys if key in texts)
+        summary = "\n---\n".join(_drop_source(texts[key]) for key in keys if key in texts)
     return {
         "summary": make_storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
         "keys": keys,
         "found": found,
     }
+
+
+def _drop_source(result: str) -> str:
+    """Leave of a tool's result the places with their evidence ids: their lines are shown by these to who answers."""
+    return "\n".join(line for line in result.split("\n") if not _SOURCE_LINE.match(line))

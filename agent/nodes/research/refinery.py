@@ -9,6 +9,7 @@ from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps, Runtime
 from agent.prompts.output_schemas import LONGEST_REASON, RefineryOutput
 from agent.prompts.research_prompts import build_refinery_prompt
+from agent.prompts.step_messages import list_taken_steps
 from agent.state import AgentState, LoopDecision
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,8 @@ log = logging.getLogger(__name__)
 async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Continue or finish; the model is asked only where the plan does not settle it.
 
-    Reads mode, cleaned_query, findings, plan, current_step, iteration_count. Writes loop_decision, plan_applies,
+    Reads mode, cleaned_query, findings, plan, dependent, current_step, iteration_count, is_follow_up,
+    conversation_history, codebase_tree. Writes loop_decision, plan_applies,
     iteration_count.
     """
     deps = runtime.context
@@ -36,9 +38,9 @@ async def _decide_loop(state: AgentState, deps: Deps) -> tuple[LoopDecision, boo
     remain = state.get("current_step", 0) < len(state.get("plan", []))
     if state.get("iteration_count", 0) >= MAX_ITERATIONS:
         return "FINISH", False, f"{MAX_ITERATIONS} rounds are the most"
-    last = next(reversed(state.get("findings", {}).values()), None)
-    if remain and last is not None and last["found"]:
-        return "CONTINUE", True, "the last step found what it sought, and steps remain"
+    newest = list(state.get("findings", {}).values())[-len(list_taken_steps(state)) or None :]
+    if remain and newest and all(finding["found"] for finding in newest):
+        return "CONTINUE", True, "the last steps found what they sought, and steps remain"
     model = deps.models.small or deps.models.main
     if model is None or (state.get("mode") == "tools" and not remain):
         # A model that has tools finds what is still missing itself.

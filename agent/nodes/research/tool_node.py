@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent.ports import Deps, Runtime, ToolOutcome
 from agent.prompts.numbered_evidence import EvidenceNumbers
-from agent.prompts.research_prompts import list_evidence_keys
+from agent.prompts.research_prompts import find_fitting_results, list_evidence_keys, read_evidence_key
 from agent.prompts.step_messages import has_calls, mark_step, read_step_mark, split_by_step
 from agent.state import AgentState
 from agent.tools.tool_calls import (
@@ -23,9 +23,9 @@ from agent.tools.tool_calls import (
 )
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-REPEATED = "This call was made before; its result is above. Use that, or ask for something else."
+REPEATED = "This call was made before; its result is there. Use that, or ask for something else."
 FAILED_BEFORE = "This call has failed before, and was not made again: "
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
 
@@ -38,8 +38,8 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     deps = runtime.context
     conversations = split_by_step(state.get("messages", []), state)
-    asked = [cast("AIMessage", each[-1]) for each in conversations.values() if each and has_calls(each[-1])]
-    answered = await asyncio.gather(*(_answer_calls(state, deps, reply) for reply in asked))
+    asked = [each for each in conversations.values() if each and has_calls(each[-1])]
+    answered = await asyncio.gather(*(_answer_calls(state, deps, conversation) for conversation in asked))
     called = [one for each in answered for one in each.called]
     numbers = EvidenceNumbers(state.get("shown", []))
     for result in called:
@@ -63,10 +63,11 @@ class AnsweredReply:
     unreadable: Sequence[ToolCallResult]
 
 
-async def _answer_calls(state: AgentState, deps: Deps, reply: AIMessage) -> AnsweredReply:
+async def _answer_calls(state: AgentState, deps: Deps, conversation: Sequence[BaseMessage]) -> AnsweredReply:
+    reply = cast("AIMessage", conversation[-1])
     wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in reply.tool_calls]
     approved = state.get("approved", [])
-    repeats = await _find_repeats(state, deps, wanted)
+    repeats = await _find_repeats(state, deps, wanted, await _list_told(deps, conversation))
     called = await run_tool_calls(
         deps, [call for at, call in enumerate(wanted) if at not in repeats], approved=approved
     )
@@ -84,20 +85,27 @@ async def _answer_calls(state: AgentState, deps: Deps, reply: AIMessage) -> Answ
     )
 
 
+async def _list_told(deps: Deps, conversation: Sequence[BaseMessage]) -> set[str]:
+    """Return the keys of the results that a conversation still shows."""
+    texts = await deps.evidence.texts(list_evidence_keys(conversation))
+    return {read_evidence_key(conversation[at]) for at in find_fitting_results(conversation, texts)}
+
+
 async def _find_repeats(
-    state: AgentState, deps: Deps, wanted: Sequence[tuple[str, Mapping[str, Any]]]
+    state: AgentState, deps: Deps, wanted: Sequence[tuple[str, Mapping[str, Any]]], told: Collection[str]
 ) -> dict[int, ToolCallResult]:
-    """Return the answers to calls that would repeat one: that failed in this turn, or whose result is still shown."""
+    """Return the answers to calls that would repeat one: that failed in this turn, or whose result is shown."""
     ended = {record["key"]: record["ok"] for record in state.get("tool_history", [])}
-    told = set(list_evidence_keys(state.get("messages", [])))
     found: dict[int, ToolCallResult] = {}
+    begun: set[str] = set()
     for at, (name, args) in enumerate(wanted):
         key = make_call_key(name, args)
         if ended.get(key) is False and not deps.tools.is_approval_required(name):
             text = FAILED_BEFORE + (await deps.evidence.texts([key])).get(key, "")
-        elif ended.get(key) and key in told:
+        elif key in begun or (ended.get(key) and key in told):
             text = REPEATED
         else:
+            begun.add(key)
             continue
         again = make_call_key(name, args, "repeat")
         await deps.evidence.keep(again, text)

@@ -159,20 +159,100 @@ async def test_an_empty_plan_is_survived() -> None:
     assert NOTHING_LEFT in messages_after([], changes)[1].text
 
 
+async def test_a_step_is_told_which_places_the_evidence_ids_in_it_mean() -> None:
+    state: AgentState = {
+        "plan": ["Find what calls the method in [E7]"],
+        "cleaned_query": QUESTION,
+        "findings": {"step_1: Find send": finding(summary="`send` is retried [E2:3-4], see E9.")},
+        "shown": [
+            {"mark": 2, "path": "shop/payments.py", "start_line": 3, "end_line": 9},
+            {"mark": 3, "path": "shop/other.py", "start_line": 1, "end_line": 2},
+            {"mark": 7, "path": "shop/orders.py", "start_line": 12, "end_line": 20},
+        ],
+    }
+    human = messages_after([], await setup_executor(state, runtime_with()))[1].text
+
+    assert "[E2] shop/payments.py lines 3-9\n[E7] shop/orders.py lines 12-20" in human
+    assert "shop/other.py" not in human
+
+
+async def test_a_step_of_a_follow_up_is_told_what_was_said_before() -> None:
+    turn = {"question": "how are orders paid?", "answer": "By `Order.pay` [1].", "citations": []}
+    state: AgentState = {
+        "plan": ["Find the default"],
+        "cleaned_query": "why?",
+        "mode": "tools",
+        "loop_decision": "CONTINUE",
+        "is_follow_up": True,
+        "conversation_history": [turn],  # type: ignore[list-item]
+    }
+    runtime = runtime_with(ScriptedModel({"planner": [{"steps": ["x"]}], "refinery": [FINISH]}))
+    step = messages_after([], await setup_executor(state, runtime))[1].text
+    model = runtime.context.models.main
+    assert isinstance(model, ScriptedModel)
+    await planner(state, runtime)
+    await refinery({**state, "findings": {"step_1: x": finding(found=False)}}, runtime)
+    told = [step, *(str(messages[1].text) for _, messages, _ in model.asked)]
+
+    assert len(told) == 3
+    assert all("Question: how are orders paid?\nAnswer: By `Order.pay`" in each for each in told)
+
+
+async def test_a_call_of_another_step_is_made_again_for_one_that_has_not_seen_it() -> None:
+    def act(messages: Sequence[BaseMessage]) -> object:
+        is_slow = "Read send" in str(messages[1].text).partition("The step")[2]
+        rounds = sum(message.type == "ai" for message in messages)
+        return [[("grep", {"pattern": "send" if is_slow and not rounds else "pay"})], "Found."][rounds > is_slow]
+
+    model = ScriptedModel({"executor_llm": [act]})
+    state: AgentState = {"plan": ["Find pay", "Read send"], "current_step": 0, "cleaned_query": QUESTION}
+    await take_step(state, runtime_with(model))
+    last = "\n".join(str(message.text) for message in model.asked[-1][1])
+
+    assert "This call was made before" not in last
+    assert "def pay" in last
+
+
+async def test_a_call_whose_result_had_to_make_room_is_answered_again() -> None:
+    runtime = runtime_with()
+    calls = [{"name": "grep", "args": {"pattern": "pay"}, "id": "a", "type": "tool_call"}]
+    first = await tool_node({"messages": [AIMessage("", tool_calls=calls)]}, runtime)
+    await runtime.context.evidence.keep("long", "x" * MAX_CONTEXT)
+    state: AgentState = {
+        "messages": [
+            *first["messages"],
+            ToolMessage("", tool_call_id="l", additional_kwargs={"evidence": "long"}),
+            AIMessage("", tool_calls=[*calls, {**calls[0], "id": "b"}]),
+        ],
+        "tool_history": first["tool_history"],
+    }
+    changes = await tool_node(state, runtime)
+    keys = [message.additional_kwargs["evidence"] for message in changes["messages"]]
+    texts = await runtime.context.evidence.texts(keys)
+
+    assert "def pay" in texts[keys[0]]
+    assert "This call was made before" in texts[keys[1]]
+
+
 # executor_llm and tool_node
 
 
 async def step(model: ScriptedModel, runtime: Runtime[Deps] | None = None) -> tuple[AgentState, Runtime[Deps]]:
     """Take one step of a plan through the inner loop, as the graph would."""
     runtime = runtime or runtime_with(model)
-    state: AgentState = {"plan": ["Find pay"], "current_step": 0, "cleaned_query": QUESTION, "messages": []}
+    return await take_step({"plan": ["Find pay"], "current_step": 0, "cleaned_query": QUESTION}, runtime), runtime
+
+
+async def take_step(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Take the steps that are due."""
+    state = {**state, "messages": []}
     node = setup_executor
     while True:
         changes = await node(state, runtime)
         messages = messages_after(state["messages"], changes)
         state = {**state, **changes, "messages": messages}
         if node is executor_llm and route_after_executor(state) == "aggregate":
-            return state, runtime
+            return state
         node = tool_node if node is executor_llm else executor_llm
 
 
@@ -240,7 +320,8 @@ async def test_a_step_goes_on_without_a_model_that_fails() -> None:
     assert len(model.asked) == 1
     assert [record["tool"] for record in state["tool_history"]] == ["search_codebase"]
     assert found["found"]
-    assert "def pay" in found["summary"]
+    assert "[E1] shop/" in found["summary"]
+    assert "def pay" not in found["summary"]  # the lines are shown by their ids
 
 
 async def test_what_a_model_found_before_it_failed_is_kept() -> None:
@@ -249,7 +330,7 @@ async def test_what_a_model_found_before_it_failed_is_kept() -> None:
     (found,) = (await aggregate(state, runtime))["findings"].values()
 
     assert len(model.asked) == 2
-    assert "def pay" in found["summary"]
+    assert "[E1] shop/orders.py" in found["summary"]
 
 
 async def test_an_endless_reply_is_cut() -> None:
@@ -324,6 +405,25 @@ async def test_the_loop_goes_on_while_there_is_something_to_gain(
     assert len(model.asked) == calls
     assert route_after_refinery({**state, **changes}) == target
     assert changes["iteration_count"] == iteration
+
+
+@pytest.mark.parametrize(
+    ("found", "dependent", "calls"),
+    [
+        ([False, True], [2], 1),  # both were taken side by side, and one brought nothing
+        ([True, True], [2], 0),
+        ([False, True], [1, 2], 0),  # the first was judged before the second was taken
+    ],
+)
+async def test_each_of_the_steps_taken_side_by_side_is_judged(
+    found: list[bool], dependent: list[int], calls: int
+) -> None:
+    model = ScriptedModel({"refinery": [CONTINUE]})
+    state = researched(done=2, of=3)
+    findings = {f"step_{n}: x": finding(found=one) for n, one in enumerate(found, 1)}
+    await refinery({**state, "findings": findings, "dependent": dependent}, runtime_with(model))
+
+    assert len(model.asked) == calls
 
 
 async def test_without_a_model_the_plan_is_followed() -> None:
