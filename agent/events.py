@@ -37,12 +37,12 @@ class AgentEvent:
     """One thing that happened in a run; `ts` is in seconds since the epoch.
 
     Payloads: step_start `node`, `stage`; step_end `node`, `changes` (what the node wrote to the state); classified
-    `result` (a `Classified`); tool_start `tool`, `args`, and for people `label` (what it does) and `shown` (with
-    what; empty where the tool does not say); tool_end `tool`, `ok`, `found`; evidence `locations` (a list of
-    `Location`); flagged `source`, `count`, `rules` (passages of the evidence that give orders to a model); token
-    `text`; reset `text` (takes the place of all text so far); model_end `model`, `task`, `input_tokens`,
-    `output_tokens`, `seconds`, `error` (empty when it went well), one for every try; error `message`, `error` (the
-    class name); answer `answer` (an `Answer`); run_end `status`.
+    `result` (a `Classified`); tool_start `tool`, `args`, and for people `label` (what it does) and `shown` (with what;
+    empty where the tool does not say); tool_end `tool`, `ok`, `found`; evidence `locations` (a list of `Location`),
+    `urls` (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules`
+    (passages of the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so
+    far); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went well), one
+    for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
     """
 
     kind: EventKind

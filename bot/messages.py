@@ -116,14 +116,24 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PlaceLink:
+    """Lines of a file by name, with no backtick in it, and where they can be seen; empty where that is nowhere."""
+
+    name: str
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MessageContent:
     """What a message shows: Markdown, below it what is going on or how fresh the answer is, and buttons.
 
-    `status` and `footer` are single lines; all text is already safe to send as Markdown.
+    `status` and `footer` are single lines; all text is already safe to send as Markdown. `found` are the first places
+    that were found, while there is no text yet.
     """
 
     text: str = ""
     status: str = ""
+    found: tuple[PlaceLink, ...] = ()
     footer: str = ""
     buttons: tuple[Button, ...] = ()
     file: Attachment | None = None

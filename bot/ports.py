@@ -117,8 +117,8 @@ class LiveStream(Protocol):
     def handle(self) -> MessageHandle:
         """The message."""
 
-    async def append(self, text: str, *, status: str) -> None:
-        """Add text, which may be empty, and show what is going on."""
+    async def append(self, text: str, content: MessageContent) -> None:
+        """Add text, which may be empty; of the content only the status and the places found are shown."""
 
     async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text and end the stream; of the content only footer and buttons are shown."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from agent.ports import Deps
-from agent.state import EvidenceRef, Role
+from agent.state import EvidenceRef, Role, to_location
 from agent.text.escaping import replace_control_characters
 from agent.text.statement_starts import is_import
 from indexer.types import CallSite, Definition, Hit, Location, Symbol
@@ -37,6 +37,12 @@ _DATA = re.compile(
     r"|(?:^|/)[^/]*(?:[.-]completion|completion\.[a-z]+)$|[_.](?:pb|generated|gen)\.[a-z]+$|_pb2\.py$",
     re.IGNORECASE,
 )
+
+
+def tell_places(deps: Deps, refs: Iterable[EvidenceRef]) -> None:
+    """Tell listeners what was found, and where it can be seen."""
+    places = [to_location(ref) for ref in refs if ref["path"]]
+    deps.emit("evidence", locations=places, urls=[deps.code.permalink(place) for place in places])
 
 
 def make_lines_ref(location: Location, role: Role, *, language: str = "", score: float = 1.0) -> EvidenceRef:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
-from agent.evidence.refs import make_definition_ref
+from agent.evidence.refs import make_definition_ref, tell_places
 from agent.evidence.retrieved import Retrieved
 from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.reading_tools import note_flags
@@ -79,7 +79,7 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     quotes = any(request["lookup"] == "message" for request in requests)  # what an error says, its code explains
     reason = [] if quotes else await _find_reason(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
     expanded = _drop_repeats([*around, *beside, *reason, *state.get("expanded", [])])
-    deps.emit("evidence", locations=[to_location(ref) for ref in retrieved if ref["path"]])
+    tell_places(deps, retrieved)
     flagged = note_flags(state.get("flagged", []), _find_names_with_orders(deps, retrieved), deps, source="names")
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
 

@@ -12,9 +12,9 @@ from cachetools import LRUCache
 from pydantic import ValidationError
 
 from agent.errors import AgentError
+from agent.evidence.refs import tell_places
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import Deps, ToolOutcome
-from agent.state import to_location
 from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
@@ -95,8 +95,8 @@ class ToolRegistry:
         deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=target)
         outcome = await self._call_checked(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
-        if places := [to_location(ref) for ref in outcome.refs if ref["path"]]:
-            deps.emit("evidence", locations=places)
+        if any(ref["path"] for ref in outcome.refs):
+            tell_places(deps, outcome.refs)
         return outcome
 
     async def _call_checked(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:

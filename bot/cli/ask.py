@@ -9,7 +9,7 @@ from typing import Literal
 
 from agent import AgentError
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal, show_answer
+from bot.adapters.terminal.display import Terminal, find_tree, show_answer
 from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.trace import RunTrace
 from bot.app import App
@@ -31,7 +31,8 @@ async def ask(
     trace = RunTrace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
     async with app.open_single() as assistant:
         try:
-            answer = await terminal.follow(assistant.ask(question, thread=thread), trace)
+            events = assistant.ask(question, thread=thread)
+            answer = await terminal.follow(events, trace, root=await find_tree(terminal, app.index))
         finally:
             try:
                 await assistant.forget(thread)

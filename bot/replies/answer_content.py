@@ -8,14 +8,14 @@ from typing import Any
 
 from agent import AgentEvent, Answer
 from agent.text.citation_markers import find_markers, replace_markers
-from bot.markdown.formatting import format_location, to_one_line
+from bot.markdown.formatting import to_one_line
 from bot.markdown.safety import neutralize
 from bot.messages import Button, ButtonAction, MessageContent
 from bot.replies.citation_links import format_sources, link_marks
+from bot.replies.waiting import FoundPlaces, describe_stage
 from bot.storage.turn_records import RunStats, TurnRecord
 
 LONGEST_STATUS = 140
-MOST_PLACES = 3  # that are named before the first word
 
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 UNANSWERED = "Not answered in time. Ask about this repository alone, or for something narrower."
@@ -30,7 +30,7 @@ class StreamingAnswer:
         self._run_id = run_id
         self._hosts = hosts
         self._status = "Reading the question"
-        self._found = ""
+        self._found = FoundPlaces()
         self._text = ""
 
     def wait(self, before: int) -> None:
@@ -42,16 +42,10 @@ class StreamingAnswer:
         """Take an event in; False if it changes nothing that people see."""
         payload = event.payload
         match event.kind:
-            case "step_start":
-                self._status = _fit_status(str(payload["stage"]))
-            case "tool_start":
-                argument = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
-                self._status = _fit_status(f"{payload['label']} `{argument[: LONGEST_STATUS - 40]}`")
+            case "step_start" | "tool_start":
+                self._status = _fit_status(describe_stage(event))
             case "evidence":
-                places = [format_location(at.path, at.start_line, at.end_line) for at in payload["locations"]]
-                self._found = ", ".join(
-                    f"`{to_one_line(place).replace('`', '')[:80]}`" for place in places[:MOST_PLACES]
-                )
+                self._found.take(event)
             case "token":
                 self._text += str(payload["text"])
             case "reset":
@@ -65,9 +59,12 @@ class StreamingAnswer:
     def partial_content(self) -> MessageContent:
         """Return the content as far as it has come."""
         text = neutralize(self._text, self._hosts, growing=True)
-        # Beside the stage, since text that is shown once can only grow; gone as soon as there is any.
-        found = f" … found {neutralize(self._found, ())}" if self._found and not text else " …"
-        return MessageContent(text=text, status=f"{self._status}{found}", buttons=(self._make_button("stop", "Stop"),))
+        return MessageContent(
+            text=text,
+            status=f"{self._status} …",
+            found=() if text else self._found.make_links(self._hosts),
+            buttons=(self._make_button("stop", "Stop"),),
+        )
 
     @property
     def written_text(self) -> str:

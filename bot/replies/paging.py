@@ -44,8 +44,11 @@ def split_into_pages(
     """
     start, opener = _find_rest(content.text, fixed)
     text = opener + content.text[start:]
+    places = ", ".join(f"[`{place.name}`]({place.url})" for place in content.found)
     below = sum(
-        count_units(line, utf16=utf16, escaped=escaped) + FRAME for line in (content.status, content.footer) if line
+        count_units(line, utf16=utf16, escaped=escaped) + FRAME
+        for line in (content.status, places, content.footer)
+        if line
     )
     pieces = split_markdown(text, max(LEAST, limit - below), utf16=utf16, escaped=escaped)
     if len(pieces) > most:

@@ -243,7 +243,7 @@ class Reply:
                 self._stream = None
                 self._parts[0] = _Part(stream.handle, content, len(text))
             else:
-                await self._call("stream_append", lambda: stream.append(new, status=content.status))
+                await self._call("stream_append", lambda: stream.append(new, content))
         except PlatformUnreachable as error:
             # Whether the text has arrived is not known; a change of the whole message makes it right either way.
             raise StreamGone(str(error)) from error

@@ -29,6 +29,9 @@ class World(Protocol):
 
     async def crash(self) -> None: ...
 
+    async def pass_time(self, seconds: float) -> None:
+        """Turn the clock on, and let citebot do what it waited for."""
+
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
         """Write to citebot in a thread, or to begin one; return the message's id, which names its thread."""
 
@@ -87,6 +90,18 @@ async def a_sign_of_life_comes_before_the_answer(world: World) -> None:
     await until(world, lambda said: len(said) == 1 and "Answer" not in said[0])
     world.agent.gate.set()
     await settled(world, "Answer to: where is send?")
+
+
+async def the_first_places_are_linked_until_the_answer_begins(world: World) -> None:
+    url = world.agent.url = "https://git.example.com/demo/blob/0123456/src/session.py#L1-L9"
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    await world.pass_time(5)
+    await until(world, lambda said: len(said) == 1 and "src/session.py:1-9" in said[0] and url in said[0])
+    world.agent.gate.set()
+    (said,) = await settled(world, "Answer to: where is send?")
+    assert url not in said
 
 
 async def a_follow_up_is_answered_in_the_same_conversation(world: World) -> None:
@@ -422,6 +437,7 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_mention_gets_one_answer,
     the_answer_says_how_fresh_it_is,
     a_sign_of_life_comes_before_the_answer,
+    the_first_places_are_linked_until_the_answer_begins,
     a_follow_up_is_answered_in_the_same_conversation,
     a_thread_that_others_join_is_left_to_them,
     talk_in_a_thread_is_left_to_people,

@@ -168,4 +168,5 @@ def shown(seen: Seen) -> str:
     labels = {"Helpful", "Not helpful", "Stop", "Share", "Approve", "Abort"}
     lines = [line for line in seen.text.split("\n") if line not in labels]
     steps = [title for title, state in seen.tasks.items() if state == "in_progress"]
-    return "\n".join([*lines, *steps]).strip()
+    sources = [f"{text} {url}" for text, url in seen.sources.items()] if steps else []
+    return "\n".join([*lines, *steps, *sources]).strip()

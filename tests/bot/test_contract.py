@@ -19,7 +19,13 @@ PLATFORMS = {
     "single-posts": replace(ABLE, edits=False),
 }
 # What needs messages that can be changed.
-NEEDS_EDITS = ("a_sign_of_life", "an_edited_question_is", "a_deleted_question_takes", "the_stop_button")
+NEEDS_EDITS = (
+    "a_sign_of_life",
+    "the_first_places",
+    "an_edited_question_is",
+    "a_deleted_question_takes",
+    "the_stop_button",
+)
 
 
 @pytest_asyncio.fixture(params=PLATFORMS)

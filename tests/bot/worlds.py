@@ -99,7 +99,7 @@ class BaseWorld(ABC):
         await life.ending.wait()
 
     @abstractmethod
-    async def _pass_time(self, seconds: float) -> None:
+    async def pass_time(self, seconds: float) -> None:
         """Turn the clock on, and let citebot do what it waited for."""
 
     def leave(self) -> None:
@@ -110,7 +110,7 @@ class BaseWorld(ABC):
         """Wait until citebot has ended, letting the time pass that running answers are given."""
         async with asyncio.timeout(5):
             while not self.task.done():
-                await self._pass_time(1)
+                await self.pass_time(1)
         self.task.result()
 
     async def end(self) -> None:
@@ -128,7 +128,7 @@ class BaseWorld(ABC):
             task.cancel()
         await asyncio.wait(tasks, timeout=5)
         await self.end()
-        await self._pass_time(60)  # the lease of the dead runs out
+        await self.pass_time(60)  # the lease of the dead runs out
 
 
 class RemoteWorld(BaseWorld):
@@ -148,7 +148,7 @@ class RemoteWorld(BaseWorld):
         fake.limits.enabled = paced
         self._fake_clock = fake.clock
 
-    async def _pass_time(self, seconds: float) -> None:
+    async def pass_time(self, seconds: float) -> None:
         self._fake_clock.advance(seconds)
         await asyncio.wait({self.task}, timeout=0.01)
 
@@ -171,7 +171,7 @@ class FakeWorld(BaseWorld):
     async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
         return self.platform
 
-    async def _pass_time(self, seconds: float) -> None:
+    async def pass_time(self, seconds: float) -> None:
         await self.clock.advance(seconds)
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
@@ -204,7 +204,11 @@ class FakeWorld(BaseWorld):
 
     def said(self) -> list[str]:
         contents = [shown.content for shown in self.platform.messages.values()]
-        return ["\n".join(filter(None, (each.text, each.status, each.footer))) for each in contents]
+        found = [" ".join(f"{place.name} {place.url}" for place in each.found) for each in contents]
+        return [
+            "\n".join(filter(None, (each.text, each.status, places, each.footer)))
+            for each, places in zip(contents, found, strict=True)
+        ]
 
     async def _write(
         self, text: str, author: str, thread: str, deliveries: int, *, channel: str = "C", **fields: object

@@ -41,6 +41,7 @@ class FakeAnswerer:
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
         self.found = True
         self.begins_with = ""  # what is written before the gate
+        self.url: str | None = None  # of what is found before the answer
         self.repeats = 1  # how often an answer says what was asked
         self.gate = gate
         self.runs = runs or Runs()
@@ -79,7 +80,8 @@ class FakeAnswerer:
         self.most_at_once = max(self.most_at_once, len(self._stops))
         try:
             yield event("step_start", node="retrieval", stage="Searching `send`")
-            yield event("evidence", locations=[Location(path="src/session.py", start_line=1, end_line=9)])
+            found = Location(path="src/session.py", start_line=1, end_line=9)
+            yield event("evidence", locations=[found], urls=[self.url])
             yield event("model_end", model="m", task="t", input_tokens=100, output_tokens=20, seconds=1.0, error="")
             if self.begins_with:
                 yield event("token", text=self.begins_with)

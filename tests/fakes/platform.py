@@ -217,9 +217,11 @@ class FakeStream:
     def handle(self) -> MessageHandle:
         return self._shown.handle
 
-    async def append(self, text: str, *, status: str) -> None:
+    async def append(self, text: str, content: MessageContent) -> None:
         self._platform._count("stream_append", self._shown.place)
-        await self._take(text, MessageContent(status=status), "stream_append", streaming=True)
+        await self._take(
+            text, MessageContent(status=content.status, found=content.found), "stream_append", streaming=True
+        )
 
     async def finish(self, text: str, content: MessageContent) -> None:
         self._platform._count("stream_stop", self._shown.place)

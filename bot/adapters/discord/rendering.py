@@ -10,7 +10,7 @@ from typing import cast, get_args
 import discord
 
 from bot.markdown.formatting import to_one_line
-from bot.messages import Attachment, ButtonAction, MessageContent
+from bot.messages import Attachment, ButtonAction, MessageContent, PlaceLink
 
 OwnUser = discord.ClientUser | None
 
@@ -33,8 +33,13 @@ _EMOJI = re.compile(r"<a?(:\w{2,32}:)\d{1,20}>")
 def render_text(content: MessageContent) -> str:
     """Write a content as the text of one message."""
     below = [f"-# *{content.status}*"] if content.status else []
+    below += [f"-# Found {', '.join(map(_format_place, content.found))}"] if content.found else []
     below += [f"-# {content.footer}"] if content.footer else []
     return "\n".join([content.text.rstrip("\n"), *below] if content.text.strip() else below)
+
+
+def _format_place(place: PlaceLink) -> str:
+    return f"[`{place.name}`]({place.url})" if place.url else f"`{place.name}`"
 
 
 def render_buttons(content: MessageContent, nonce: str = "") -> discord.ui.View | None:

@@ -142,7 +142,7 @@ class EphemeralStream:
         """The message."""
         return self._handle
 
-    async def append(self, text: str, *, status: str) -> None:
+    async def append(self, text: str, content: MessageContent) -> None:
         """Show nothing of it: what was shown could not be taken back."""
 
     async def finish(self, text: str, content: MessageContent) -> None:  # noqa: ARG002 - the content holds all of the text

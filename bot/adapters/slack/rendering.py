@@ -6,7 +6,7 @@ import re
 from typing import Any, cast, get_args
 
 from agent import MAX_QUESTION, fit_text
-from bot.messages import Button, ButtonAction, MessageContent
+from bot.messages import Button, ButtonAction, MessageContent, PlaceLink
 
 Block = dict[str, Any]
 PREFIX = "citebot_"
@@ -31,6 +31,7 @@ def render_blocks(content: MessageContent) -> list[Block]:
 def render_context(content: MessageContent) -> list[Block]:
     """Lay out what stands below the text."""
     lines = [_make_context_block(f"_{to_mrkdwn(content.status)}_")] if content.status else []
+    lines += [_make_context_block(f"Found {', '.join(map(_format_place, content.found))}")] if content.found else []
     lines += [_make_context_block(to_mrkdwn(content.footer))] if content.footer else []
     return [*lines, *_make_button_blocks(content.buttons)]
 
@@ -43,6 +44,11 @@ def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
     action = action_id.removeprefix(PREFIX).partition(".")[0]
     known = action_id.startswith(PREFIX) and action in get_args(ButtonAction)
     return (cast("ButtonAction", action), value) if known else None
+
+
+def _format_place(place: PlaceLink) -> str:
+    name = escape_mrkdwn(place.name)
+    return f"<{escape_mrkdwn(place.url)}|{name}>" if place.url else f"`{name}`"
 
 
 def _make_context_block(text: str) -> Block:

@@ -14,7 +14,7 @@ from typing import Protocol, TextIO
 
 from agent import MAX_RAW_TEXT, AgentError
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal, show_answer
+from bot.adapters.terminal.display import Terminal, find_tree, show_answer
 from bot.adapters.terminal.last_answer import NO_ANSWER, LastAnswer, copy_answer, open_citation, record_run
 from bot.conversations.descriptions import explain_answer
 from bot.errors import BotError, describe_unexpected
@@ -151,7 +151,7 @@ class ConsoleChat:
         await refresh_if_stale(self._index, self._terminal)
         stats = RunStats()
         events = record_run(self._assistant.ask(question, thread=self._thread), stats)
-        answer = await self._terminal.follow(events)
+        answer = await self._terminal.follow(events, root=await find_tree(self._terminal, self._index))
         self._last = LastAnswer(answer=answer, record=stats.record(answer))
         await show_answer(self._terminal, self._index, answer)
         self._terminal.write("")

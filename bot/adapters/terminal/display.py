@@ -113,11 +113,16 @@ class Terminal:
             finally:
                 bar.close()
 
-    async def follow(self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None) -> Answer:
-        """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one."""
+    async def follow(
+        self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None, *, root: Path | None = None
+    ) -> Answer:
+        """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one.
+
+        Places without a web address are linked to the files of a working tree at `root`.
+        """
         answer: Answer | None = None
         reason = "The run ended without an answer. Ask again, and use --debug to see why."
-        with self._watch(trace) as take:
+        with self._watch(trace, root) as take:
             async for event in events:
                 take(event)
                 if event.kind == "answer":
@@ -129,7 +134,7 @@ class Terminal:
         return answer
 
     @contextmanager
-    def _watch(self, trace: RunTrace | None) -> Iterator[Callable[[AgentEvent], None]]:
+    def _watch(self, trace: RunTrace | None, root: Path | None) -> Iterator[Callable[[AgentEvent], None]]:
         """Trace a run, or draw it in a region that changes; a line of the log would tear that apart."""
         if trace is not None:
             yield trace.take
@@ -138,17 +143,20 @@ class Terminal:
         else:
             from bot.adapters.terminal.progress import LiveAnswer
 
-            draft = LiveAnswer()
+            draft = LiveAnswer(root)
             with hold_log(), draft.draw(self.err):
                 yield draft.take
+
+
+async def find_tree(terminal: Terminal, index: RepositoryIndex) -> Path | None:
+    """Find the working tree whose files can be linked to; None where no link would show."""
+    return Path((await index.status()).path) if terminal.out.is_terminal or terminal.err.is_terminal else None
 
 
 async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer) -> None:
     """Show an answer, and say which of the files that it cites have changes that are not committed."""
     cited = sorted({citation.path for citation in answer.citations if citation.path})
     uncommitted = (await index.drift(answer.commit, cited)).uncommitted if cited else ()
-    # Only a terminal shows links to files.
-    root = Path((await index.status()).path) if terminal.out.is_terminal else None
-    terminal.show(answer, root)
+    terminal.show(answer, await find_tree(terminal, index))
     if uncommitted:
         terminal.note(f"Not read: the uncommitted changes in {', '.join(map(to_one_line, uncommitted))}.")

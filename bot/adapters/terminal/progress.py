@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -13,9 +14,10 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from agent import AgentEvent
+from agent import AgentEvent, Citation
 from bot.adapters.terminal.safe_markdown import SafeMarkdown
-from bot.markdown import to_one_line
+from bot.markdown import find_link_target, format_cited_place, to_one_line
+from bot.replies.waiting import FoundPlaces, describe_stage
 from indexer import Progress
 
 _STAGES = {
@@ -28,10 +30,15 @@ _STAGES = {
 
 
 class LiveAnswer:
-    """The answer so far: a spinner with the present stage, and the last lines of the text."""
+    """The answer so far: a spinner with the present stage, and the last lines of the text.
 
-    def __init__(self) -> None:
+    Until there is text, the first places that were found, linked to the web, or else to files of a tree at `root`.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
         self._spinner = Spinner("dots", text=Text("Thinking"))
+        self._found = FoundPlaces()
+        self._root = root
         self._text = ""
 
     def draw(self, console: Console) -> Live:
@@ -47,8 +54,9 @@ class LiveAnswer:
 
     def take(self, event: AgentEvent) -> None:
         """Update the draft with an event."""
-        if event.kind == "step_start":
-            self._spinner.update(text=Text(to_one_line(str(event.payload["stage"]))))
+        self._found.take(event)
+        if stage := describe_stage(event):
+            self._spinner.update(text=Text(stage))
         elif event.kind == "token":
             self._text += event.payload["text"]
         elif event.kind == "reset":
@@ -61,7 +69,14 @@ class LiveAnswer:
         for line in lines[-room:]:
             yield from line
             yield Segment.line()
+        if not self._text:
+            yield from map(self._format_place, self._found.citations[:room])
         yield self._spinner
+
+    def _format_place(self, place: Citation) -> Text:
+        target = find_link_target(place, self._root)
+        name = to_one_line(format_cited_place(place))
+        return Text(f"  {name}", style=f"link {target}" if target else "", no_wrap=True, overflow="ellipsis")
 
 
 class IndexingBar:

@@ -1,4 +1,4 @@
-"""`citebot chat` in a real terminal: what is typed early, the banner, and what the terminal is left as."""
+"""citebot in a real terminal: what is typed early, the banner, what shows while people wait, what it is left as."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 60.0  # seconds that nothing here comes near
@@ -68,16 +70,27 @@ class Pty:
 
 
 @pytest.fixture
-def terminal(shop: Path, home: Path) -> Iterator[Pty]:
-    pty = Pty(
-        "chat",
-        env={
-            "PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": str(home), "CITEBOT_HOME": str(home),
-            "CITEBOT_REPO": str(shop), "PROMPT_TOOLKIT_NO_CPR": "1",
-        },
-    )  # fmt: skip
+def surroundings(shop: Path, home: Path) -> dict[str, str]:
+    """The environment of a program that answers about the shop."""
+    return {
+        "PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": str(home), "CITEBOT_HOME": str(home),
+        "CITEBOT_REPO": str(shop), "PROMPT_TOOLKIT_NO_CPR": "1",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def terminal(surroundings: dict[str, str]) -> Iterator[Pty]:
+    pty = Pty("chat", env=surroundings)
     yield pty
     pty.close()
+
+
+@pytest.fixture
+def gemini(surroundings: dict[str, str]) -> Iterator[FakeGemini]:
+    """A Gemini that the program asks."""
+    with running_gemini() as fake:
+        surroundings |= {"GOOGLE_API_KEY": "a-key", "GOOGLE_API_BASE_URL": fake.url}
+        yield fake
 
 
 def test_a_question_typed_before_the_prompt_is_whole_behind_it_and_answered(terminal: Pty) -> None:
@@ -121,3 +134,40 @@ def test_the_terminal_shows_again_what_is_typed_when_the_conversation_is_over(te
 
     assert terminal.wait_for_end() == 0
     assert terminal.shows_what_is_typed
+
+
+def test_the_first_places_are_linked_until_the_answer_begins(
+    shop: Path, surroundings: dict[str, str], gemini: FakeGemini
+) -> None:
+    gemini.replies.append(says("The function `parse_date` reads it [E1].", pause=LIMIT))
+    pty = Pty("ask", "where is parse_date defined?", env=surroundings)
+    try:
+        pty.wait_for("shop/dates.py:6-8\x1b]8;;\x1b\\\r\n")
+        pty.wait_for("Writing the answer")
+        waiting = pty.seen
+        gemini.released.set()
+        assert pty.wait_for_end() == 0
+    finally:
+        pty.close()
+
+    link = rf"\x1b\]8;[^;]*;{re.escape((shop / 'shop/dates.py').as_uri())}\x1b\\[^\x1b]*shop/dates\.py:6-8"
+    assert re.search(link, waiting)
+    assert "reads it" not in waiting
+    assert "reads it [1]" in pty.seen
+
+
+def test_a_fallback_is_told_in_one_sentence_and_no_line_of_the_log_stands_in_the_live_display(
+    surroundings: dict[str, str], gemini: FakeGemini
+) -> None:
+    gemini.script = lambda _: Failure(status=429)
+    pty = Pty("ask", "where is parse_date defined?", env=surroundings)
+    try:
+        assert pty.wait_for_end() == 0
+    finally:
+        pty.close()
+
+    live, _, after = pty.seen.partition("\x1b[?25h")  # the cursor is shown again where the display ends
+    assert "Writing the answer" in live
+    assert "WARNING" not in live
+    assert after.count("Without the language model, because the quota of the language model is used up.") == 1
+    assert after.count("\r\nWARNING") + after.count("KWARNING") == 1

@@ -6,10 +6,13 @@ import dataclasses
 
 import pytest
 
+from agent.events import AgentEvent
 from agent.ports import Citation
 from bot.markdown.splitting import split_markdown
+from bot.messages import PlaceLink
 from bot.replies.answer_content import LONGEST_STATUS, StreamingAnswer
 from bot.replies.paging import cut_to_stable
+from bot.replies.waiting import LONGEST_NAME
 from indexer.types import Location
 from tests.fakes.parts import ANSWER, CITATION, event
 
@@ -32,16 +35,37 @@ def test_stages_and_tools_are_told_by_name() -> None:
     assert growing.partial_content().status == "Using `odd_tool` …"
 
 
-def test_the_first_places_found_are_shown_until_the_answer_begins() -> None:
+def find(*names: str, host: str = "https://git.example.com") -> AgentEvent:
+    locations = [Location(path=name, start_line=1, end_line=9) for name in names]
+    return event("evidence", locations=locations, urls=[f"{host}/demo/blob/abc/{name}#L1-L9" for name in names])
+
+
+def test_the_first_places_found_are_linked_until_the_answer_begins() -> None:
     growing = draft()
-    found = [Location(path=f"src/{name}.py", start_line=1, end_line=9) for name in ("a", "b`", "c", "d")]
-    growing.take(event("evidence", locations=found))
-    status = growing.partial_content().status
-    assert status.startswith("Reading the question … found `src/a.py:1-9`, `src/b.py:1-9`, `src/c.py:1-9`")
-    assert "src/d.py" not in status
+    growing.take(find("src/a.py", "src/b.py"))
+    growing.take(find("src/b.py", "src/c.py", "src/d.py"))
+    page = "https://git.example.com/demo/blob/abc/src"
+    assert growing.partial_content().found == tuple(
+        PlaceLink(name=f"src/{name}.py:1-9", url=f"{page}/{name}.py#L1-L9") for name in "abc"
+    )
+    assert growing.partial_content().status == "Reading the question …"
 
     growing.take(event("token", text="Here."))
-    assert growing.partial_content().status == "Reading the question …"
+    assert growing.partial_content().found == ()
+    growing.take(event("reset", text=""))
+    assert len(growing.partial_content().found) == 3
+
+
+def test_a_place_pings_nobody_breaks_no_code_and_leads_to_no_other_host() -> None:
+    growing = draft()
+    growing.take(find("@everyone/`a`\n.py", f"{'deep/' * 40}b.py", host="https://evil.example"))
+    hostile, long = growing.partial_content().found
+    assert (hostile.url, long.url) == ("", "")
+    assert "@everyone" not in hostile.name
+    assert not {"`", "\n"} & set(hostile.name)
+    assert long.name.startswith("…")
+    assert long.name.endswith("deep/b.py:1-9")
+    assert len(long.name) <= LONGEST_NAME
 
 
 def test_what_is_not_to_be_seen_changes_nothing() -> None:

@@ -107,6 +107,7 @@ class Message:
             reactions=reactions,
             files=tuple(each["name"] for each in self.files),
             tasks={each["title"]: each["status"] for each in self.tasks.values()},
+            sources={each["text"]: each["url"] for task in self.tasks.values() for each in task.get("sources", [])},
             plan=self.plan,
             streaming=self.streaming_since is not None,
             metadata=copy.deepcopy(self.metadata),
@@ -122,7 +123,7 @@ class Seen:
 
     `edits` counts `chat.update` (or the author's edits), `appends` what a stream brought; `versions` are all
     texts that it ever showed, the present one last; `previews` tells whether Slack would fetch its
-    links; `pings` are the live ones.
+    links; `pings` are the live ones, `sources` the addresses that the steps of a stream name, by their texts.
     """
 
     ts: str
@@ -137,6 +138,7 @@ class Seen:
     reactions: dict[str, tuple[str, ...]]
     files: tuple[str, ...]
     tasks: dict[str, str]
+    sources: dict[str, str]
     plan: str
     streaming: bool
     metadata: JSON | None

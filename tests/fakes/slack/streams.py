@@ -164,6 +164,7 @@ def _check_piece(piece: JSON) -> None:
             good = says("text")
         case "task_update":
             good = says("id") and says("title") and piece.get("status") in TASK_STATES
+            good = good and all(map(_is_source, piece.get("sources", [])))
         case "plan_update":
             good = says("title")
         case "blocks":
@@ -173,3 +174,9 @@ def _check_piece(piece: JSON) -> None:
             good = False
     if not good:
         raise SlackError("invalid_chunks")
+
+
+def _is_source(element: JSON) -> bool:
+    """Whether an element is one of the type `url`, the only one that a step takes."""
+    is_address = str(element.get("url", "")).startswith(("https://", "http://"))
+    return element.get("type") == "url" and is_address and bool(element.get("text"))

@@ -253,7 +253,7 @@ async def test_an_earlier_answer_in_the_thread_is_not_taken_for_a_lost_one(desk:
 async def test_an_open_stream_is_ended_when_its_message_is_changed(desk: Desk) -> None:
     platform = await desk.platform()
     stream = await platform.open_stream(desk.place, WORKING, nonce="1")
-    await stream.append("It is ", status="")
+    await stream.append("It is ", MessageContent())
 
     await platform.edit(stream.handle, DONE)
 

@@ -20,7 +20,7 @@ from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.progress import LiveAnswer
 from bot.adapters.terminal.safe_markdown import SafeMarkdown
 from bot.errors import AnswerFailed
-from indexer.types import Progress
+from indexer.types import Location, Progress
 from tests.fakes.parts import ANSWER, CITATION, answering, event, saying
 
 # What rich itself writes: colours and links, and the cursor movements of a live region.
@@ -122,6 +122,35 @@ async def test_stages_and_text_show_while_the_answer_grows() -> None:
 
     assert "Events are sent by" in written(out)
     assert "Searching `send`" in written(out)
+
+
+def test_a_tool_is_named_with_its_target_while_it_works() -> None:
+    out = screen()
+    draft = LiveAnswer()
+    draft.take(event("tool_start", tool="read_file", args={}, label="Reading", shown="src/app.py\x1b]0;x\x07"))
+
+    out.print(draft)
+
+    assert "Reading `src/app.py" in written(out)
+    assert "\x1b]0" not in written(out)
+
+
+def test_the_first_places_are_linked_while_there_is_no_text() -> None:
+    out = screen()
+    draft = LiveAnswer(Path("/demo"))
+    places = [Location(path=f"src/{name}.py", start_line=1, end_line=9) for name in ("a\x1b", "b", "c", "d")]
+    url = "https://git.example/demo/blob/0123/src/a.py#L1-L9"
+    draft.take(event("evidence", locations=places, urls=[url, None, None, None]))
+
+    out.print(draft)
+    waiting = written(out)
+    draft.take(event("token", text="It is sent."))
+    out.print(draft)
+
+    assert re.search(r"\x1b\]8;[^;]*;https://git\.example/demo/blob/0123/src/a\.py#L1-L9\x1b\\  src/a", waiting)
+    assert "file:///demo/src/b" in waiting
+    assert (waiting.count(".py:1-9"), written(out).count(".py:1-9")) == (3, 3)
+    assert "a\x1b" not in waiting
 
 
 def test_a_long_draft_shows_its_end_within_the_window() -> None:

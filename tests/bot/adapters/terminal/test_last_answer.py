@@ -185,7 +185,7 @@ async def test_why_tells_route_searches_files_and_tools() -> None:
     answer = dataclasses.replace(ANSWER, searched=("send events",))
     steps = (
         event("tool_start", tool="get_callers", args={}, label="", shown=""),
-        event("evidence", locations=[location]),
+        event("evidence", locations=[location], urls=[None]),
     )
 
     window = await see("how?", "/why", assistant=FakeAssistant(*steps, *answering(answer)))

@@ -60,7 +60,8 @@ def test_the_guard_is_told_with_its_rules() -> None:
 
 
 def test_evidence_is_told_by_its_places() -> None:
-    found = event("evidence", locations=[Location(path="a.py", start_line=n, end_line=n + 1) for n in range(1, 9)])
+    places = [Location(path="a.py", start_line=n, end_line=n + 1) for n in range(1, 9)]
+    found = event("evidence", locations=places, urls=[None] * 8)
 
     (short,), (long,) = traced(found), traced(found, verbose=True)
 
