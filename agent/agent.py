@@ -65,7 +65,8 @@ log = logging.getLogger(__name__)
 class Agent:
     """Answers questions about the code of a library, one turn at a time in each conversation.
 
-    Over a `MemoryStore` nothing is remembered, and no model may be used: each question stands for itself.
+    Over a `MemoryStore` nothing is remembered, and no model may be used: each question stands for itself. Where nobody
+    `can_ask` back, an unclear question is answered as it is most likely meant.
     `events` is the bus that every run of this agent publishes to; traces, metrics and logs subscribe to it.
     """
 
@@ -80,6 +81,7 @@ class Agent:
         web: WebSearch | None = None,
         classifier: Classifier | None = None,
         approval_calls: int = APPROVAL_CALLS,
+        can_ask: bool = True,
         events: AsyncEventBus | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -92,6 +94,7 @@ class Agent:
         self._web = web
         self._classifier = classifier
         self._approval_calls = approval_calls
+        self._can_ask = can_ask
         self._fence_key = secrets.token_bytes(16)
         self._clock = clock
         self._journal = RunStore(saver, clock)
@@ -281,6 +284,7 @@ class Agent:
             classifier=self._classifier,
             asked=" ".join(filter(None, (split_background(run.question)[0], run.reply))),
             approval_calls=self._approval_calls,
+            can_ask=self._can_ask,
             nonce=derive_nonce(self._fence_key, run.thread),
         )
         if self._models is None:

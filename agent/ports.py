@@ -388,6 +388,7 @@ class Deps:
     classifier: Classifier | None = None
     asked: str = ""  # what the person wrote in this turn: the only words that may be sent to the web
     approval_calls: int = APPROVAL_CALLS
+    can_ask: bool = True  # whether the person could reply to a question back
     masked: MaskedValues = field(default_factory=MaskedValues)
     nonce: str = ""  # the word of the tags around data in all prompts of the conversation; else of each prompt its own
     is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.reading_tools`

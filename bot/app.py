@@ -61,7 +61,11 @@ class App:
                 index = ClonedIndex(index, clone, interval=settings.poll_seconds, say=say)
             library = SingleRepositoryLibrary(index)
             opening = partial(_open_agent, settings, library)
-            single = opening if settings.has_model else partial(_open_single_agent, settings, library)
+            single = (
+                partial(opening, can_ask=False)
+                if settings.has_model
+                else partial(_open_single_agent, settings, library)
+            )
             yield cls(settings=settings, index=index, open_assistant=opening, open_single=single)
 
 
@@ -253,7 +257,7 @@ def _name_indexes(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
 
 
 @asynccontextmanager
-async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
+async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool = True) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
     from agent import Agent, SearxngSearch, open_saver
     from indexer import CachedRedactor
@@ -273,6 +277,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerato
             web=web,
             classifier=classifier,
             approval_calls=settings.approval_calls,
+            can_ask=can_ask,
         )
 
 

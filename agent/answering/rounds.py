@@ -57,7 +57,10 @@ async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
 
 def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
     """Return what reads, what changes the way of the turn, and what a person can be asked to approve."""
-    return [*deps.tools.menu(deps, approved=state.get("approved", []), asking=True), *list_turn_tools(state)]
+    return [
+        *deps.tools.menu(deps, approved=state.get("approved", []), asking=True),
+        *list_turn_tools(state, can_ask=deps.can_ask),
+    ]
 
 
 async def _fill_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
@@ -67,7 +70,7 @@ async def _fill_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
     texts = await deps.evidence.texts(list_evidence_keys(messages))
     _, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     # What a tool has brought may have made the turn a watched one since it began.
-    return [SystemMessage(format_task(hardened=deps.is_hardened)), *rest]
+    return [SystemMessage(format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)), *rest]
 
 
 async def _take_round(
@@ -102,7 +105,7 @@ def _follow_calls(state: AgentState, deps: Deps, messages: Sequence[BaseMessage]
     kept = limit_reply(reply)
     if not (kept.tool_calls or kept.invalid_tool_calls):
         raise AnswerMalformed("The language model called tools with arguments that are too long.")
-    chosen = read_turn_call(cast("Sequence[Mapping[str, Any]]", kept.tool_calls), state)
+    chosen = read_turn_call(cast("Sequence[Mapping[str, Any]]", kept.tool_calls), state, can_ask=deps.can_ask)
     match chosen:
         case (_, PlanOutput() as plan):
             check_leaks(plan.steps, messages, deps.masked)

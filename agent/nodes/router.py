@@ -94,10 +94,10 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
     except ModelError as error:
         log.warning("the route was chosen without the model: %s", error)
         return None
-    return _make_decision(form, state, {str(tool["name"]) for tool in tools})
+    return _make_decision(form, state, {str(tool["name"]) for tool in tools}, can_ask=deps.can_ask)
 
 
-def _make_decision(form: RouterOutput, state: AgentState, tools: set[str]) -> RouterDecision | None:
+def _make_decision(form: RouterOutput, state: AgentState, tools: set[str], *, can_ask: bool) -> RouterDecision | None:
     """Turn what the model wrote into a decision, as far as it can be carried out."""
     requests = _make_requests(form.requests, state)
     calls = [call for call in map(_parse_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
@@ -106,7 +106,7 @@ def _make_decision(form: RouterOutput, state: AgentState, tools: set[str]) -> Ro
         "use_tool": bool(calls),
         "investigate": not state.get("findings"),
         "generate": not _is_fresh(state),
-        "clarify": bool(form.clarification.strip()) and not state.get("clarified"),
+        "clarify": can_ask and bool(form.clarification.strip()) and not state.get("clarified"),
     }
     if not possible[form.route]:
         return None

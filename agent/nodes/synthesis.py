@@ -111,6 +111,7 @@ async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptE
         results=await format_tool_results(state, deps),
         searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
         hardened=deps.is_hardened,
+        can_ask=deps.can_ask,
         nonce=deps.nonce,
     )
 

@@ -54,6 +54,10 @@ or the same in the language of the answer, and cite nothing for it.
 place. Never invent names, lines or behaviour.
 - Answer in the language of the question."""
 
+READINGS = """
+- Nobody can reply to a question of yours, so ask none. Where the question could mean quite different things, answer \
+what it most likely means, and name the other readings in a last sentence, so that one of them can be asked for."""
+
 _ROUTER = """You decide how a question about one repository's code is answered next.
 
 - retrieve: search the code. Give one to three queries, each a few words or names as they would stand in the code; \
@@ -132,9 +136,10 @@ def build_synthesis_prompt(
     results: str = "",
     searched: Sequence[str] = (),
     hardened: bool = False,
+    can_ask: bool = True,
     nonce: str = "",
 ) -> list[BaseMessage]:
-    """Ask for the answer."""
+    """Ask for the answer; `can_ask` says whether the person could reply to a question back."""
     fence = DataFence(nonce, twice=hardened)
     parts = [
         fence.data("The conversation so far", _format_history(history)) if history else "",
@@ -144,7 +149,7 @@ def build_synthesis_prompt(
         fence.data("The evidence", format_prompt_evidence(exhibits) or "none was found"),
         fence.data("What was searched for", "\n".join(searched)) if searched else "",
     ]
-    return fence.messages(ANSWER_RULES, parts)
+    return fence.messages(ANSWER_RULES + ("" if can_ask else READINGS), parts)
 
 
 def build_router_prompt(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.ports import Deps
-from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, DataFence, format_question
+from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, READINGS, DataFence, format_question
 from agent.prompts.commit_evidence import format_history_facts
 from agent.prompts.numbered_evidence import format_cited
 from agent.prompts.past_turns import format_past_turns
@@ -34,9 +34,12 @@ tools made for it rather than a guess.
 """
 
 
-def format_task(*, hardened: bool) -> str:
-    """Return the instructions: the same in every turn, so that a provider can keep them ready."""
-    return ANSWER_RULES + _TOOLS + DATA + (ORDERS_WARNING if hardened else "")
+def format_task(*, hardened: bool, can_ask: bool = True) -> str:
+    """Return the instructions: the same in every turn, so that a provider can keep them ready.
+
+    `can_ask` says whether the person could reply to a question back.
+    """
+    return ANSWER_RULES + ("" if can_ask else READINGS) + _TOOLS + DATA + (ORDERS_WARNING if hardened else "")
 
 
 def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidence]) -> str:
@@ -61,8 +64,11 @@ def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidenc
     return "\n\n".join(part for part in parts if part)
 
 
-def make_first_messages(*, hardened: bool) -> list[BaseMessage]:
+def make_first_messages(*, hardened: bool, can_ask: bool = True) -> list[BaseMessage]:
     """Return the messages that a conversation with the model begins with; the second stands for the start's text."""
     from langchain_core.messages import HumanMessage, SystemMessage  # takes long, and without a model nobody is asked
 
-    return [SystemMessage(format_task(hardened=hardened)), HumanMessage("", additional_kwargs={"evidence": START})]
+    return [
+        SystemMessage(format_task(hardened=hardened, can_ask=can_ask)),
+        HumanMessage("", additional_kwargs={"evidence": START}),
+    ]

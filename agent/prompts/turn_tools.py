@@ -28,21 +28,23 @@ _DESCRIPTIONS: Mapping[str, str] = {
 _FORMS: Mapping[str, type[ModelForm]] = {MAKE_PLAN: PlanOutput, ASK_PERSON: ClarifyOutput, DECLINE: ModelForm}
 
 
-def list_turn_tools(state: AgentState) -> list[Mapping[str, Any]]:
-    """Return what may be called now: a plan is made once, and a person asked once."""
+def list_turn_tools(state: AgentState, *, can_ask: bool = True) -> list[Mapping[str, Any]]:
+    """Return what may be called now: a plan is made once, and a person who can reply asked once."""
     names = [DECLINE]
     if not state.get("findings"):
         names.insert(0, MAKE_PLAN)
-    if not state.get("clarified"):
+    if can_ask and not state.get("clarified"):
         names.insert(0, ASK_PERSON)
     return [
         {"name": name, "description": _DESCRIPTIONS[name], "parameters": _make_schema(_FORMS[name])} for name in names
     ]
 
 
-def read_turn_call(calls: Sequence[Mapping[str, Any]], state: AgentState) -> tuple[str, ModelForm] | None:
+def read_turn_call(
+    calls: Sequence[Mapping[str, Any]], state: AgentState, *, can_ask: bool = True
+) -> tuple[str, ModelForm] | None:
     """Return the first of the calls that changes the way of the turn, with its arguments; None where none can."""
-    possible = {str(tool["name"]) for tool in list_turn_tools(state)}
+    possible = {str(tool["name"]) for tool in list_turn_tools(state, can_ask=can_ask)}
     for call in calls:
         if (name := str(call["name"])) in possible:
             try:

@@ -292,8 +292,13 @@ def plans(asked: Received) -> Reply:
     return says("It is paid by `pay` [E1].")
 
 
+READINGS = "It is paid by `pay` [E1]. You may also have meant the parcels."
+
+
 def asks_back(asked: Received) -> Reply:
-    """Ask what is meant, unless that was said."""
+    """Ask what is meant, unless that was said or nobody could say it."""
+    if "name the other readings" in asked.prompt:
+        return says(READINGS)
     said = "the order's" in asked.prompt
     return says("It is paid by `pay` [E1].") if said else calls(("ask_person", {"question": "Which payment?"}))
 
@@ -350,3 +355,42 @@ def test_the_next_line_of_a_chat_answers_what_was_asked_back(citebot: Citebot, g
     assert done.code == 0, done
     assert done.out.startswith("Which payment?\n")
     assert "It is paid by `pay` [1]." in done.out
+
+
+def test_an_unclear_question_that_nobody_can_be_asked_about_is_answered_with_its_other_readings(
+    citebot: Citebot, gemini: FakeGemini
+) -> None:
+    gemini.script = asks_back
+
+    done = citebot("ask", BROAD)
+
+    assert done.code == 0
+    assert done.out.startswith("It is paid by `pay` [1]. You may also have meant the parcels.")
+    assert "ask_person" not in str(gemini.received[0].body["tools"])
+
+
+def test_a_model_that_asks_back_although_nobody_can_reply_is_told_so_and_answers(
+    citebot: Citebot, gemini: FakeGemini
+) -> None:
+    gemini.replies += [calls(("ask_person", {"question": "Which payment?"})), says(READINGS)]
+
+    done = citebot("ask", BROAD)
+
+    assert (done.code, done.out.partition("[")[0]) == (0, "It is paid by `pay` ")
+    assert "There is no tool 'ask_person'" in str(gemini.received[1].body["contents"])
+
+
+def test_a_model_without_tools_cannot_ask_back_where_nobody_can_reply(citebot: Citebot, gemini: FakeGemini) -> None:
+    forms = {
+        "RouterOutput": {"route": "clarify", "clarification": "Which payment?"},
+        "GradeOutput": {"verdict": "enough", "relevant": [1]},
+    }
+
+    def script(asked: Received) -> Reply | Failure:
+        if "tools" in asked.body:
+            return Failure(status=400, message="Function calling is not supported for this model")
+        return fills(forms[form_of(asked)]) if asked.is_form else asks_back(asked)
+
+    gemini.script = script
+
+    assert citebot("ask", BROAD).out.startswith("It is paid by `pay` [1]. You may also have meant the parcels.")
