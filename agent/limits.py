@@ -10,9 +10,9 @@ from agent.errors import BudgetExceeded
 
 MAX_ITERATIONS = 10  # of the router, and of plan, execute, refine
 MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
-MAX_ROUNDS = 8  # answers of the model that writes the answer, the last of them without tools
+MAX_ROUNDS = 8  # answers of the model that writes the answer, before and after a plan; the last has no tools
 MAX_PLAN = 8  # steps
-RECURSION_LIMIT = 240  # nodes; ten iterations of the longest kind take 130, a question back and two answers 80
+RECURSION_LIMIT = 150  # nodes from one pause to the next; the longest way there is takes 140
 MAX_RUN_TRIES = 10  # of one run, after orderly ends and deaths alike; whoever asks may give up earlier
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
@@ -78,9 +78,13 @@ class Budget:
     @property
     def is_low(self) -> bool:
         """Whether the next call had better be the last one."""
+        return self.is_short_of(2)
+
+    def is_short_of(self, calls: int) -> bool:
+        """Whether there is no room for so many more calls, or not much time or text is left for any."""
         limits = self.ceilings
         is_late = self.seconds_left <= 0.25 * limits.seconds
-        return is_late or self.calls + 1 >= limits.calls or self.usage.total >= 0.75 * limits.tokens
+        return is_late or self.calls + calls > limits.calls or self.usage.total >= 0.75 * limits.tokens
 
     def spend(self, usage: TokenUsage) -> None:
         """Count what a call has cost."""

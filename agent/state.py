@@ -264,7 +264,8 @@ class AgentState(TypedDict, total=False):
     findings: dict[str, Finding]
     loop_decision: LoopDecision
     messages: Annotated[list[Any], merge_messages]  # of LangChain
-    executor_call_count: int
+    executor_call_count: int  # within a step
+    rounds: int  # answers of the model that writes the answer, in this turn
     wants_tools: bool  # whether a model has asked for some in a step
     tool_history: list[ToolRecord]
 
@@ -345,6 +346,7 @@ def reset_research(left: AgentState) -> AgentState:
         "findings": {},
         "loop_decision": "FINISH",
         "executor_call_count": 0,
+        "rounds": 0,
         "wants_tools": False,
         "tool_history": [],
     }

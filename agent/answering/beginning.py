@@ -31,7 +31,6 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     await deps.evidence.keep(START, format_start(known, deps, exhibits))
     return {
         "messages": [clear_messages(), *make_first_messages(hardened=deps.is_hardened, can_ask=deps.can_ask)],
-        "executor_call_count": 0,
         "nonce": nonce,
         "codebase_tree": overview,
         "shown": numbers.shown,

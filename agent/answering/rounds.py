@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
     """Ask the model, and do as it says; where it fails, what was found is answered without it or without tools."""
-    count = state.get("executor_call_count", 0)
+    count = state.get("rounds", 0)
     tools = [] if count + 1 >= MAX_ROUNDS or deps.budget.is_low else _list_tools(state, deps)
     messages = await _fill_messages(state, deps)
     answer = ModelAnswer(deps, messages, list_exhibits(state.get("shown", [])), may_call=bool(tools))
@@ -44,7 +44,7 @@ async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
         changes = await _take_round(state, deps, tools, answer)
     except ToolsUnsupported as error:
         log.warning("the model is asked by forms from now on: %s", error)
-        return {"mode": "forms", "messages": [clear_messages()], "executor_call_count": 0, "shown": []}
+        return {"mode": "forms", "messages": [clear_messages()], "shown": []}
     except ModelError as error:
         answer.retract()
         if isinstance(error, _WORTH_ASKING_PLAINLY):
@@ -52,7 +52,7 @@ async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
             return _give_up(state, "")
         log.warning("the answer is quoted from the code: %s", error)
         return _give_up(state, error.reason)
-    return {**changes, "executor_call_count": count + 1}
+    return {**changes, "rounds": count + 1}
 
 
 def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:

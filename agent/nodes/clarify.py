@@ -20,21 +20,23 @@ log = logging.getLogger(__name__)
 async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pause with the question, and add the reply to what was asked.
 
-    Reads router_output, cleaned_query, gateway_verdict. Writes cleaned_query, lookup_query, clarified, pause_reason,
-    and gateway_verdict where the reply is watched.
+    Reads router_output, cleaned_query, lookup_query, gateway_verdict. Writes cleaned_query, lookup_query, clarified,
+    rounds, pause_reason, and gateway_verdict where the reply is watched.
     """
     from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
 
     decision = state.get("router_output")
     question = decision["clarification"] if decision is not None else ""
     redact = runtime.context.redact
-    answer = str(interrupt({"kind": "clarify", "question": clean_model_sentence(question[:500], redact) or WHICH}))
+    question = clean_model_sentence(question[:500], redact) or WHICH
+    answer = str(interrupt({"kind": "clarify", "question": question}))
     reply, verdict = _screen_reply(split_background(answer)[0].strip()[:LONGEST_REPLY])
     asked = state.get("cleaned_query", "")
     changes: AgentState = {
-        "cleaned_query": f"{asked}\n{redact(reply)}" if reply else asked,
-        "lookup_query": "",
+        "cleaned_query": f"{asked}\n(You asked back: {question})\n{redact(reply)}" if reply else asked,
+        "lookup_query": f"{state.get('lookup_query') or asked}\n{redact(reply)}",
         "clarified": True,
+        "rounds": 0,
         "pause_reason": "",
     }
     return changes if verdict == "allow" else {**changes, "gateway_verdict": "watch"}

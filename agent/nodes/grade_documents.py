@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
 
-    Reads retrieved, retrieval_metadata, cleaned_query, router_output, iteration_count, mode, flagged. Writes retrieved,
-    retrieval_metadata, grade, better_query, flagged.
+    Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output, iteration_count, mode, flagged.
+    Writes retrieved, retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
     deps.emit("step_start", node="grade_documents", stage="Weighing what was found")
@@ -42,7 +42,8 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     close = [ref for ref in hits if best <= 0 or ref["score"] >= KEEP_SHARE * best]
     kept = close[:MAX_GRADED]
     exact = [ref for ref in retrieved if ref["role"] != "hit"]
-    share = await _measure_best_share(deps.code, kept, find_content_terms(state.get("cleaned_query", "")))
+    asked_for = state.get("lookup_query") or state.get("cleaned_query", "")
+    share = await _measure_best_share(deps.code, kept, find_content_terms(asked_for))
     flagged = state.get("flagged", [])
     form = None
     shown: list[PromptEvidence] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from agent.agent import Agent
 from agent.errors import AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
 from agent.events import AgentEvent
-from agent.limits import MAX_ROUNDS, Budget, TokenUsage, TurnLimits
+from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps, Emit, TurnModels
 from agent.prompts.loop_prompts import START
@@ -151,7 +152,7 @@ async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: 
 
     assert (paused.route, paused.text) == ("paused", "Orders or parcels?")
     assert answer.text.endswith("session [1].")
-    assert "the orders, please" in prompt_of(model, 1)
+    assert "(You asked back: Orders or parcels?)\nthe orders, please" in prompt_of(model, 1)
     assert ["ask_person" in offered for _, _, offered in model.asked] == [True, False]
     assert [one["question"] for one in await remembered(agent)] == [QUESTION]
 
@@ -240,7 +241,84 @@ async def test_a_step_that_needs_another_waits_for_its_findings(saver: SafeSqlit
     ]
 
 
+async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver: SafeSqliteSaver) -> None:
+    def cite(messages: Sequence[BaseMessage]) -> Line:
+        return f"`pay` is there: {str(messages[-1].text).split('[E')[-1].partition(']')[0]}.".replace(": ", ": E")
+
+    agent, model = agent_with(saver, plan("Find pay"), [("grep", {"pattern": "def pay"})], cite, WRITTEN)
+    await answer_to(agent, QUESTION)
+    told = prompt_of(model, 3)
+    number = told.partition("`pay` is there: ")[2].partition(".")[0]
+
+    assert f"[{number}] shop/orders.py lines " in told
+
+
 # Whatever a model does
+
+
+async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: SafeSqliteSaver) -> None:
+    """Calls in every round, a plan as late as possible, and steps that find nothing and are planned anew."""
+    asked = itertools.count()
+
+    def insist(messages: Sequence[BaseMessage]) -> Line:
+        offered = model.asked[-1][2]
+        is_answering = "not_about_the_code" in offered
+        rounds = sum(message.type == "ai" for message in messages)
+        if not offered:
+            return WRITTEN
+        if is_answering and "make_plan" in offered and rounds == MAX_ROUNDS - 2:
+            return plan(*(f"Step {next(asked)}" for _ in range(8)), dependent=list(range(1, 9)))
+        return [("grep", {"pattern": f"nothing{next(asked)}"})]
+
+    anew = {"decision": "CONTINUE", "plan_still_applies": False}
+    script: dict[str, list[Line]] = {
+        "executor_llm": [insist],
+        "refinery": [lambda _: anew],
+        "planner": [lambda _: {"steps": [f"Step {next(asked)}" for _ in range(8)], "dependent": list(range(1, 9))}],
+    }
+    agent, model = agent_with(saver, script=script, approval_calls=1_000_000)
+    events = await events_of(agent, QUESTION)
+    nodes = [event.payload["node"] for event in events if event.kind == "step_end"]
+
+    assert nodes.count("planner") == MAX_ITERATIONS - 1
+    assert RECURSION_LIMIT - 20 < len(nodes) <= RECURSION_LIMIT
+    assert "session [1]" in events[-1].payload["answer"].text
+
+
+class Counting(ScriptedModels):
+    """The source of a model that may be asked a few times in a turn."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        super().__init__(model)
+        self.spent = Budget(TurnLimits(calls=8))
+
+    def budget(self) -> Budget:
+        return self.spent
+
+
+async def test_a_plan_leaves_a_call_for_the_answer(saver: SafeSqliteSaver) -> None:
+    made: list[Counting] = []
+
+    def act(messages: Sequence[BaseMessage]) -> Line:
+        made[0].spent.begin_call()
+        offered = model.asked[-1][2]
+        if "make_plan" in offered:
+            return plan("Find pay", "Read send", "Find tests", dependent=[3])
+        if "not_about_the_code" in offered or not any(message.type == "human" for message in messages):
+            return WRITTEN
+        is_step = "The step" in str(messages[1].text)
+        return [("grep", {"pattern": f"pay{len(model.asked)}"})] if is_step and offered else WRITTEN
+
+    def make_models(model: ScriptedModel) -> Counting:
+        made.append(Counting(model))
+        return made[0]
+
+    agent, model = agent_with(saver, act, models=make_models)
+    answer = await answer_to(agent, QUESTION)
+
+    assert made[0].spent.calls <= 8
+    assert "The step" not in str(model.asked[-1][1][1].text)
+    assert answer.text.endswith("session [1].")
 
 
 @pytest.mark.parametrize(

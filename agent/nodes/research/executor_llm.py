@@ -27,10 +27,11 @@ log = logging.getLogger(__name__)
 async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Let the model act once, about all steps that are due side by side; in the last round it has no tools.
 
-    Reads messages, executor_call_count, plan, dependent, current_step, loop_decision, approved, mode, nonce, shown,
-    retrieved, findings, clarified, router_output. Writes messages, executor_call_count, wants_tools; where it answers
-    also router_output, pause_reason, proposal, intent, mode, error, final_answer, answer_model, citations, main_symbol,
-    main_kind. A model that fails within a step is replaced by one search for the step's text, and the step ends.
+    Reads messages, executor_call_count, rounds, plan, dependent, current_step, loop_decision, approved, mode,
+    nonce, shown, retrieved, findings, clarified, router_output. Writes messages, executor_call_count, wants_tools;
+    where it answers also router_output, pause_reason, proposal, intent, mode, error, final_answer, answer_model,
+    citations, main_symbol, main_kind and rounds. A model that fails within a step is replaced by one search for the
+    step's text, and the step ends.
     """
     deps = runtime.context
     if is_answering(state):
@@ -41,7 +42,15 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         for step, conversation in split_by_step(state.get("messages", []), state).items()
         if is_open(conversation)
     ]
-    replies = await asyncio.gather(*(_take_step(state, deps, step, conversation) for step, conversation in open_steps))
+    # The turn's last call is the answer's, and each step has one before it to sum up.
+    is_last = count + 1 >= MAX_EXECUTOR_STEPS or deps.budget.is_short_of(2 * len(open_steps) + 1)
+    may_ask = not deps.budget.is_short_of(len(open_steps) + 1)
+    replies = await asyncio.gather(
+        *(
+            _take_step(state, deps, step, conversation, is_last=is_last, may_ask=may_ask)
+            for step, conversation in open_steps
+        )
+    )
     begun = any(call["id"] == _FALLBACK for reply in replies for call in reply.tool_calls)
     return {
         "messages": [mark_step(reply, step) for reply, (step, _) in zip(replies, open_steps, strict=True)],
@@ -50,11 +59,12 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-async def _take_step(state: AgentState, deps: Deps, step: int, conversation: Sequence[BaseMessage]) -> AIMessage:
+async def _take_step(
+    state: AgentState, deps: Deps, step: int, conversation: Sequence[BaseMessage], *, is_last: bool, may_ask: bool
+) -> AIMessage:
     from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
 
-    is_last = state.get("executor_call_count", 0) + 1 >= MAX_EXECUTOR_STEPS
-    reply = await _ask_model(state, deps, conversation, is_last=is_last)
+    reply = await _ask_model(state, deps, conversation, is_last=is_last) if may_ask else None
     if reply is not None:
         return reply
     # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.

@@ -36,8 +36,8 @@ async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 async def _decide_loop(state: AgentState, deps: Deps) -> tuple[LoopDecision, bool, str]:
     remain = state.get("current_step", 0) < len(state.get("plan", []))
-    if state.get("iteration_count", 0) >= MAX_ITERATIONS:
-        return "FINISH", False, f"{MAX_ITERATIONS} rounds are the most"
+    if state.get("iteration_count", 0) >= MAX_ITERATIONS or deps.budget.is_low:
+        return "FINISH", False, f"{MAX_ITERATIONS} rounds are the most, and what is left of the budget is the answer's"
     newest = list(state.get("findings", {}).values())[-len(list_taken_steps(state)) or None :]
     if remain and newest and all(finding["found"] for finding in newest):
         return "CONTINUE", True, "the last steps found what they sought, and steps remain"
