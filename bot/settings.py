@@ -98,6 +98,7 @@ Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
 
 CHANNEL = r"^[^\s*]+$"
+CHANNEL_ID = r"^(?:[a-z]+:)?[A-Z0-9]+$"
 # Not as `{1,80}` in the pattern: to count letters of all scripts takes a tenth of a second to compile.
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=80)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
@@ -110,6 +111,7 @@ _WANTED = {
     HTTP: "This is not an address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is not an address. It has to begin with ws:// or wss://, followed by a host",
     "bool_type": "This is true or false",
+    CHANNEL_ID: "A channel is named by its id, bare or with its platform, such as slack:C123; a name can change",
     SHA256: "This is not a SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
 }
 
@@ -217,7 +219,7 @@ class Settings(BaseSettings):
     metrics_port: int = Field(default=8081, ge=0, le=65_535)
     metrics_token: SecretStr | None = Field(default=None, min_length=16, validation_alias="CITEBOT_METRICS_TOKEN")
     access: AccessPolicy = Field(default_factory=AccessPolicy)
-    channels: dict[Channel, ChannelTable] = Field(default_factory=dict)
+    channels: dict[Annotated[str, Field(pattern=CHANNEL_ID)], ChannelTable] = Field(default_factory=dict)
     repositories: tuple[RepositoryTable, ...] = ()
     tokens: Mapping[str, SecretStr] = Field(default_factory=dict)
     remark: str = ""
@@ -354,7 +356,7 @@ def _describe_problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -
     in_file = key in list_file_keys() and key not in from_variables
     variable = key if key.isupper() else PREFIX + key.upper()
     # Tables of which there are several are counted from one.
-    place = " ".join(str(part + 1) if isinstance(part, int) else part for part in detail["loc"])
+    place = " ".join(str(part + 1) if isinstance(part, int) else part for part in detail["loc"] if part != "[key]")
     where = f"{FILE_NAME}: {place}" if in_file else variable
     return f"{where}: {_describe_expected(detail)}."
 

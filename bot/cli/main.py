@@ -313,11 +313,13 @@ def _look_up(
         raise click.UsageError("The name is empty.")
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from agent import normalize_name
         from bot.cli.query import Listing, list_callees, list_callers, list_definitions, pin_current
 
         look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
         listing = Listing(terminal=terminal, as_json=as_json)
-        return await look_up(await pin_current(app.index, terminal), name, listing)
+        written = normalize_name(name) or name
+        return await look_up(await pin_current(app.index, terminal), written, listing)
 
     return invocation.run_command(repo, task)
 

@@ -331,6 +331,10 @@ def test_a_channel_says_how_citebot_behaves_there(tmp_path: Path) -> None:
         ),
         ('[channels.C1]\nmaners = "follow"', "channels C1 maners: This is not a key; the table has manners."),
         ('[channels]\nC1 = "mentions"', "channels C1: This is a table, written [channels.C1]."),
+        (
+            '[channels.general]\nmanners = "mentions"',
+            "channels general: A channel is named by its id, bare or with its platform, such as slack:C123",
+        ),
         ('channels = ["C1"]', "channels: These are tables, each with a name of its own, such as [channels.NAME]."),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import io
 import logging
 import threading
@@ -38,6 +39,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "/help": ("", "this list"),
     "/quit": ("", "leave; so does Ctrl-D, or Ctrl-C twice"),
 }
+# What people type to leave, wherever they are.
+_LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "quit()", "exit()", ":q"})
 HELP = "\n".join(
     [
         'Ask anything about the code; "and who calls it?" goes on from the answer before.',
@@ -112,7 +115,7 @@ class ConsoleChat:
         """Take lines until there are no more; return whether every one of them was answered."""
         succeeded = True
         try:
-            while (line := await self._lines.read()) is not None and line.strip() != "/quit":
+            while (line := await self._lines.read()) is not None and line.strip().lower() not in _LEAVING:
                 if line.strip():
                     succeeded &= await self._run_safely(self._respond(line.strip()))
         finally:
@@ -140,10 +143,12 @@ class ConsoleChat:
             await self._answer(line)
             return
         name, *words = line.split()
-        command = self._commands.get(name)
+        command = self._commands.get(name.lower())
         if command is None:
+            near = difflib.get_close_matches(name[:40].lower(), self._commands, n=1)
+            hint = f"Did you mean {near[0]}? " if near else ""
             raise BotError(
-                f"There is no command {name[:40]}. /help lists them; a question does not begin with a slash."
+                f"There is no command {name[:40]}. {hint}/help lists them; a question does not begin with a slash."
             )
         await command(" ".join(words))
 

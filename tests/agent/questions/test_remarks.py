@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from agent.questions.intent import find_small_talk
 from agent.questions.remarks import (
     LONGEST,
+    RemarkKind,
     RemarkRule,
     find_remark,
     is_bare_question,
@@ -16,7 +19,11 @@ from agent.questions.remarks import (
 )
 
 RULES = load_remarks().rules
-CHECKS = {"bare": is_bare_question, "statement": is_statement, "stop": is_stop_request}
+CHECKS: Mapping[RemarkKind, Callable[[str], bool]] = {
+    "bare": is_bare_question,
+    "statement": is_statement,
+    "stop": is_stop_request,
+}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.kind}: {rule.examples[0]}")

@@ -289,6 +289,12 @@ def test_symbols_are_listed_with_their_signature(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "src/session.py:10-24  method  def send(self, event: Event) -> None\n"
 
 
+@pytest.mark.parametrize("written", ["send()", "`send`", "send?"])
+def test_a_name_may_be_written_as_in_a_sentence(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["symbols", written], open_app=FakeOpening()) == 0
+    assert "def send" in capsys.readouterr().out
+
+
 def test_callers_at_module_level_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["callers", "send"], open_app=FakeOpening()) == 0
     expected = "src/main.py:7  (module level)  (one of several of that name)  def send(self, event): ...\n"

@@ -58,8 +58,9 @@ class Window:
         )
 
 
-async def test_quit_leaves_the_rest_unread() -> None:
-    window = Window("one?", "/quit", "two?")
+@pytest.mark.parametrize("word", ["/quit", "exit", "Quit", "quit()", ":q"])
+async def test_quit_leaves_the_rest_unread(word: str) -> None:
+    window = Window("one?", word, "two?")
 
     assert await window.chat.run()
     assert [question for question, _ in window.assistant.asked] == ["one?"]
@@ -87,7 +88,7 @@ async def test_an_unknown_command_is_told_and_the_chat_goes_on() -> None:
     window = Window("/reindx", "one?")
 
     assert not await window.chat.run()
-    assert "There is no command /reindx. /help lists them" in window.err.getvalue()
+    assert "There is no command /reindx. Did you mean /reindex? /help lists them" in window.err.getvalue()
     assert len(window.assistant.asked) == 1
 
 
