@@ -48,7 +48,7 @@ run: $(INSTALLED)
 serve: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot serve $${REPO:+--repo "$$REPO"}
 
-ask: $(INSTALLED)
+ask: $(if $(Q),$(INSTALLED))
 	@if [ -z "$$Q" ]; then echo 'Usage: make ask Q="where are event retries handled?" [REPO=PATH]' >&2; exit 2; fi
 	@exec $(BIN)/python -P -m bot ask $${REPO:+--repo "$$REPO"} -- "$$Q"
 

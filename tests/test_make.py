@@ -127,6 +127,13 @@ def test_ask_without_a_question_says_how_to(bench: Path) -> None:
     assert done.stderr.startswith('Usage: make ask Q="')
 
 
+def test_nothing_is_installed_for_a_question_that_is_missing(bench: Path) -> None:
+    (bench / ".venv" / ".installed").unlink()
+
+    assert "setup.sh" not in make(bench, "-n", "ask").stdout
+    assert "setup.sh" in make(bench, "-n", "ask", "Q=where?").stdout
+
+
 def test_an_installation_older_than_its_requirements_is_renewed(bench: Path) -> None:
     assert "setup.sh" not in make(bench, "-n", "run").stdout
 
