@@ -147,8 +147,13 @@ class CommandHandlers:
         }
 
     def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
-        """Read the command that a message is; None for a question, and for what is too long or names nobody."""
+        """Read the command that a message is; None for a question, and for what is too long or names nobody.
+
+        Who mentions citebot in a thread without a word means what stands there.
+        """
         if message.oversize or message.kind == "overheard":
+            return None
+        if message.kind == "mention" and message.in_thread and not message.text.strip():
             return None
         names = self._access.visible(message, self._repositories.list_names())
         return parse_command(message.text, slash=message.kind == "command", repositories=names)

@@ -16,6 +16,7 @@ from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import InboxEntry
 
 MAX_SHAREABLE = 200
+SHARED = "This answer has been shared."
 GONE = "I do not have this answer any more. Ask again to share it."
 
 
@@ -33,6 +34,7 @@ class ShareableAnswers:
     def __init__(self, access: AccessPolicy) -> None:
         self._access = access
         self._answers: LRUCache[str, _Shareable] = LRUCache(MAX_SHAREABLE)
+        self._shared: LRUCache[str, None] = LRUCache(MAX_SHAREABLE)
 
     def keep(self, turn: ActiveTurn) -> None:
         """Keep the answer of a turn that has ended, where it shows a button for sharing it."""
@@ -46,7 +48,8 @@ class ShareableAnswers:
         """
         answer = self._answers.pop(entry.run_id, None)
         if answer is None:
-            return GONE
+            return SHARED if entry.run_id in self._shared else GONE
+        self._shared[entry.run_id] = None
         public = replace(entry.message, private=False, roles=press.roles, external=press.external)
         place = entry.message.place
         try:
@@ -57,6 +60,7 @@ class ShareableAnswers:
             await reply.settle(replace(answer.content, buttons=()))
         except (ChatError, NotAllowed) as error:
             self._answers[entry.run_id] = answer
+            del self._shared[entry.run_id]
             return str(error)
         return ""
 

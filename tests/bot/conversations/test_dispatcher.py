@@ -291,7 +291,7 @@ async def test_a_private_answer_is_shared_once_and_by_its_asker(world: FakeWorld
     again = await world.conversations.handle_press(ButtonPress(handle=newest, action="share", author="ann"))
 
     await settled(world, "Answer to", "Answer to")
-    assert "do not have this answer any more" in again
+    assert "has been shared" in again
 
 
 async def test_a_private_answer_stays_private_where_it_may_not_be_asked_for_aloud(tmp_path: Path) -> None:

@@ -146,6 +146,15 @@ async def test_a_thread_of_people_is_read_without_who_they_are(world: SlackWorld
     assert not [name for name in (ann, bob, world.channel) if name in question]
 
 
+@pytest.mark.parametrize("said", ["", "<@{}> any idea?", "<!here> anybody?"])
+async def test_a_mention_without_a_question_asks_what_the_thread_does(world: SlackWorld, said: str) -> None:
+    thread = await world.fake.message(world.channel, world.people["bob"], "where is send?")
+    await world.mention(said.format(world.people["bob"]), thread=thread)
+    await settled(world, "Answer to:")
+    ((question, _, _),) = world.agent.asked
+    assert "> person 1: where is send?" in question
+
+
 async def test_thanks_before_a_question_to_somebody_else_are_left_to_them(world: SlackWorld) -> None:
     bob = world.people["bob"]
     await world.mention(f"thanks! <@{bob}>, what do you think?")
@@ -307,6 +316,11 @@ async def test_a_private_answer_is_shared_with_the_channel_on_request(world: Sla
 
     await settled(world, "Answer to: where is send?")
     assert world.replies()[0].thread_ts is None
+
+    await world.fake.press(world.channel, seen.ts, "citebot_share", user=ann)
+
+    await whispered(world, "This answer has been shared.")
+    assert len(world.replies()) == 1
 
 
 async def test_a_private_answer_longer_than_a_message_is_shared_whole(world: SlackWorld) -> None:
