@@ -1,15 +1,19 @@
-"""Replies of a model that the state may hold: as they are, signatures and all, unless no store would take them."""
+"""Replies of a model that may be stored: as they are, signatures and all, unless no store would take them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
+from agent.ports import EvidenceTexts
+from agent.prompts.answer_prompts import remove_tag_words
 from agent.text.storable import is_storable, make_storable
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
+    from langchain_core.messages import AIMessage, BaseMessage
 
 LONGEST_ANSWER = 20_000
 LONGEST_CALLS = 20_000
@@ -32,3 +36,33 @@ def limit_reply(reply: AIMessage) -> AIMessage:
         return reply
     log.warning("a reply of the model could not be kept and has been cut to its text")
     return AIMessage(make_storable(text[:LONGEST_ANSWER]))
+
+
+class KeptReply:
+    """The reply to some messages, kept beside the checkpoints as soon as it is there.
+
+    What a node asks several models at once is saved when all have replied: a crash before that would cost all of it.
+    """
+
+    def __init__(self, texts: EvidenceTexts, messages: Sequence[BaseMessage]) -> None:
+        told = json.dumps([message.model_dump(exclude={"id"}) for message in messages], sort_keys=True, default=str)
+        self._key = f"reply {hashlib.blake2b(remove_tag_words(told).encode(), digest_size=12).hexdigest()}"
+        self._texts = texts
+
+    async def find(self) -> AIMessage | None:
+        """Return the reply; None before there is one."""
+        from langchain_core.messages import messages_from_dict  # as above
+
+        text = (await self._texts.texts([self._key])).get(self._key)
+        return cast("AIMessage", messages_from_dict([json.loads(text)])[0]) if text is not None else None
+
+    async def keep(self, reply: AIMessage) -> None:
+        """Keep the reply, unless its provider has put something into it that is no JSON."""
+        from langchain_core.messages import message_to_dict  # as above
+
+        try:
+            text = json.dumps(message_to_dict(reply))
+        except (TypeError, ValueError) as error:
+            log.info("a reply is not kept before its step is saved: %s", error)
+        else:
+            await self._texts.keep(self._key, text)

@@ -22,11 +22,13 @@ from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import by_forms, remembered
 from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
-from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
+from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # the models live in one loop
 
 QUESTION = "how do orders get paid while the bank is busy?"
+IN_PARTS = "how do orders get paid, and who sends the parcels?"  # by steps that need nothing of each other
+OFF_TOPIC = "which shoes suit a summer wedding?"
 FOUND = {"find_symbol": {"name": "Order.pay"}}
 # Who asks a model, by how the prompt begins.
 TASKS = {
@@ -74,6 +76,10 @@ def _act(request: Received) -> Reply:
     """Call a tool, ask back, have a plan made, and then answer: all by function calls."""
     if "Notes of the research" in request.prompt:
         return says("The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be.")
+    if OFF_TOPIC in request.prompt:
+        return calls(("not_about_the_code", {}))
+    if IN_PARTS in request.prompt:
+        return calls(("make_plan", {"steps": ["Find what pays an order", "Find what sends a parcel"]}))
     if WHAT in request.prompt:
         return calls(("make_plan", {"steps": ["Find what pays an order"]}))
     has_called = any("functionCall" in part for said in request.body["contents"] for part in said["parts"])
@@ -303,3 +309,68 @@ async def test_killed_before_a_round_is_saved_only_that_is_asked_again(
     tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str, task: str
 ) -> None:
     assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {task: 1}
+
+
+# Steps side by side, and what is not about the code
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def whole_in_parts(tools_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    done = await tools_bench.undisturbed(IN_PARTS, tmp_path_factory.mktemp("whole") / "c.db")
+    assert done.calls == {ANSWERING: 2, "executor_llm": 4}
+    return done
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def whole_off_topic(tools_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    done = await tools_bench.undisturbed(OFF_TOPIC, tmp_path_factory.mktemp("whole") / "c.db")
+    assert done.calls == {ANSWERING: 1}
+    return done
+
+
+SIDE_BY_SIDE = [
+    *(f"{node}{sign}" for node in ("planner", "human_check", "aggregate", "refinery") for sign in "<>"),
+    *(f"setup_executor{sign}" for sign in ("<2", ">2", "<3", ">3")),
+    *(f"executor_llm{sign}" for sign in ("<2", ">2", "<3", ">3", "<4", ">4")),
+    *(f"tool_node{sign}" for sign in ("<", "|", ">")),
+    *("tool_start!", "tool_start!2", "tool_end!", "tool_end!2", "asked+", "replied+"),
+]
+
+
+@pytest.mark.parametrize("point", SIDE_BY_SIDE)
+async def test_killed_between_steps_side_by_side_nothing_is_paid_for_twice(
+    tools_bench: Bench, whole_in_parts: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await tools_bench.killed(tmp_path / "c.db", point, whole_in_parts) == {}
+
+
+@pytest.mark.parametrize(
+    "point", [*(f"{node}{sign}" for node in ("executor_llm", "out_of_scope", "conversation_memory") for sign in "<>")]
+)
+async def test_killed_while_it_declines_nothing_is_paid_for_twice(
+    tools_bench: Bench, whole_off_topic: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await tools_bench.killed(tmp_path / "c.db", point, whole_off_topic) == {}
+
+
+@pytest.mark.parametrize(("point", "has_called"), [("reply>", False), ("reply>3", True)])
+async def test_killed_while_a_step_waits_for_its_reply_only_that_is_asked_again(
+    tools_bench: Bench, whole_in_parts: Whole, tmp_path: Path, point: str, has_called: bool
+) -> None:
+    held: list[Received] = []
+
+    def hold_one(request: Received) -> Reply:
+        is_second = "The step" in request.prompt and "sends a parcel" in request.prompt.partition("The step")[2]
+        if is_second and not held and ("functionResponse" in str(request.body["contents"])) == has_called:
+            held.append(request)
+            return hangs()
+        return script(request)
+
+    tools_bench.gemini.script = hold_one
+    try:
+        again = await tools_bench.killed(tmp_path / "c.db", point, whole_in_parts)
+    finally:
+        tools_bench.gemini.script = script
+
+    assert len(held) == 1
+    assert again == {"executor_llm": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -11,15 +12,17 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
+import agent.graph
 from agent.agent import STOP_SECONDS, Agent
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
-from agent.ports import Deps
+from agent.ports import Deps, Runtime
+from agent.state import AgentState
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
 from tests.agent.conftest import answer_to, by_forms, redact, remembered
-from tests.agent.test_crashes import ANSWERING, QUESTION, TASKS, task_of
+from tests.agent.test_crashes import ANSWERING, IN_PARTS, OFF_TOPIC, QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
@@ -61,6 +64,10 @@ class Bench:
         self.reached = asyncio.Event()
         self.tool = HangingTool()
         self.question = QUESTION
+        self.begin()
+
+    def begin(self) -> None:
+        """Open an agent over the nodes as they are now."""
         tools = ToolRegistry([*make_tool_registry()._tools.values(), self.tool])
         library = FakeLibrary(FakeCode(SHOP))
         self.agent = Agent(library, self.saver, redact, models=self.models, tools=tools)
@@ -193,3 +200,77 @@ async def test_a_tool_that_hangs_beside_others_is_stopped(bench: Bench) -> None:
     bench.answer_with_tools()
     bench.hold(ANSWERING, calls(("grep", {"pattern": "pay"}), ("wait_for_ever", {})))
     await assert_usable(bench, await bench.stopped(bench.tool.reached))
+
+
+# Every way through the graph
+
+
+async def test_steps_side_by_side_are_stopped_while_one_has_its_reply(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.question = IN_PARTS
+    loop = asyncio.get_running_loop()
+    asked: list[Received] = []
+
+    def script(request: Received) -> Reply | Failure:
+        if task_of(request) != "executor_llm":
+            return whole_script(request)
+        asked.append(request)
+        if len(asked) == 1:
+            return whole_script(request)
+        loop.call_soon_threadsafe(bench.reached.set)
+        return hangs()
+
+    bench.gemini.script = script
+    await assert_usable(bench, await bench.stopped(bench.reached))
+    assert len(asked) == 2
+
+
+IN_TURN = (
+    "security_gateway input_preprocessor router retrieval grade_documents setup_executor executor_llm planner "
+    "tool_node aggregate refinery check_citations conversation_memory"
+).split()
+POINTS = [
+    *((IN_PARTS, node, is_done) for node in IN_TURN for is_done in (False, True)),
+    (OFF_TOPIC, "out_of_scope", False),
+    (OFF_TOPIC, "out_of_scope", True),
+    (QUESTION, "clarify", False),  # when it is done, a person is asked and the run has ended
+]
+
+
+@pytest.mark.parametrize(("question", "node", "is_done"), POINTS)
+async def test_a_run_is_stopped_at_every_node(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, question: str, node: str, is_done: bool
+) -> None:
+    work = getattr(agent.graph, node)
+
+    @functools.wraps(work)
+    async def wait(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+        if is_done:
+            await work(state, runtime)
+        bench.reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.graph, node, wait)
+        bench.begin()
+        bench.answer_with_tools()
+        bench.question = question
+        bench.gemini.script = whole_script
+        events = await bench.stopped(bench.reached)
+    bench.begin()
+    await assert_usable(bench, events)
+
+
+async def test_a_run_that_waits_for_a_person_is_not_running_and_its_thread_is_usable(bench: Bench) -> None:
+    bench.answer_with_tools()
+    bench.gemini.script = lambda _: calls(("ask_person", {"question": "Which date?"}))
+    paused = (await bench.told())[-1].payload["answer"]
+
+    assert (paused.route, await bench.agent.stop("run")) == ("paused", False)
+    bench.hold(ANSWERING, hangs())
+    bench.question = "the one in the header"
+    events = await bench.stopped(bench.reached)
+    assert events[-1].payload["answer"].route == "stopped"
+    bench.gemini.script = investigation
+    assert (await answer_to(bench.agent, "how are payments sent to the bank?")).citations

@@ -7,7 +7,7 @@ none. The processes are forked: what takes seconds to import is imported once.
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
 of it is saved (`router|`), the step is over for the checkpointer (`router>2`), which has saved that a person was asked
 or has replied (`asked+`, `replied+2`); the journal is about to note something, or has (`pause<`, `pause>`); an event is
-told (`token!5`).
+told (`token!5`); one of several replies was kept (`reply>2`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
+import agent.answering.replies
 import agent.graph
 from agent.agent import Agent
 from agent.events import AgentEvent, AsyncEventBus
@@ -50,6 +51,7 @@ NOTED: tuple[tuple[type, str, str], ...] = (
     (RunStore, "begin_unless_paused", "begin"),
     (RunStore, "pause", "pause"),
     (SafeSqliteSaver, "prune_thread", "end"),
+    (agent.answering.replies.KeptReply, "keep", "reply"),
 )
 
 Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.answering.replies import limit_reply
+from agent.answering.replies import KeptReply, limit_reply
 from agent.answering.rounds import answer_with_tools
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
@@ -18,6 +19,8 @@ from agent.state import AgentState, is_answering
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
+
+    AskModel = Callable[[Sequence[BaseMessage]], Awaitable[AIMessage | None]]
 
 _FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
@@ -45,12 +48,8 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     # The turn's last call is the answer's, and each step has one before it to sum up.
     is_last = count + 1 >= MAX_EXECUTOR_STEPS or deps.budget.is_short_of(2 * len(open_steps) + 1)
     may_ask = not deps.budget.is_short_of(len(open_steps) + 1)
-    replies = await asyncio.gather(
-        *(
-            _take_step(state, deps, step, conversation, is_last=is_last, may_ask=may_ask)
-            for step, conversation in open_steps
-        )
-    )
+    ask = partial(_ask_model, state, deps, is_last=is_last, is_alone=len(open_steps) == 1) if may_ask else None
+    replies = await asyncio.gather(*(_take_step(state, step, conversation, ask) for step, conversation in open_steps))
     begun = any(call["id"] == _FALLBACK for reply in replies for call in reply.tool_calls)
     return {
         "messages": [mark_step(reply, step) for reply, (step, _) in zip(replies, open_steps, strict=True)],
@@ -60,11 +59,11 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _take_step(
-    state: AgentState, deps: Deps, step: int, conversation: Sequence[BaseMessage], *, is_last: bool, may_ask: bool
+    state: AgentState, step: int, conversation: Sequence[BaseMessage], ask: AskModel | None
 ) -> AIMessage:
     from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
 
-    reply = await _ask_model(state, deps, conversation, is_last=is_last) if may_ask else None
+    reply = await ask(conversation) if ask is not None else None
     if reply is not None:
         return reply
     # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
@@ -74,7 +73,7 @@ async def _take_step(
 
 
 async def _ask_model(
-    state: AgentState, deps: Deps, messages: Sequence[BaseMessage], *, is_last: bool
+    state: AgentState, deps: Deps, messages: Sequence[BaseMessage], *, is_last: bool, is_alone: bool
 ) -> AIMessage | None:
     from langchain_core.messages import AIMessage  # as above
 
@@ -85,8 +84,14 @@ async def _ask_model(
     texts = await deps.evidence.texts(filter(None, map(read_evidence_key, messages)))
     tools = [] if is_last else deps.tools.menu(deps, approved=state.get("approved", []))
     filled = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
+    kept = None if is_alone else KeptReply(deps.evidence, filled)
+    if kept is not None and (reply := await kept.find()) is not None:
+        return reply
     try:
-        return limit_reply(await model.reply_with_tools(filled, tools, task="executor_llm"))
+        reply = limit_reply(await model.reply_with_tools(filled, tools, task="executor_llm"))
     except ModelError as error:
         log.warning("a step goes on without the model: %s", error)
         return None
+    if kept is not None:
+        await kept.keep(reply)
+    return reply
