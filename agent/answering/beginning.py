@@ -33,7 +33,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
         "messages": [clear_messages(), *make_first_messages(hardened=deps.is_hardened, can_ask=deps.can_ask)],
         "nonce": nonce,
         "codebase_tree": overview,
-        "shown": numbers.shown,
+        "shown": numbers.places,
         "flagged": flagged,
     }
 

@@ -63,7 +63,7 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _build_messages(state, deps, shown)
-    answer = ModelAnswer(deps, messages, list_exhibits(numbers.shown))
+    answer = ModelAnswer(deps, messages, list_exhibits(numbers.places))
     try:
         text = await _stream_answer(model, messages, answer)
     except ModelError as error:
@@ -75,7 +75,7 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
         "final_answer": text,
         "answer_model": model.name,
         "citations": answer.citations,
-        "shown": numbers.shown,
+        "shown": numbers.places,
         "flagged": flagged,
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,

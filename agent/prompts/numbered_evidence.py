@@ -25,7 +25,7 @@ class EvidenceNumbers:
         self._numbers = {to_location(ref): ref["mark"] for ref in shown}
 
     @property
-    def shown(self) -> list[CitationRef]:
+    def places(self) -> list[CitationRef]:
         """All places that have a number, for the check of the citations."""
         return [to_citation(number, at) for at, number in self._numbers.items()]
 

@@ -345,9 +345,9 @@ class ActiveTurn:
         if not sections.is_begun:
             return self._make_sentence(INTERRUPTED)
         if self.reason == "late" and (len(self._runs) == 1 or not sections.answers):
-            return sections.stopped_content(TOO_LATE)
+            return sections.content_at_stop(TOO_LATE)
         if self.reason == "stopped" and len(sections.answers) < len(self._runs):
-            return sections.stopped_content(STOPPED)
+            return sections.content_at_stop(STOPPED)
         self._has_found = any(answer.found for answer in sections.answers)
         if sections.records:
             record = replace(merge_records(sections.records), why=why, person=message.author)

@@ -252,8 +252,8 @@ class _Indexes:
             gauge.clear()  # what is unknown is left out, not shown as it was
         for each in repositories:
             self._usable.labels(each.name).set(each.is_usable)
-            if each.indexed_at is not None:
-                self._age.labels(each.name).set(max(0.0, now - each.indexed_at))
+            if each.index_time is not None:
+                self._age.labels(each.name).set(max(0.0, now - each.index_time))
             if each.commits_behind is not None:
                 self._behind.labels(each.name).set(each.commits_behind)
 

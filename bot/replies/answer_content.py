@@ -67,7 +67,7 @@ class StreamingAnswer:
         )
 
     @property
-    def written_text(self) -> str:
+    def text_so_far(self) -> str:
         """What was written before the run was stopped, without marks: no citation was checked."""
         text = replace_markers(self._text, [""] * len(find_markers(self._text)))
         return neutralize(text, self._hosts).rstrip()
@@ -128,11 +128,11 @@ class AnswerSection:
         return answer if answer is not None and answer.route != "stopped" else None
 
     @property
-    def written_text(self) -> str:
+    def text_so_far(self) -> str:
         """What there is of it by now: the answer, what was written of it, or why there is none."""
         if self.answer is not None:
             return self.draft.final_content().text
-        return neutralize(self.failure, ()) or self.draft.written_text
+        return neutralize(self.failure, ()) or self.draft.text_so_far
 
     @property
     def is_over(self) -> bool:
@@ -194,9 +194,9 @@ class AnswerSections:
             text=self._join_texts(map(self._format_final, self._sections)), footer=footer, buttons=buttons
         )
 
-    def stopped_content(self, sentence: str) -> MessageContent:
+    def content_at_stop(self, sentence: str) -> MessageContent:
         """Return what was written before the turn was broken off, with the sentence that says so below it."""
-        written = [self._add_heading(section, text) for section in self._sections if (text := section.written_text)]
+        written = [self._add_heading(section, text) for section in self._sections if (text := section.text_so_far)]
         return MessageContent(text=self._join_texts([*written, f"*{sentence}*"]) if written else sentence)
 
     def _format_final(self, section: AnswerSection) -> str:

@@ -39,7 +39,7 @@ class RepositoryState:
         return self.status is not None and self.status.commit is not None
 
     @property
-    def indexed_at(self) -> float | None:
+    def index_time(self) -> float | None:
         """When it was indexed, in seconds since the epoch."""
         return self.status.indexed_at if self.status else None
 
@@ -56,7 +56,7 @@ class RepositoryState:
             "sentence": self.sentence,
             "commit": self.status.commit if self.status else None,
             "commits_behind": self.commits_behind,
-            "age_seconds": round(max(0.0, now - self.indexed_at), 1) if self.indexed_at is not None else None,
+            "age_seconds": round(max(0.0, now - self.index_time), 1) if self.index_time is not None else None,
         }
 
 

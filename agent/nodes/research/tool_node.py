@@ -50,7 +50,7 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "retrieved": merge_refs(state.get("retrieved", []), called),
         "tool_history": append_tool_records(state.get("tool_history", []), [*called, *unreadable]),
         "flagged": add_flags(state.get("flagged", []), called, deps),
-        "shown": numbers.shown,
+        "shown": numbers.places,
     }
 
 

@@ -149,8 +149,8 @@ async def test_numbers_stay_the_same_over_the_rounds_of_a_turn() -> None:
     first = EvidenceNumbers([])
     first.number_evidence(await load_prompt_evidence(deps, [ref("long.py", 10, 20), ref("pump.py", 13, 16)]))
 
-    second = EvidenceNumbers(first.shown)
+    second = EvidenceNumbers(first.places)
     shown = second.number_evidence(await load_prompt_evidence(deps, [ref("pump.py", 13, 16), ref("long.py", 50, 60)]))
 
     assert [one.number for one in shown] == [2, 3]
-    assert [one["mark"] for one in second.shown] == [1, 2, 3]
+    assert [one["mark"] for one in second.places] == [1, 2, 3]
