@@ -23,8 +23,7 @@ from agent.evidence.request_builders import (
 from agent.ports import CodeLookup, CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
-from agent.questions.mentions import Mentions, find_mentions
-from agent.questions.project_name import refer_to_project
+from agent.questions.mentions import Mentions, find_mentions, refer_to_project
 from agent.questions.question_kinds import KindQuestion, parse_kind
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms

@@ -1,4 +1,4 @@
-"""Finds the code that a question names: identifiers, files, lines and hex codes."""
+"""Finds the code that a question names: identifiers, files, lines and hex codes, and the project by its own name."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _NAME = re.compile(r"(?<![\w./@$])[^\W\d][\w$]{0,120}(?:(?:\.|::|\#|->)[^\W\d]\w
 _HEX = re.compile(r"(?<!\w)(?:0[xX][0-9A-Fa-f]{2,16}|#[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?)(?!\w)")
 _ABBREVIATION = re.compile(r"\w\.\w")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_ENDS = "?!.,:;"
+_POSSESSIVE = ("'s", "’s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +74,12 @@ def normalize_name(text: str) -> str:
     return re.sub(r"::|#|->", ".", bare)
 
 
+def refer_to_project(question: str, repository: str) -> str:
+    """Write "this project" for the repository's name; in backticks, a path or a longer name it means something else."""
+    name = repository.rpartition("/")[2].lower()
+    return " ".join(_replace_name(word, name) for word in question.split())
+
+
 def is_code_like(word: str) -> bool:
     """Whether no prose would be written like this: snake_case, camelCase, dotted, or with call brackets."""
     if word.endswith("()"):
@@ -105,3 +113,11 @@ def _is_dotted_name(found: re.Match[str]) -> bool:
 
 def _drop_repeats(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
+
+
+def _replace_name(word: str, name: str) -> str:
+    bare = word.rstrip(_ENDS)
+    owned = next((end for end in _POSSESSIVE if bare.endswith(end)), "")
+    if not name or bare.removesuffix(owned).lower() != name:
+        return word
+    return f"this project{owned}{word[len(bare) :]}"

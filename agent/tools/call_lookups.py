@@ -29,19 +29,25 @@ class FunctionArguments(BaseModel):
     path: str = Field(default="", max_length=1000, description="Only calls in this file or folder; empty for all.")
 
 
-class GetCallers(Tool[FunctionArguments]):
-    """Finds who calls a function."""
+class CallLookup(Tool[FunctionArguments]):
+    """What tools that follow the calls of a function have in common; a subclass knows which way."""
 
-    name = "get_callers"
-    description = "List the places that call a function, method or class, those that only possibly do apart."
     arguments = FunctionArguments
-    label = "Looking up callers of"
     argument_shown = "function_name"
     only_reads = True
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
         """Name the function and the path."""
-        return _describe_target(args)
+        path = str(args.get("path") or "")[:100]
+        return f"{args.get('function_name', '')}{f' in {path}' if path else ''}"
+
+
+class GetCallers(CallLookup):
+    """Finds who calls a function."""
+
+    name = "get_callers"
+    description = "List the places that call a function, method or class, those that only possibly do apart."
+    label = "Looking up callers of"
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines, by the definition that they mean."""
@@ -58,19 +64,12 @@ class GetCallers(Tool[FunctionArguments]):
         return listing.finish("No call of it is known. The name may be unknown too; find_symbol tells.")
 
 
-class GetCallees(Tool[FunctionArguments]):
+class GetCallees(CallLookup):
     """Finds what a function calls."""
 
     name = "get_callees"
     description = "List what a function or method calls."
-    arguments = FunctionArguments
     label = "Looking up what is called by"
-    argument_shown = "function_name"
-    only_reads = True
-
-    def describe_target(self, args: Mapping[str, Any]) -> str:
-        """Name the function and the path."""
-        return _describe_target(args)
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines, by the definition that they stand in."""
@@ -118,11 +117,6 @@ class _CallListing:
             where = "a path further down" if self._path else "a path"
             self._report.say(f"{self._left_out} more calls are left out. Give {where}, or a qualified name.")
         return self._report.evidence()
-
-
-def _describe_target(args: Mapping[str, Any]) -> str:
-    path = str(args.get("path") or "")[:100]
-    return f"{args.get('function_name', '')}{f' in {path}' if path else ''}"
 
 
 def _filter_by_path(sites: Iterable[CallSite], path: str) -> list[CallSite]:

@@ -38,11 +38,11 @@ def track_events(
     """Let a client know which events it is handling: discord.py keeps that to itself."""
 
     @wraps(handle)
-    async def handle_tracked(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    async def handle_and_track(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
         with client.in_flight.track():
             await handle(client, *args, **kwargs)
 
-    return handle_tracked
+    return handle_and_track
 
 
 class GatewayClient(discord.Client):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.questions.project_name import refer_to_project
+from agent.questions.mentions import refer_to_project
 from agent.questions.question_kinds import load_kinds, parse_kind
 from agent.state import Lookup
 

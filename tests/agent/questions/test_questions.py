@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from agent.questions.follow_ups import Antecedent, find_antecedent, is_pointing_back, resolve_references
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
-from agent.questions.mentions import PathMention, find_mentions
-from agent.questions.project_name import refer_to_project
+from agent.questions.mentions import PathMention, find_mentions, refer_to_project
 from agent.questions.stack_traces import StackFrame, parse_error_name, parse_frames
 from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
