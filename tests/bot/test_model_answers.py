@@ -7,12 +7,16 @@ import random
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 
 import pytest
 
+from agent.llm.models import ChatModels
+from bot.app import open_models
+from bot.settings import Settings
 from tests.fakes.citebot import Citebot
 from tests.fakes.gemini import (
     Failure,
@@ -129,6 +133,61 @@ def test_a_failing_model_leaves_an_answer_from_the_code(
     assert rest.startswith("`")
     assert (answer["model"], bool(answer["citations"])) == (None, True)
     assert "the answer is quoted from the code: " in caplog.text
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Failure(status=429, message="Quota exceeded. Please retry in 0.4s.", reason="RESOURCE_EXHAUSTED"),
+        Failure(status=429, reason="RESOURCE_EXHAUSTED", retry_delay="0.4s"),
+    ],
+)
+def test_a_model_that_is_asked_too_often_is_asked_again_when_it_says(
+    citebot: Citebot, gemini: FakeGemini, refusal: Failure
+) -> None:
+    asked_at: list[float] = []
+
+    def script(_: Received) -> Reply | Failure:
+        asked_at.append(time.monotonic())
+        return refusal if len(asked_at) == 1 else says(WRITTEN)
+
+    gemini.script = script
+
+    assert citebot("ask", LOOKUP, "--json").answer["answer"] == "The function `parse_date` reads it [1]."
+    first, second = asked_at
+    assert second - first >= 0.4
+
+
+def test_a_wait_that_the_question_has_no_time_for_is_not_begun(
+    citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITEBOT_MAX_SECONDS", "30")
+    gemini.script = lambda _: Failure(status=429, message="Please retry in 55.5s.", reason="RESOURCE_EXHAUSTED")
+
+    answer = citebot("ask", LOOKUP, "--json").answer
+
+    assert answer["answer"].count("because the quota of the language model is used up") == 1
+    assert answer["seconds"] < 25
+    assert len(gemini.received) == 1
+
+
+def test_a_first_word_that_takes_longer_than_the_model_is_waited_for_is_left_to_the_next_model(
+    citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITEBOT_MODEL_TIMEOUT", "0.7")
+    monkeypatch.setenv("CITEBOT_MODEL", "google_genai:slow")
+    monkeypatch.setenv("CITEBOT_FALLBACK_MODEL", "google_genai:quick")
+    gemini.script = lambda asked: says("late", pause=30) if asked.model == "slow" else says(WRITTEN)
+
+    assert citebot("ask", LOOKUP, "--json").answer["model"] == "google_genai:quick"
+
+
+async def test_the_first_word_may_take_as_long_as_the_model_is_waited_for(tmp_path: Path) -> None:
+    settings = Settings.load({"GOOGLE_API_KEY": KEY, "CITEBOT_MODEL_TIMEOUT": "90"}, tmp_path)
+
+    async with open_models(settings) as models:
+        assert isinstance(models, ChatModels)
+        assert (models.retry.first, models.retry.whole) == (90.0, 90.0)
 
 
 def test_a_question_that_needs_the_model_to_look_is_answered_without_it(citebot: Citebot, gemini: FakeGemini) -> None:

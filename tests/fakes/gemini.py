@@ -49,11 +49,14 @@ class Failure:
     message: str = "the fake was told to fail"
     reason: str = "UNKNOWN"
     location: str = ""  # where a redirect leads
+    retry_delay: str = ""  # how long to wait, as in "7s"
 
     @property
     def body(self) -> JSON:
         """Google's form of an error."""
         details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": self.reason}]
+        if self.retry_delay:
+            details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": self.retry_delay})
         return {"error": {"code": self.status, "message": self.message, "status": self.reason, "details": details}}
 
 
