@@ -397,6 +397,7 @@ LEFT_OUT: dict[str, str] = {
 # Functions that by what they do take longer than others for a text; no less linear.
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
+    "agent.citations.claim_terms.find_claim_terms": (0.8, OBJECTS),
     "agent.citations.claims.find_identifiers": (0.5, OBJECTS),
     "agent.citations.claims.find_names": (0.5, OBJECTS),
     "agent.citations.written_citations.parse_citations": (0.5, OBJECTS),

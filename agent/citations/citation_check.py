@@ -20,7 +20,7 @@ from indexer.types import Location
 UNSOURCED = "*(unsourced)*"
 LEGEND = f"{UNSOURCED}: nothing that was read for this answer says so."
 MAX_WEIGHED = 200  # citations of one answer; further ones are kept where their lines were shown
-_LEAST_FIT = 0.62
+_LEAST_FIT = 0.68
 _LEAST_FIT_OF_SEVERAL = 0.45  # each of several citations of the same words says a part of them
 _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines
 
@@ -53,10 +53,11 @@ async def verify_citations(
     What a model cites is also weighed against all that it was shown. Where something else clearly fits the claim
     better, the one place that has all names of the claim is cited instead, or else the claim is marked as unsourced.
     """
-    examiner = await _Examiner.open(code, list(dict.fromkeys(map(to_location, evidence))), by_model=by_model)
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
     claims = _read_claims(found)
+    read = list(dict.fromkeys(map(to_location, evidence)))
+    examiner = await _Examiner.open(code, read, claims if by_model else None)
     beside = Counter((mark.claim_id, mark.words) for mark in found)
     locations = [
         await examiner.check_citation(
@@ -123,14 +124,14 @@ class _Examiner:
     judged: dict[tuple[Location | None, Claim], Location | None] = field(default_factory=dict)
 
     @classmethod
-    async def open(cls, code: CodeLookup, read: Sequence[Location], *, by_model: bool) -> _Examiner:
-        """Read the evidence, as far as it is weighed."""
+    async def open(cls, code: CodeLookup, read: Sequence[Location], claims: Sequence[Claim] | None) -> _Examiner:
+        """Read the evidence, as far as it is weighed: against claims of a model, or not at all."""
         examiner = cls(code=code, read=read, fit=None)
-        if not by_model:
+        if claims is None:
             return examiner
         exhibits = [one for location in read if (one := await examiner._load_exhibit(location)) is not None]
         # In a thread, as weighing is: a turn that read much must not hold up the others.
-        fit = await asyncio.to_thread(EvidenceFit, exhibits)
+        fit = await asyncio.to_thread(EvidenceFit, exhibits, claims)
         return cls(code=code, read=read, fit=fit, texts=examiner.texts)
 
     async def check_citation(

@@ -7,25 +7,29 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from agent.citations.claims import Claim, find_identifiers, find_names
-from agent.questions.terms import is_content_word, split_words
-from agent.text.citation_markers import MARKER
+from agent.citations.claim_terms import (
+    MAX_QUOTES,
+    Terms,
+    find_claim_terms,
+    find_definition_terms,
+    find_line_terms,
+    find_quotes,
+    get_term_weight,
+    match_quotes,
+)
+from agent.citations.claims import Claim, find_names
 from indexer.types import Location
 
 MAX_LINES = 6_000  # of a turn that are looked at
 _LONGEST_LINE = 400
 _WINDOW = 10  # lines that say one thing
 _MARGIN = 1  # lines that may be missing at either end of a range
-_STEM = 5  # letters by which a word is known, in whatever form and language
-_NAME_WEIGHT = 1.5
 _REST_WEIGHT = 0.4  # of words of the sentence that belong to another marker
-_HEADING_WEIGHT = 0.5  # of words that stand in the path or the name of a definition alone
+_HEADING_WEIGHT = 0.7  # of words that stand in the path or the name of a definition alone
 # How much the lines, their rank among all lines, the whole exhibit, and the claim before count.
 _LINES, _RANK, _EXHIBIT, _CONTEXT = 0.24, 0.36, 0.24, 0.16
 
-Terms = frozenset[str]  # beginnings of words; names with a `#` before them, those that are defined here with `#=`
 Weights = Mapping[str, float]
 
 
@@ -48,11 +52,12 @@ class _KnownExhibit:
     all: Terms
 
     @classmethod
-    def read(cls, exhibit: Exhibit, most: int) -> _KnownExhibit:
-        """Read the path, the names, and so many lines."""
-        heading = _find_line_terms(" ".join([exhibit.location.path, *exhibit.names]))
-        heading |= {f"#={name.rpartition('.')[2].lower()}" for name in exhibit.names}
-        lines = [_find_line_terms(line[:_LONGEST_LINE]) for line in exhibit.lines[:most]]
+    def read(cls, exhibit: Exhibit, most: int, quotes: Sequence[str]) -> _KnownExhibit:
+        """Read the path, the names, and so many lines with what is quoted of them."""
+        heading = find_line_terms(" ".join([exhibit.location.path, *exhibit.names]))
+        heading |= find_definition_terms(exhibit.names)
+        texts = [line[:_LONGEST_LINE] for line in exhibit.lines[:most]]
+        lines = [find_line_terms(text) | match_quotes(text, quotes) for text in texts]
         return cls(location=exhibit.location, heading=heading, lines=lines, all=heading.union(*lines))
 
     def find_lines(self, cited: Location) -> range | None:
@@ -66,14 +71,15 @@ class _KnownExhibit:
 
 
 class EvidenceFit:
-    """The evidence of one turn, against which its citations are weighed."""
+    """The evidence of one turn, against which its citations are weighed; `claims` are those that may quote of it."""
 
-    def __init__(self, exhibits: Iterable[Exhibit]) -> None:
+    def __init__(self, exhibits: Iterable[Exhibit], claims: Iterable[Claim] = ()) -> None:
+        quotes = list(dict.fromkeys(quote for claim in claims for quote in find_quotes(claim.sentence)))[:MAX_QUOTES]
         self._exhibits: list[_KnownExhibit] = []
         left = MAX_LINES
         for exhibit in exhibits:
             if left > 0:
-                self._exhibits.append(_KnownExhibit.read(exhibit, left))
+                self._exhibits.append(_KnownExhibit.read(exhibit, left, quotes))
                 left -= len(self._exhibits[-1].lines)
         self._frequency = Counter(term for one in self._exhibits for term in one.all)
 
@@ -112,25 +118,25 @@ class EvidenceFit:
         )
 
     def _rate_context(self, one: _KnownExhibit, claim: Claim) -> float:
-        weights = self._weigh_terms(_find_claim_terms(f"{claim.context} {claim.sentence}"))
+        weights = self._weigh_terms(find_claim_terms(f"{claim.context} {claim.sentence}"))
         sums = [sum(weights[term] for term in weights.keys() & each.all) for each in self._exhibits]
         best = max(sums)
         return sums[self._exhibits.index(one)] / best if best > 0 else 1.0
 
     def _weigh(self, claim: Claim) -> Weights:
-        weights = self._weigh_terms(_find_claim_terms(claim.words))
-        for term, weight in self._weigh_terms(_find_claim_terms(claim.sentence)).items():
+        weights = self._weigh_terms(find_claim_terms(claim.words))
+        for term, weight in self._weigh_terms(find_claim_terms(claim.sentence)).items():
             weights.setdefault(term, _REST_WEIGHT * weight)
         return weights
 
     def _weigh_terms(self, terms: Iterable[str]) -> dict[str, float]:
-        """Weigh what was shown anywhere by how few exhibits say it; a name counts more than a word."""
+        """Weigh what was shown anywhere by how few exhibits say it."""
         count = len(self._exhibits)
         weights: dict[str, float] = {}
         for term in terms:
             if said := self._frequency[term]:
                 rarity = math.log(1 + (count - said + 0.5) / (said + 0.5))
-                weights[term] = rarity * (_NAME_WEIGHT if term.startswith("#") else 1)
+                weights[term] = rarity * get_term_weight(term)
         return weights
 
 
@@ -149,17 +155,3 @@ def _weigh_windows(one: _KnownExhibit, weights: Weights, size: int, lines: range
             value -= shares[term] if held[term] == 0 else 0
         if at >= size - 1:
             yield value
-
-
-def _find_claim_terms(text: str) -> Terms:
-    """Return the terms of a sentence: its words that carry meaning, and its names as named and as defined."""
-    bare = MARKER.sub(" ", text)
-    words = {word[:_STEM] for word in split_words(bare) if is_content_word(word)}
-    names = find_names(bare)
-    return frozenset(words | {f"#{name}" for name in names} | {f"#={name}" for name in names})
-
-
-@lru_cache(maxsize=1 << 13)
-def _find_line_terms(line: str) -> Terms:
-    words = {word[:_STEM] for word in split_words(line)}
-    return frozenset(words | {f"#{name}" for name in find_identifiers(line)})

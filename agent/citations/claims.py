@@ -13,6 +13,7 @@ from indexer.text.linear_patterns import compile_pattern
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
+_JOINT = re.compile(r"\.|::|#|->")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
@@ -48,6 +49,12 @@ def find_names(sentence: str) -> frozenset[str]:
     dotted = {path for path in paths if "/" not in path}  # `Session.send` looks like a file
     endings = {ending for path in dotted if (ending := path.rpartition(".")[2].lower()) not in _FILE_ENDINGS}
     return find_identifiers(" ".join([quoted, *words])) | endings
+
+
+def find_qualified_names(sentence: str) -> list[list[str]]:
+    """Return the parts of the names in a sentence that are said with what they belong to, lower-case."""
+    names = (_JOINT.split(found[0].removesuffix("()").lower()) for found in _WORD.finditer(sentence))
+    return [name for name in names if len(name) > 1]
 
 
 def find_identifiers(text: str) -> frozenset[str]:
