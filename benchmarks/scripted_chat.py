@@ -22,8 +22,10 @@ from agent.llm.providers import ModelSpec, Sampling
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 
-MOST_NAMES = 4  # that the scripted model looks up in its one round
+MOST_NAMES = 3  # that the scripted model looks up in its one round
+MOST_MISSING = 6  # words of the question that it searches for when nothing shown has them
 _HEADING = re.compile(r"\[(E\d{1,4})\] ([^\s:]+)")
+_SUBJECT = re.compile(r"\[E\d{1,4}\] (\S+) lines \S+ \([a-z ]{0,40}?([\w.:]{2,100})(?:; goes on)?\)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,60}")
 _DEFINED = re.compile(r"\b(?:def|class|function|func|fn|type|struct|interface|module)\s+(?:\([^)\n]{0,80}\)\s*)?(\w+)")
 _CITED = re.compile(r"[\[(\u3010]E\d{1,4}")
@@ -87,8 +89,11 @@ class WatchedSpec(ModelSpec):
 
 
 class ScriptedChat(BaseChatModel):
-    """Answers each question the same way: asks for nothing, or first makes one round of the tool calls that suggest
-    themselves from the question and from what is shown; then it cites what it was shown.
+    """Answers each question the same way: asks for nothing, or first makes one round of tool calls; then it cites.
+
+    The round is what a careful reader would ask for who knows nothing but the question and what is shown: who calls the
+    function or class that the question is most about, what that calls, where else it is named, where the names are
+    defined that the lines about it use, and the words of the question that nothing shown has.
     """
 
     question: str
@@ -141,19 +146,63 @@ class ScriptedChat(BaseChatModel):
         return filled[form]
 
     def _choose_calls(self, shown: str, offered: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
-        """Search for the question once more, and look up the names that it is likely to be about."""
-        names = dict.fromkeys([*find_mentions(self.question).names, *_list_names(self.question, shown)])
-        calls: list[tuple[str, Mapping[str, Any]]] = [("search_codebase", {"query": self.question, "n_results": 12})]
+        """Follow what the question is about, in the order in which it matters."""
+        evidence = shown.partition("The evidence")[2].partition("What was searched for")[0] or shown
+        subjects = _list_subjects(self.question, evidence)
+        names = dict.fromkeys([*_list_undefined(self.question, evidence), *_list_names(self.question, evidence)])
+        missing = _list_missing(self.question, evidence)
+        calls: list[tuple[str, Mapping[str, Any]]] = []
+        if subjects:
+            plain, owner = subjects[0].rpartition(".")[2], subjects[0].rpartition(".")[0].rpartition(".")[2]
+            asked_for = [name for name in (plain, owner) if name and not name.startswith("__")] or [plain]
+            calls += [
+                ("get_callers", {"function_name": asked_for[-1] if "class" in self.question else subjects[0]}),
+                ("get_callees", {"function_name": subjects[0]}),
+                ("grep", {"pattern": _quote(asked_for[0]), "more_patterns": [_quote(name) for name in asked_for[1:]]}),
+            ]
+            names = dict.fromkeys([*filter(None, [owner]), *names])
         calls += [("find_symbol", {"name": name}) for name in list(names)[:MOST_NAMES]]
+        if missing or not subjects:
+            query = " ".join(missing[:MOST_MISSING]) or self.question
+            calls.append(("search_codebase", {"query": query, "n_results": 4}))
         return [call for call in calls if call[0] in offered]
+
+
+def _quote(name: str) -> str:
+    return rf"\b{re.escape(name)}\b"
+
+
+def _list_subjects(question: str, evidence: str) -> list[str]:
+    """List what the question is about: the definitions shown that it names, then what shares most words with it."""
+    terms = find_content_terms(question)
+    mentioned = {name.rpartition(".")[2] for name in find_mentions(question).names}
+    found = dict.fromkeys(symbol for _, symbol in _SUBJECT.findall(evidence))
+    scored = [
+        (symbol.rpartition(".")[2] in mentioned, len(match_terms(symbol, terms)), -at)
+        for at, symbol in enumerate(found)
+    ]
+    ranked = sorted(zip(scored, found, strict=True), reverse=True)
+    return [symbol for (is_named, score, _), symbol in ranked if is_named or score]
+
+
+def _list_undefined(question: str, evidence: str) -> Iterator[str]:
+    """List the names in the question that nothing shown defines."""
+    defined = set(_DEFINED.findall(evidence))
+    return (name for name in find_mentions(question).names if name.rpartition(".")[2] not in defined)
+
+
+def _list_missing(question: str, evidence: str) -> list[str]:
+    """List the words of the question that nothing shown has, the longest first."""
+    there = match_terms(evidence, find_content_terms(question))
+    words = dict.fromkeys(re.findall(r"[A-Za-z_]{5,40}", question))
+    return sorted((word for word in words if find_content_terms(word) - there), key=len, reverse=True)
 
 
 def _list_names(question: str, shown: str) -> Iterator[str]:
     """List the names in what is shown, but not defined there, that share most words with the question."""
     terms = find_content_terms(question)
-    code = shown.partition("The evidence")[2] or shown
-    defined = set(_DEFINED.findall(code))
-    counted = Counter(_NAME.findall(code))
+    defined = set(_DEFINED.findall(shown))
+    counted = Counter(_NAME.findall(shown))
     names = [name for name in counted if name not in defined and ("_" in name.strip("_") or not name.islower())]
     scored = [(len(match_terms(name, terms)), counted[name], name) for name in names]
     return (name for score, _, name in sorted(scored, reverse=True) if score > 1)

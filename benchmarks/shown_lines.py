@@ -44,7 +44,7 @@ def find_shown_lines(texts: Sequence[str], files: Collection[str], read: ReadLin
                 path, rest = found
                 spent += len(line) + 1
                 placed = _PLACED.match(rest)
-                if placed and placed[2] and _is_line(read(path), int(placed[1]), placed[2]):
+                if placed and placed[2] and _is_placed(read(path), int(placed[1]), placed[2]):
                     yield ShownLine(path=path, line=int(placed[1]), tokens=spent / TOKEN_CHARACTERS)
 
 
@@ -54,6 +54,11 @@ def _find_path(line: str, files: Collection[str]) -> tuple[str, str] | None:
         if word[0] in files:
             return word[0], line[word.end() :]
     return None
+
+
+def _is_placed(lines: Sequence[str], number: int, text: str) -> bool:
+    """Whether a text behind a place is the line there, which may have its definition before it: `Order.pay: line`."""
+    return _is_line(lines, number, text) or _is_line(lines, number, text.partition(": ")[2])
 
 
 def _is_line(lines: Sequence[str], number: int, text: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from agent.evidence.call_sites import count_calls, make_call_refs
+from agent.evidence.refs import make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
 from agent.state import Role
@@ -15,6 +16,7 @@ from agent.tools.tool import Tool, ToolEvidence, ToolReport
 from indexer.types import CallSite, Definition
 
 MAX_SITES = 40
+_MOST_DEFINED = 20  # callees whose definition is named
 _MOST_NAMED = 4  # definitions that a possible call may mean
 
 DefinitionKey = tuple[str, str]
@@ -68,7 +70,7 @@ class GetCallees(CallLookup):
     """Finds what a function calls."""
 
     name = "get_callees"
-    description = "List what a function or method calls."
+    description = "List what a function or method calls, and where that is defined."
     label = "Looking up what is called by"
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
@@ -78,6 +80,7 @@ class GetCallees(CallLookup):
         listing = _CallListing(deps, "callee", args.path)
         for key, own in _group_by_definition(await deps.code.definitions(name), sites, "caller").items():
             await listing.add(f"Calls in {key}:", own)
+        await listing.add_definitions("Where these are defined:", sites)
         return listing.finish("No such call is known. The name may be unknown too; find_symbol tells.")
 
 
@@ -108,6 +111,18 @@ class _CallListing:
             times = f" {ref['calls']} times" if ref.get("calls", 1) > 1 else ""
             maybe = f" (possibly {meant[at]})" if ref["ambiguous"] and meant[at] else ""
             self._report.cite(ref, f"{ref['symbol'] or 'module level'}{maybe}{times}: {line}")
+
+    async def add_definitions(self, heading: str, sites: Sequence[CallSite]) -> None:
+        """Add where that is defined which is called, the certain first, by the first line of each."""
+        ranked = sorted(sites, key=lambda site: site.ambiguous)
+        called = {_identify(site.callee): site.callee for site in ranked if site.callee is not None}
+        if called:
+            self._report.say(heading)
+        for definition in list(called.values())[:_MOST_DEFINED]:
+            ref = make_definition_ref(definition)
+            ref["end_line"] = ref["start_line"]
+            line = await self._deps.code.read(ref["path"], ref["start_line"], ref["start_line"])
+            self._report.cite(ref, f"{ref['symbol']}: {line.text.strip()}")
 
     def finish(self, nothing: str) -> ToolEvidence:
         """Return what was listed; the sentence where that is nothing."""

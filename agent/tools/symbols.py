@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
@@ -16,6 +17,9 @@ MAX_DEFINITIONS = 8
 MAX_RELATED = 20  # subclasses or overrides of one name
 _LONGEST_SHOWN = 60
 _MOST_NAMESAKES = 40  # methods of one name whose classes are compared
+_LONGEST_SIGNATURE = 400
+_MOST_BASES = 12
+_NAME = re.compile(r"[A-Z]\w{1,80}")
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 
 
@@ -30,8 +34,8 @@ class FindSymbol(Tool[NameArguments]):
 
     name = "find_symbol"
     description = (
-        "Find where a function, method, class or constant is defined; returns its source, the subclasses of a class, "
-        "and what overrides a method or is overridden by it."
+        "Find where a function, method, class or constant is defined; returns its source, the bases and subclasses of "
+        "a class, and what overrides a method or is overridden by it."
     )
     arguments = NameArguments
     label = "Looking up"
@@ -51,6 +55,7 @@ class FindSymbol(Tool[NameArguments]):
             ref["end_line"] = passage.location.end_line
             lines = f"{found.symbol.kind} {found.symbol.qualified_name}, lines {at.start_line} to {at.end_line}"
             report.show(ref, passage.text, about=lines)
+        await _report_bases(report, deps, definitions)
         await _report_subclasses(report, deps, definitions)
         await _report_overrides(report, deps, definitions)
         if len(definitions) > MAX_DEFINITIONS:
@@ -58,6 +63,28 @@ class FindSymbol(Tool[NameArguments]):
             names = ", ".join(f"{one.symbol.qualified_name} ({one.path})" for one in more[:MAX_DEFINITIONS])
             report.say(f"{len(more)} more definitions are left out, such as {names}. Give a qualified name.")
         return report.evidence()
+
+
+async def _report_bases(report: ToolReport, deps: Deps, definitions: Sequence[Definition]) -> None:
+    """List the types that those among the definitions name in their first lines, such as bases, and in turn theirs."""
+    due = [one for one in definitions[:MAX_DEFINITIONS] if one.symbol.kind in _TYPES]
+    asked = {name for one in due for name in (one.symbol.name, one.symbol.qualified_name)}
+    bases: list[Definition] = []
+    while due and len(bases) < _MOST_BASES:
+        names = dict.fromkeys(name for one in due for name in _NAME.findall(one.symbol.signature[:_LONGEST_SIGNATURE]))
+        fresh = [name for name in names if name not in asked][:_MOST_BASES]
+        asked.update(fresh)
+        found = [await deps.code.definitions(name) for name in fresh]
+        due = [
+            one
+            for name, each in zip(fresh, found, strict=True)
+            for one in each[:MAX_DEFINITIONS]
+            if one.symbol.kind in _TYPES and one.symbol.name == name
+        ]
+        bases += due
+    if bases:
+        report.say("It inherits from, or names:")
+    await _cite_first_lines(report, deps, bases[:_MOST_BASES])
 
 
 async def _report_subclasses(report: ToolReport, deps: Deps, definitions: Sequence[Definition]) -> None:

@@ -36,6 +36,17 @@ class Socket(Base):
     def close(self) -> None:
         pass
 """
+HEIRS = """class Root:
+    pass
+
+
+class Branch(Root):
+    pass
+
+
+class Leaf(Branch):
+    pass
+"""
 CALLS = """from bases import File, Socket
 
 
@@ -43,7 +54,13 @@ def use(thing, file: File) -> None:
     file.close(); file.close()
     thing.close()
 """
-FILES = {**SHOP, "bases.py": BASES, "calls.py": CALLS, "long.py": "".join(f"value_{n} = {n}\n" for n in range(1, 601))}
+FILES = {
+    **SHOP,
+    "bases.py": BASES,
+    "calls.py": CALLS,
+    "heirs.py": HEIRS,
+    "long.py": "".join(f"value_{n} = {n}\n" for n in range(1, 601)),
+}
 
 
 def make_deps(code: CodeSearch) -> Deps:
@@ -117,6 +134,22 @@ async def test_callers_are_apart_by_definition_and_repeat_no_line(deps: Deps) ->
     assert places(await call(deps, "get_callers", function_name="parse_date", path="tests")) == [
         "tests/test_dates.py:5-5"
     ]
+
+
+async def test_what_is_called_is_listed_with_where_it_is_defined(deps: Deps) -> None:
+    outcome = await call(deps, "get_callees", function_name="Order.pay")
+
+    calls, _, defined = outcome.text.partition("Where these are defined:")
+    assert "[shop/orders.py:L16-L16] PaymentSession.send" in calls
+    assert "[shop/payments.py:L19-L19] PaymentSession.send: def send" in defined
+    assert "shop/payments.py:19-19" in places(outcome)
+
+
+async def test_a_class_shows_its_bases(deps: Deps) -> None:
+    outcome = await call(deps, "find_symbol", name="Leaf")
+
+    assert "It inherits from, or names:\n[heirs.py:L5-L5] Branch: class Branch(Root):" in outcome.text
+    assert places(outcome) == ["heirs.py:9-10", "heirs.py:5-5", "heirs.py:1-1"]
 
 
 async def test_a_class_shows_its_subclasses(deps: Deps) -> None:
