@@ -45,6 +45,7 @@ _PROJECT = re.compile(
 )
 _PRONOUN = re.compile(r"\b(?:it|its|they|their)\b", re.IGNORECASE)
 _FEW_TERMS = 2
+_BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
 # What a thread may still say more about, although there are earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
@@ -111,13 +112,15 @@ def _lean_on_history(written: str, resolved: str, intent: Intent, history: Seque
     """Return what a message in a conversation wants of a model that reads it as it is, and what to look up for it.
 
     The model has the last turns and their evidence; a search is worth it only where the message has words of its own.
+    A brief message goes with that evidence even if no pattern says that it leans on it: there are many languages.
     """
     if intent in {"history_request", "follow_up"} or find_small_talk(written) is not None:
         return intent, resolved
     if resolved != written:
         return "follow_up_with_retrieval", resolved
     if intent == "new_question" and not _may_lean(written, history):
-        return intent, written
+        is_brief = len(written) <= _BRIEF and not _has_subject(written)
+        return ("follow_up_with_retrieval" if is_brief else intent), written
     if not find_content_terms(written):
         return "follow_up", written
     return "follow_up_with_retrieval", f"{written} {history[-1]['question']}"[:_LONGEST_STANDALONE]

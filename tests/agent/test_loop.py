@@ -478,6 +478,9 @@ async def test_a_budget_that_is_nearly_spent_is_left_for_the_answer(saver: SafeS
         "which of these is the default?",
         "why?",
         "is that also true for refunds?",
+        "was ist hier der Standardwert?",
+        "et pour les remboursements ?",
+        "なぜですか",
     ],
 )
 async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence(
@@ -495,6 +498,15 @@ async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence
     assert "Read from: shop/" in told
     assert "def pay" in told  # which a tool had read, and the answer did not cite
     assert "session [1]" in answer.text
+
+
+async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(saver: SafeSqliteSaver) -> None:
+    agent, model = agent_with(saver, [("read_file", {"file_path": "shop/orders.py"})], "It pays [E1].", WRITTEN)
+    await answer_to(agent, QUESTION)
+    await answer_to(agent, "where in the whole project are dates and times read from what a customer has typed?")
+
+    assert "(lines)" not in prompt_of(model, 2)
+    assert QUESTION in prompt_of(model, 2)
 
 
 async def test_the_evidence_of_the_last_turn_is_kept_and_of_no_other(saver: SafeSqliteSaver) -> None:
