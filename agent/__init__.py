@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.agent import Agent
-    from agent.errors import INTERRUPTED, STOPPED, AgentError, ClassifierUnusable, UnknownRun
+    from agent.errors import INTERRUPTED, STOPPED, AgentError, ClassifierUnusable, SchemaError, UnknownRun
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
     from agent.graph import build_graph
     from agent.guard.approval import parse_decision
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from agent.llm.models import open_models
     from agent.llm.providers import Sampling
     from agent.persistence.checkpointer import open_saver
-    from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION, create_conversation_tables
+    from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.memory_store import open_memory_store
+    from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
     from agent.persistence.pruning import prune_idle_conversations
     from agent.ports import (
         Answer,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKGROUND_HEADING",
-    "CONVERSATION_SCHEMA_VERSION",
     "INTERRUPTED",
     "MAX_QUESTION",
     "MAX_RAW_TEXT",
@@ -68,6 +68,8 @@ __all__ = [
     "OnnxModel",
     "RetryPolicy",
     "Sampling",
+    "Schema",
+    "SchemaError",
     "SearxngSearch",
     "SourceFiles",
     "Subscription",
@@ -75,7 +77,7 @@ __all__ = [
     "TurnLimits",
     "UnknownRun",
     "build_graph",
-    "create_conversation_tables",
+    "create_checkpoint_tables",
     "find_mentions",
     "find_small_talk",
     "fit_text",
@@ -84,6 +86,9 @@ __all__ = [
     "is_repeat_request",
     "is_statement",
     "is_stop_request",
+    "list_copies",
+    "load_conversation_schema",
+    "migrate_database",
     "normalize_name",
     "open_memory_store",
     "open_models",
@@ -95,12 +100,13 @@ __all__ = [
     "prune_idle_conversations",
     "quote_line",
     "read_quotes",
+    "run_statement",
     "with_background",
 ]
 
 _HOMES = {
     "agent.agent": "Agent",
-    "agent.errors": "INTERRUPTED STOPPED AgentError ClassifierUnusable UnknownRun",
+    "agent.errors": "INTERRUPTED STOPPED AgentError ClassifierUnusable SchemaError UnknownRun",
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
     "agent.graph": "build_graph",
     "agent.guard.approval": "parse_decision",
@@ -114,8 +120,9 @@ _HOMES = {
     "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
     "agent.persistence.checkpointer": "open_saver",
-    "agent.persistence.conversation_schema": "CONVERSATION_SCHEMA_VERSION create_conversation_tables",
+    "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
+    "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
     "agent.persistence.pruning": "prune_idle_conversations",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",

@@ -20,10 +20,11 @@ AgentError
 ├── ClassifierUnusable       the operator's classifier of injections cannot be loaded
 ├── UnknownRun               there is no unfinished run of that id
 ├── TurnTooLong              the graph went round without coming to an end
+├── SchemaError              a database of another layout that cannot be brought to that of this version
 └── CheckpointError          the conversation database
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
-    ├── CheckpointVersion        written by another version
+    ├── CheckpointVersion        of a layout that this version cannot use
     └── CheckpointDamaged        not a database, or its pages are broken
 """
 
@@ -160,6 +161,10 @@ class TurnTooLong(AgentError):
     """A turn took more nodes than any should."""
 
 
+class SchemaError(AgentError):
+    """A database of another layout cannot be brought to that of this version; it is as it was."""
+
+
 class CheckpointError(AgentError):
     """The conversation database cannot be used."""
 
@@ -173,7 +178,7 @@ class CheckpointLocked(CheckpointError):
 
 
 class CheckpointVersion(CheckpointError):
-    """The conversation database was written by another version of citebot."""
+    """The conversation database is of a layout that this version of citebot cannot use, nor bring to its own."""
 
 
 class CheckpointDamaged(CheckpointError):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_the_container_serves_unless_told_otherwise() -> None:
     (command,) = json.loads(last_stage()["CMD"])
     assert command in cli.commands
     assert last_stage()["STOPSIGNAL"] == "SIGTERM"
+
+
+def test_every_file_that_the_packages_read_is_packed_with_them() -> None:
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    files = [path for package in packed for path in (ROOT / package).rglob("*") if path.is_file()]
+    read = [path.relative_to(ROOT) for path in files if path.suffix not in {".py", ".pyc", ".md"}]
+    globs = [f"{package}/{glob}" for package in packed for glob in packed[package]]
+    left_out = [path for path in read if not any(path.match(glob) for glob in globs)]
+
+    assert {path.suffix for path in read} >= {".sql", ".toml", ".scm"}
+    assert left_out == []
 
 
 def test_the_data_folder_of_the_container_is_its_volume() -> None:

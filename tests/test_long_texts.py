@@ -259,6 +259,7 @@ NO_TEXT = "it is given what citebot itself wrote"
 OF_PORTS = "it asks other parts, whose own functions are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
+    "agent.persistence.migrations.run_statement": "it is given the SQL of the package",
     "indexer.subprocesses.start_editor": "it starts a program",
     "indexer.git.commit_messages.read_commit_messages": "it is given names of commits",
     "bot.access.find_manners": "it looks a channel up in the table of the operator",

@@ -23,10 +23,17 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from agent.errors import CheckpointDamaged, CheckpointError, CheckpointLocked, CheckpointUnwritable, CheckpointVersion
-from agent.persistence.conversation_schema import CONVERSATION_SCHEMA_VERSION
-from agent.persistence.evidence_store import EvidenceStore, Statement, TransactionRunner, run_all
-from agent.persistence.run_store import RunStore
+from agent.errors import (
+    CheckpointDamaged,
+    CheckpointError,
+    CheckpointLocked,
+    CheckpointUnwritable,
+    CheckpointVersion,
+    SchemaError,
+)
+from agent.persistence.conversation_schema import load_conversation_schema
+from agent.persistence.evidence_store import Statement, TransactionRunner, run_all
+from agent.persistence.migrations import migrate_database
 from agent.persistence.transaction_connection import TransactionConnection
 
 _SHRINK_STEP = 500  # pages
@@ -233,15 +240,19 @@ async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[
 
 
 def _try_opening(path: Path) -> None:
-    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about.
+    """Bring the database to the layout of this version, made when missing.
 
-    A damaged one is refused and left as it is: to write to it would make that worse.
+    Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about. A damaged
+    one is refused and left as it is: to write to it would make that worse.
     """
     try:
         with closing(sqlite3.connect(path)) as db:
             (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(" ".join(verdict.split()))
+        migrate_database(path, load_conversation_schema())
+    except SchemaError as error:
+        raise CheckpointVersion(str(error)) from error
     except sqlite3.Error as error:
         raise _map_sqlite_error(error, path) from error
 
@@ -249,44 +260,17 @@ def _try_opening(path: Path) -> None:
 async def _prepare_saver(conn: TransactionConnection, path: Path) -> SafeSqliteSaver:
     try:
         await conn
-        fresh = await _check_version(conn, path)
-        if fresh:
-            await conn.execute("PRAGMA auto_vacuum = INCREMENTAL")
         saver = SafeSqliteSaver(conn, path)
         await saver.setup()
-        if fresh:
-            await conn.execute(f"PRAGMA user_version = {CONVERSATION_SCHEMA_VERSION:d}")
         # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.
         await conn.execute("PRAGMA synchronous = NORMAL")
         await conn.execute("PRAGMA journal_size_limit = 1048576")
-        await RunStore(saver).open()
-        await EvidenceStore(saver).open()
         # Fail now if the file cannot be written: the first question is too late to find out.
         await conn.execute("DELETE FROM writes WHERE thread_id IS NULL")
         await conn.commit()
     except sqlite3.Error as error:
         raise _map_sqlite_error(error, path) from error
     return saver
-
-
-async def _check_version(conn: TransactionConnection, path: Path) -> bool:
-    """Return whether the database is new; raises `CheckpointVersion` when another version made it."""
-    version = await _read_number(conn, "PRAGMA user_version")
-    tables = await _read_number(conn, "SELECT count(*) FROM sqlite_schema")
-    if version == 0 and tables == 0:
-        return True
-    if version != CONVERSATION_SCHEMA_VERSION:
-        raise CheckpointVersion(
-            f"The conversation database {path} was written by another version of citebot. "
-            "Run that version, or move the file away to start with no conversations."
-        )
-    return False
-
-
-async def _read_number(conn: TransactionConnection, query: str) -> int:
-    async with conn.execute(query) as cursor:
-        row = await cursor.fetchone()
-    return int(row[0]) if row is not None else 0
 
 
 def _map_sqlite_error(error: sqlite3.Error, path: Path) -> CheckpointError:

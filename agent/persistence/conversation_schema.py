@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 
-from agent.persistence import evidence_store, run_store
-
-CONVERSATION_SCHEMA_VERSION = 2
+from agent.persistence.migrations import Schema
 
 
-def create_conversation_tables(db: sqlite3.Connection) -> None:
-    """Make all tables that a conversation database may have."""
+def load_conversation_schema() -> Schema:
+    """Return the layout of the tables beside those of LangGraph."""
+    return Schema.load("conversation", "agent.persistence")
+
+
+def create_checkpoint_tables(db: sqlite3.Connection) -> None:
+    """Make the tables that LangGraph keeps its checkpoints in."""
     from langgraph.checkpoint.sqlite import SqliteSaver  # takes a second
 
     SqliteSaver(db).setup()
-    for statement in (*run_store.TABLES, evidence_store.TABLE):
-        db.execute(statement)

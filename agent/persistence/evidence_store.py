@@ -12,9 +12,6 @@ from agent.text.storable import make_storable
 Result = TypeVar("Result")
 Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
-TABLE = """CREATE TABLE IF NOT EXISTS evidence (
-    thread TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (thread, key)) WITHOUT ROWID"""
-
 
 class SqlExecutor(Protocol):
     """A database that runs each statement in a transaction of its own, or several in one."""
@@ -63,10 +60,6 @@ class EvidenceStore:
 
     def __init__(self, database: SqlExecutor) -> None:
         self._database = database
-
-    async def open(self) -> None:
-        """Make the table where it is missing."""
-        await self._database.write(TABLE)
 
     def of(self, thread: str) -> ThreadEvidence:
         """Return the evidence of one conversation."""

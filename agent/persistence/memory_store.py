@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from agent.persistence import evidence_store, run_store
+from agent.persistence.conversation_schema import load_conversation_schema
 from agent.persistence.evidence_store import Statement, TransactionRunner
+from agent.persistence.migrations import run_statement
 
 T = TypeVar("T")
 
@@ -41,13 +42,18 @@ class MemoryStore(TransactionRunner):
         """Do nothing: there are no checkpoints to drop."""
 
 
+def _create_tables(db: sqlite3.Connection) -> None:
+    for statement in load_conversation_schema().list_statements():
+        run_statement(db, statement)
+
+
 @asynccontextmanager
 async def open_memory_store() -> AsyncIterator[MemoryStore]:
     """Open a database with the tables that a question needs, and close it at the end."""
     connection = await asyncio.to_thread(sqlite3.connect, ":memory:", check_same_thread=False)
     try:
         store = MemoryStore(connection)
-        await store.write_all([(table, ()) for table in (*run_store.TABLES, evidence_store.TABLE)])
+        await store.run_transaction(_create_tables)
         yield store
     finally:
         await asyncio.to_thread(connection.close)

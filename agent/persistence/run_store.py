@@ -12,13 +12,6 @@ from agent.persistence.evidence_store import SqlExecutor, Statement
 
 RunStatus = Literal["running", "paused", "completed", "failed"]
 
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS agent_executions (
-    id TEXT PRIMARY KEY, thread TEXT NOT NULL, repository TEXT, question TEXT NOT NULL, reply TEXT, reply_to TEXT,
-    status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'completed', 'failed')),
-    tries INTEGER NOT NULL, started_at REAL NOT NULL, updated_at REAL NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS agent_executions_by_thread ON agent_executions (thread)",
-)
 _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at"
 
 
@@ -53,11 +46,6 @@ class RunStore:
     def __init__(self, database: SqlExecutor, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
-
-    async def open(self) -> None:
-        """Make the table where it is missing."""
-        for statement in TABLES:
-            await self._database.write(statement)
 
     async def begin(
         self,

@@ -164,7 +164,6 @@ async def export_feedback(path: Path, clock: Clock, *, days: int | None, as_json
     if await asyncio.to_thread(path.is_file):
         async with open_database(path) as database:
             records = TurnRecordStore(database, clock)
-            await records.open()
             found = await records.feedback(since=since)
     note = "" if found else "Nobody has rated an answer" + (f" in the last {days} days." if days else " yet.")
     rows = [feedback_to_record(entry) for entry in found] if as_json else [format_feedback(entry) for entry in found]

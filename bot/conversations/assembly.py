@@ -60,8 +60,7 @@ async def open_conversations(
         inbox = Inbox(database, clock, owner or make_process_name())
         threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
-        for table in (inbox, threads, records, counter, choices):
-            await table.open()
+        await counter.forget_old()
 
         async def stop(conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
             return await conversations.stop(conversation, asked_like=asked_like)

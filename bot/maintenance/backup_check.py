@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent import CONVERSATION_SCHEMA_VERSION, create_conversation_tables
+from agent import Schema, create_checkpoint_tables, load_conversation_schema, run_statement
 from bot.maintenance.backup_archive import InvalidBackup
 from bot.maintenance.disk_usage import CONVERSATIONS
-from bot.repositories import choice_store
-from bot.storage import inbox, rate_limits, threads, turn_records
-from bot.storage.database import INBOX_FILE, SCHEMA_VERSION, write_addition
+from bot.storage.database import INBOX_FILE, load_message_schema
 from indexer import CATALOG_VERSION, REPOSITORIES_FOLDER, create_catalog_tables
 
 _MOST_OBJECTS = 1_000
@@ -27,35 +25,35 @@ class _Layout:
     objects: Collection[tuple[str, str, str]]
 
     @classmethod
-    def read(
-        cls, lay_out: Callable[[sqlite3.Connection], None], versions: Collection[int], additions: Sequence[str] = ()
-    ) -> _Layout:
-        """Lay a database out as an early version did, and add what later ones did: any step of that may be found."""
+    def read(cls, schema: Schema, beside: Callable[[sqlite3.Connection], None] | None = None) -> _Layout:
+        """Take a schema one statement after the other, as any state in between may be found; `beside` it are others."""
         with closing(sqlite3.connect(":memory:")) as db:
-            lay_out(db)
+            if beside is not None:
+                beside(db)
             objects = set(_read_objects(db))
-            for statement in additions:
-                db.execute(statement)
+            for statement in schema.list_statements():
+                run_statement(db, statement)
                 objects |= set(_read_objects(db))
-            return cls(versions=versions, objects=objects)
+        return cls(versions=range(schema.oldest, schema.newest + 1), objects=objects)
+
+    @classmethod
+    def read_catalog(cls) -> _Layout:
+        """Lay a catalog out."""
+        with closing(sqlite3.connect(":memory:")) as db:
+            create_catalog_tables(db)
+            return cls(versions=range(1, CATALOG_VERSION + 1), objects=_read_objects(db))
 
 
 def check_databases(folder: Path) -> None:
     """Check every database of an unpacked backup; raises `InvalidBackup` for the first that cannot be used."""
-    added = [write_addition("inbox", column, inbox.COUNT) for column in inbox.LATER_COLUMNS]
     layouts = {
-        CONVERSATIONS: _Layout.read(create_conversation_tables, {CONVERSATION_SCHEMA_VERSION}),
-        INBOX_FILE: _Layout.read(_lay_out_messages, {SCHEMA_VERSION}, added),
-        f"{REPOSITORIES_FOLDER}/*/catalog.sqlite": _Layout.read(create_catalog_tables, range(1, CATALOG_VERSION + 1)),
+        CONVERSATIONS: _Layout.read(load_conversation_schema(), create_checkpoint_tables),
+        INBOX_FILE: _Layout.read(load_message_schema()),
+        f"{REPOSITORIES_FOLDER}/*/catalog.sqlite": _Layout.read_catalog(),
     }
     for pattern, layout in layouts.items():
         for path in sorted(folder.glob(pattern)):
             _check_database(path, path.relative_to(folder).as_posix(), layout)
-
-
-def _lay_out_messages(db: sqlite3.Connection) -> None:
-    for statement in (*inbox.TABLES, threads.TABLE, rate_limits.TABLE, *turn_records.TABLES, *choice_store.TABLES):
-        db.execute(statement)
 
 
 def _check_database(path: Path, name: str, layout: _Layout) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent import list_copies
 from bot.storage.database import INBOX_FILE
 from indexer import REPOSITORIES_FOLDER, IndexFolder, find_index_folder, list_index_folders
 
@@ -96,8 +97,9 @@ def _sum(folders: Sequence[IndexFolder]) -> int:
 
 
 def _measure_database(path: Path) -> int:
-    """A database with what SQLite keeps beside it."""
-    return sum(_measure_file(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm"))
+    """A database with what SQLite keeps beside it, and how it was before its layout changed."""
+    parts = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+    return sum(_measure_file(part) for part in (*parts, *list_copies(path)))
 
 
 def _measure_file(path: Path) -> int:

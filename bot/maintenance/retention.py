@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent import AgentError
+from agent import AgentError, list_copies
 from bot.clock import Clock
 from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
@@ -22,6 +22,7 @@ from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 
 DAY = 86_400.0
+COPY_DAYS = 7  # for which a database is kept as it was before its layout changed
 FIRST_SECONDS = 300.0  # a start has other things to do
 
 log = logging.getLogger(__name__)
@@ -70,9 +71,22 @@ class Retention:
             messages, threads, ratings = await self._sweep_messages(before)
         except BotError as error:
             problems.append(str(error))
+        problems += await asyncio.to_thread(self._drop_copies)
         return SweepReport(
             conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
         )
+
+    def _drop_copies(self) -> Sequence[str]:
+        """Drop what was kept of the databases before their layouts changed; return what cannot be."""
+        before = self.clock.now() - min(self.days or COPY_DAYS, COPY_DAYS) * DAY
+        problems = []
+        for copy in (copy for name in (CONVERSATIONS, INBOX_FILE) for copy in list_copies(self.home / name)):
+            try:
+                if copy.stat().st_mtime < before:
+                    copy.unlink()
+            except OSError as error:
+                problems.append(f"{copy} cannot be deleted ({error.strerror}). Delete it yourself.")
+        return problems
 
     async def _sweep_messages(self, before: float) -> tuple[int, int, int]:
         path = self.home / INBOX_FILE
@@ -82,8 +96,7 @@ class Retention:
             inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
             records, choices = TurnRecordStore(database, self.clock), ChoiceStore(database, self.clock)
             usage = QuestionCounter(database, self.clock, QuestionLimits())
-            for table in (inbox, threads, records, usage, choices):
-                await table.open()
+            await usage.forget_old()
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)
             forgotten = messages, await threads.forget_old(before), await records.forget_old(before)

@@ -12,16 +12,6 @@ from bot.clock import Clock
 from bot.repositories.choice import RepositoryChoice
 from bot.storage.database import Database
 
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS topics (
-    conversation TEXT PRIMARY KEY, repository TEXT NOT NULL, at REAL NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS routes (
-    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, route TEXT NOT NULL, at REAL NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS asked_back (
-    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, author TEXT NOT NULL, question TEXT NOT NULL,
-    names TEXT NOT NULL, at REAL NOT NULL)""",
-)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTopic:
@@ -47,11 +37,6 @@ class ChoiceStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def open(self) -> None:
-        """Create the tables if they are missing."""
-        for statement in TABLES:
-            await self._database.write(statement)
 
     async def topic(self, conversation: str) -> ConversationTopic | None:
         """Return what a conversation is about."""

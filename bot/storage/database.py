@@ -11,11 +11,11 @@ from typing import Any
 
 import aiosqlite
 
+from agent import Schema, SchemaError, migrate_database
 from bot.errors import InboxError
 
 INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
-SCHEMA_VERSION = 1
 _SHRINK_STEP = 500  # pages
 
 
@@ -46,19 +46,6 @@ class Database:
         except sqlite3.Error as error:
             raise explain_error(error, self._path) from error
 
-    async def add_column(self, table: str, column: str, kind: str) -> None:
-        """Add a column to a table that an earlier version made."""
-        if not await self._has_column(table, column):
-            try:
-                await self.write(write_addition(table, column, kind))
-            except InboxError:
-                if not await self._has_column(table, column):  # else another process was faster
-                    raise
-
-    async def _has_column(self, table: str, column: str) -> bool:
-        found = await self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column))
-        return bool(found)
-
     async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a query and return its first row."""
         return next(iter(await self.rows(sql, values)), None)
@@ -88,10 +75,16 @@ async def open_database(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterat
         await connection.close()
 
 
-def _try_opening(path: Path) -> None:
-    """Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about.
+def load_message_schema() -> Schema:
+    """Return the layout of the database."""
+    return Schema.load("message", "bot.storage")
 
-    A damaged one is refused and left as it is: to write to it would make that worse.
+
+def _try_opening(path: Path) -> None:
+    """Bring the database to the layout of this version, made when missing.
+
+    Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about. A damaged
+    one is refused and left as it is: to write to it would make that worse.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +92,9 @@ def _try_opening(path: Path) -> None:
             (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"malformed: {verdict}")
+        migrate_database(path, load_message_schema())
+    except SchemaError as error:
+        raise InboxError(str(error)) from error
     except OSError as error:
         raise InboxError(f"The folder of the message database {path} cannot be made: {error.strerror}.") from error
     except sqlite3.Error as error:
@@ -108,26 +104,12 @@ def _try_opening(path: Path) -> None:
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     try:
         await connection
-        await connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file; or it never shrinks
         await connection.execute("PRAGMA journal_mode = WAL")
         await connection.execute("PRAGMA journal_size_limit = 1048576")
         # What was acknowledged must outlive a power cut as well.
         await connection.execute("PRAGMA synchronous = FULL")
-        async with connection.execute("PRAGMA user_version") as cursor:
-            (version,) = await cursor.fetchone() or (0,)
-        await connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}" if version == 0 else "SELECT 1")
     except sqlite3.Error as error:
         raise explain_error(error, path) from error
-    if version not in {0, SCHEMA_VERSION}:
-        raise InboxError(
-            f"The message database {path} was written by another version of citebot (form {version}, this one writes "
-            f"{SCHEMA_VERSION}). Use that version, or move the file away to start over."
-        )
-
-
-def write_addition(table: str, column: str, kind: str) -> str:
-    """Write the statement that adds a column to a table."""
-    return f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
 
 
 def explain_error(error: sqlite3.Error, path: Path) -> InboxError:

@@ -21,22 +21,6 @@ EndedState = Literal["done", "closed", "withdrawn"]
 
 LEASE_SECONDS = 30.0
 
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS inbox (
-    id INTEGER PRIMARY KEY, platform TEXT NOT NULL, workspace TEXT NOT NULL, channel TEXT NOT NULL,
-    message TEXT NOT NULL, conversation TEXT NOT NULL, body TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('received', 'running', 'done', 'closed', 'withdrawn')),
-    run_id TEXT NOT NULL, handles TEXT NOT NULL DEFAULT '[]', tries INTEGER NOT NULL DEFAULT 0,
-    claims INTEGER NOT NULL DEFAULT 0,
-    owner TEXT NOT NULL DEFAULT '', lease_until REAL NOT NULL DEFAULT 0, stop INTEGER NOT NULL DEFAULT 0,
-    received_at REAL NOT NULL, updated_at REAL NOT NULL,
-    UNIQUE (platform, workspace, channel, message))""",
-    "CREATE INDEX IF NOT EXISTS inbox_by_state ON inbox (state, conversation)",
-    "CREATE TABLE IF NOT EXISTS pulse (id INTEGER PRIMARY KEY, at REAL NOT NULL)",
-)
-# How many processes died while a message was under way in them, and whether it is: an orderly end takes that back.
-LATER_COLUMNS = ("deaths", "under_way")
-COUNT = "INTEGER NOT NULL DEFAULT 0"
 _COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at"
 _KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
@@ -76,13 +60,6 @@ class Inbox:
         self._database = database
         self._clock = clock
         self.owner = owner
-
-    async def open(self) -> None:
-        """Create the table if it is missing."""
-        for statement in TABLES:
-            await self._database.write(statement)
-        for column in LATER_COLUMNS:
-            await self._database.add_column("inbox", column, COUNT)
 
     async def store(self, message: IncomingMessage, conversation: str) -> InboxEntry | None:
         """Store a message; None if it was delivered before."""

@@ -9,9 +9,6 @@ from bot.errors import NotAllowed, SilentlyThrottled
 from bot.messages import IncomingMessage
 from bot.storage.database import Database
 
-TABLE = """CREATE TABLE IF NOT EXISTS usage (
-    person TEXT NOT NULL, period TEXT NOT NULL, ends REAL NOT NULL, count INTEGER NOT NULL,
-    PRIMARY KEY (person, period))"""
 _MINUTE, _DAY = 60, 86_400
 _COMMANDS = 3  # commands for every question that may be asked
 
@@ -31,11 +28,6 @@ class QuestionCounter:
         self._database = database
         self._clock = clock
         self._limits = limits
-
-    async def open(self) -> None:
-        """Create the table if it is missing, and drop what is over."""
-        await self._database.write(TABLE)
-        await self.forget_old()
 
     async def forget_old(self) -> None:
         """Drop the counts of minutes and days that are over."""

@@ -12,10 +12,6 @@ from bot.storage.database import Database
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
 EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-up is not for citebot
 
-TABLE = """CREATE TABLE IF NOT EXISTS threads (
-    key TEXT PRIMARY KEY, conversation TEXT NOT NULL, takes_part INTEGER NOT NULL DEFAULT 0,
-    muted INTEGER NOT NULL DEFAULT 0, repository TEXT, people TEXT NOT NULL DEFAULT '[]', last_at REAL NOT NULL)"""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThreadState:
@@ -36,10 +32,6 @@ class ThreadStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def open(self) -> None:
-        """Create the table if it is missing."""
-        await self._database.write(TABLE)
 
     async def should_answer(self, message: IncomingMessage) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.

@@ -15,14 +15,6 @@ from bot.storage.database import Database
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
 _LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JSON has as lists
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS turns (
-    run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation, at)",
-    """CREATE TABLE IF NOT EXISTS feedback (
-    run_id TEXT NOT NULL, person TEXT NOT NULL, opinion TEXT NOT NULL, at REAL NOT NULL,
-    PRIMARY KEY (run_id, person))""",
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,11 +126,6 @@ class TurnRecordStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def open(self) -> None:
-        """Create the tables if they are missing."""
-        for statement in TABLES:
-            await self._database.write(statement)
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
         """Keep a turn; a run that was taken up again replaces what was kept of it."""

@@ -141,7 +141,6 @@ async def test_a_person_may_ask_so_often_in_a_minute_and_in_a_day(tmp_path: Path
     clock = FakeClock(now=86_400.0 * 3)
     async with open_database(tmp_path / "i.sqlite") as database:
         usage = QuestionCounter(database, clock, QuestionLimits(per_minute=2, per_day=3))
-        await usage.open()
         for _ in range(2):
             await usage.count(message())
         with pytest.raises(NotAllowed, match="2 questions this minute. Ask again in 60 seconds"):  # noqa: RUF043
@@ -161,7 +160,6 @@ async def test_a_restart_forgives_nothing(tmp_path: Path) -> None:
     for expected in (True, False):
         async with open_database(tmp_path / "i.sqlite") as database:
             usage = QuestionCounter(database, FakeClock(), QuestionLimits(per_minute=1))
-            await usage.open()
             if expected:
                 await usage.count(message())
             else:

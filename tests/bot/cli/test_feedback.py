@@ -28,7 +28,6 @@ async def rated(home: Path) -> Path:
     async with open_database(path) as database:
         for run_id, opinion, at in (("a", "good", 0.0), ("b", "bad", NOW - 60), ("c", "good", NOW)):
             records = TurnRecordStore(database, FakeClock(at))
-            await records.open()
             await records.keep(run_id, f"conversation {run_id}", RECORD)
             await records.rate(run_id, "U1ANN", "good" if opinion == "good" else "bad")
         await records.forget("conversation c")

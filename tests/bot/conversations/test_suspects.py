@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -129,7 +128,6 @@ async def inboxes(tmp_path: Path) -> AsyncIterator[tuple[Inbox, Inbox, FakeClock
     clock = FakeClock()
     async with open_database(tmp_path / "i.sqlite") as database:
         here, there = Inbox(database, clock, "here"), Inbox(database, clock, "there")
-        await here.open()
         stored = await here.store(message(), "c")
         assert stored is not None
         await here.claim(stored.id)
@@ -189,21 +187,3 @@ async def test_another_text_is_another_chance(inboxes: tuple[Inbox, Inbox, FakeC
 
     assert revised is not None
     assert revised.deaths == 0
-
-
-async def test_an_inbox_of_an_earlier_version_is_read_on(tmp_path: Path) -> None:
-    async with open_database(tmp_path / "i.sqlite") as database:
-        inbox = Inbox(database, FakeClock(), "here")
-        await inbox.open()
-        await inbox.store(message(), "c")
-    connection = sqlite3.connect(tmp_path / "i.sqlite")
-    for column in ("deaths", "under_way"):
-        connection.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
-    connection.close()
-
-    async with open_database(tmp_path / "i.sqlite") as database:
-        inbox = Inbox(database, FakeClock(), "here")
-        await inbox.open()
-
-        (entry,) = await inbox.list_unfinished()
-        assert (entry.message.text, entry.deaths) == ("where is send?", 0)

@@ -43,7 +43,6 @@ async def _filled(home: Path) -> None:
         await EvidenceStore(saver).of("t").keep("e1", "the text of the evidence")
     async with open_database(home / INBOX_FILE) as database:
         records = TurnRecordStore(database, FakeClock())
-        await records.open()
         await records.keep("run", "t", RECORD)
         await records.rate("run", "ann", "good")
 

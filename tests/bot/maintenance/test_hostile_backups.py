@@ -30,8 +30,6 @@ from bot.maintenance.backup_archive import (
     read_manifest,
 )
 from bot.storage.database import open_database
-from bot.storage.turn_records import TurnRecordStore
-from tests.fakes.clock import FakeClock
 
 CONTENT = b"# typed\n+where?\n"
 PROMPTS = BackupMember(name="console_history", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
@@ -210,7 +208,6 @@ def database(tmp_path: Path) -> Path:
 
     async def fill() -> None:
         async with open_database(tmp_path / "made.sqlite") as opened_database:
-            await TurnRecordStore(opened_database, FakeClock()).open()
             for number in range(500):
                 await opened_database.write("INSERT INTO turns VALUES (?, 't', '{}', 0)", (str(number),))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.maintenance.disk_usage import measure_disk_usage
 from bot.maintenance.retention import FIRST_SECONDS, Retention, SweepReport, describe_sweep, run_daily_sweep
 from bot.messages import IncomingMessage, Place
 from bot.repositories.choice_store import ChoiceStore
@@ -49,10 +51,6 @@ class Chat:
         self.usage = QuestionCounter(database, clock, QuestionLimits())
         self.ledger = ChoiceStore(database, clock)
 
-    async def open(self) -> None:
-        for table in (self.inbox, self.threads, self.records, self.usage, self.ledger):
-            await table.open()
-
     async def turn(self, number: str, thread: str) -> IncomingMessage:
         """Answer a question, which is then rated."""
         asked = message(number, thread)
@@ -80,9 +78,30 @@ class Chat:
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
     clock = FakeClock()
     async with open_database(tmp_path / "home" / INBOX_FILE) as database:
-        made = Chat(tmp_path / "home", database, clock)
-        await made.open()
-        yield made
+        yield Chat(tmp_path / "home", database, clock)
+
+
+@pytest.mark.parametrize(("days", "gone"), [(90, {8}), (0, {8}), (2, {8, 3})], ids=["by a week", "for ever", "by less"])
+async def test_a_database_as_it_was_before_its_layout_changed_is_kept_for_a_week(
+    chat: Chat, days: int, gone: set[int]
+) -> None:
+    copies = {age: chat.home / f"{INBOX_FILE}.layout-{age}" for age in (8, 3)}
+    for age, copy in copies.items():
+        copy.write_bytes(b"as it was")
+        os.utime(copy, (chat.clock.now() - age * DAY,) * 2)
+
+    assert measure_disk_usage(chat.home, None).messages >= 18
+    assert (await chat.swept(days)).problems == []
+
+    assert {age for age, copy in copies.items() if not copy.exists()} == gone
+
+
+async def test_a_copy_that_cannot_be_dropped_is_named(chat: Chat) -> None:
+    copy = chat.home / f"{INBOX_FILE}.layout-1"
+    copy.mkdir()
+    os.utime(copy, (chat.clock.now() - 30 * DAY,) * 2)
+
+    assert [f"{copy} cannot be deleted" in problem for problem in (await chat.swept()).problems] == [True]
 
 
 async def test_everything_of_an_old_turn_is_forgotten_and_nothing_of_a_young_one(chat: Chat) -> None:

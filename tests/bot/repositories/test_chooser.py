@@ -456,7 +456,6 @@ async def test_the_ledger_forgets_what_is_old(tmp_path: Path) -> None:
     clock: Clock = FakeClock()
     async with open_database(tmp_path / "inbox.sqlite") as database:
         ledger = ChoiceStore(database, clock)
-        await ledger.open()
         await ledger.set_topic("c", "shop")
         await ledger.decide(
             "r", "c", RepositoryChoice(repositories=("shop",), why="it is named", question="secret words")

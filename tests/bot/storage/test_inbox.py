@@ -30,15 +30,9 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield opened
 
 
-async def inbox_of(database: Database, clock: FakeClock, owner: str = "here") -> Inbox:
-    inbox = Inbox(database, clock, owner)
-    await inbox.open()
-    return inbox
-
-
-@pytest_asyncio.fixture
-async def inbox(database: Database, clock: FakeClock) -> Inbox:
-    return await inbox_of(database, clock)
+@pytest.fixture
+def inbox(database: Database, clock: FakeClock) -> Inbox:
+    return Inbox(database, clock, "here")
 
 
 async def stored(inbox: Inbox, conversation: str = "c", **changes: Any) -> InboxEntry:
@@ -80,7 +74,7 @@ async def test_half_a_surrogate_pair_is_stored_as_a_question_mark(inbox: Inbox) 
 
 
 async def test_one_of_two_processes_claims_a_message(database: Database, clock: FakeClock, inbox: Inbox) -> None:
-    other = await inbox_of(database, clock, "there")
+    other = Inbox(database, clock, "there")
     entry = await stored(inbox)
 
     claims = await asyncio.gather(inbox.claim(entry.id), other.claim(entry.id))
@@ -91,7 +85,7 @@ async def test_one_of_two_processes_claims_a_message(database: Database, clock: 
 async def test_a_conversation_belongs_to_the_process_that_answers_in_it(
     database: Database, clock: FakeClock, inbox: Inbox
 ) -> None:
-    other = await inbox_of(database, clock, "there")
+    other = Inbox(database, clock, "there")
     first = await claimed(inbox)
     second = await stored(inbox, id="2")
 
@@ -106,7 +100,7 @@ async def test_a_conversation_belongs_to_the_process_that_answers_in_it(
 async def test_a_message_is_free_again_when_its_lease_has_run_out(
     database: Database, clock: FakeClock, inbox: Inbox
 ) -> None:
-    other = await inbox_of(database, clock, "there")
+    other = Inbox(database, clock, "there")
     entry = await claimed(inbox)
     await clock.advance(LEASE_SECONDS - 1)
     assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset())
@@ -128,7 +122,7 @@ async def test_what_an_ended_process_held_is_taken_over_at_once(
 ) -> None:
     entry = await claimed(inbox)
     await inbox.note_handles(entry, [handle()])
-    other = await inbox_of(database, clock, "there")
+    other = Inbox(database, clock, "there")
     assert await other.owners() == ["here"]
 
     await other.take_from("here")
@@ -193,7 +187,7 @@ async def test_the_question_of_a_reply_is_found_by_any_part_of_it(inbox: Inbox) 
 
 async def test_a_process_is_told_what_it_shall_stop(database: Database, clock: FakeClock, inbox: Inbox) -> None:
     entry = await claimed(inbox)
-    other = await inbox_of(database, clock, "there")
+    other = Inbox(database, clock, "there")
 
     assert await other.ask_to_stop("c")
     assert not await other.ask_to_stop("another")
@@ -215,9 +209,9 @@ async def test_what_is_long_over_is_forgotten(inbox: Inbox, clock: FakeClock) ->
 
 async def test_what_was_stored_is_there_after_the_database_was_opened_again(tmp_path: Path, clock: FakeClock) -> None:
     async with open_database(tmp_path / "i.sqlite") as database:
-        await stored(await inbox_of(database, clock))
+        await stored(Inbox(database, clock, "here"))
     async with open_database(tmp_path / "i.sqlite") as database:
-        inbox = await inbox_of(database, clock, "later")
+        inbox = Inbox(database, clock, "later")
 
         assert [entry.message.text for entry in await inbox.list_unfinished()] == ["where is send?"]
         assert await inbox.store(message(), "c") is None
@@ -225,7 +219,7 @@ async def test_what_was_stored_is_there_after_the_database_was_opened_again(tmp_
 
 async def test_a_locked_database_becomes_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
     async with open_database(tmp_path / "i.sqlite", busy_seconds=0.01) as database:
-        inbox = await inbox_of(database, clock)
+        inbox = Inbox(database, clock, "here")
         other = sqlite3.connect(tmp_path / "i.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(InboxError, match="Another process holds"):

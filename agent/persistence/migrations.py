@@ -1,0 +1,169 @@
+"""Brings a SQLite database to the layout of this version: numbered SQL files, in one transaction, over a kept copy."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from agent.errors import SchemaError
+
+_WAIT_SECONDS = 60.0  # for another process that is at it: a large database takes some seconds to copy
+_COPY = ".layout-"  # in the name of a copy, before the number of its layout
+_ADDITION = re.compile(r"\AALTER TABLE (\w+) ADD COLUMN (IF NOT EXISTS )(\w+)")
+# What is wrong with the disk or the file, and has a sentence already where the database is opened.
+_NOT_OURS = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Schema:
+    """The layout of a database: the SQL of each step, under the number of the layout that it leads to.
+
+    `name` is what people call the database. The first step makes a new database, and brings up one of the layout before
+    it. A step may only add: a citebot of the version before may still be using the database.
+    """
+
+    name: str
+    steps: Mapping[int, str]
+
+    @classmethod
+    def load(cls, name: str, package: str, engine: str = "sqlite") -> Schema:
+        """Read the steps from the files of a package, such as `schema/sqlite/0002_messages.sql`."""
+        listed = files(package).joinpath("schema", engine).iterdir()
+        found = {int(file.name.partition("_")[0]): file for file in listed if file.name.endswith(".sql")}
+        return cls(name=name, steps={number: found[number].read_text(encoding="utf-8") for number in sorted(found)})
+
+    @property
+    def oldest(self) -> int:
+        """The first layout that can be brought up."""
+        return min(self.steps) - 1
+
+    @property
+    def newest(self) -> int:
+        """The layout of this version."""
+        return max(self.steps)
+
+    def list_statements(self, *, since: int = 0) -> Sequence[str]:
+        """Return what has to be run for the newest layout, for a database of the layout given."""
+        return [
+            statement for number, sql in self.steps.items() if number > since for statement in _split_statements(sql)
+        ]
+
+
+def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_SECONDS) -> None:
+    """Bring a database to the newest layout, or make a new one; of what held something, a copy is kept beside it.
+
+    Whatever goes wrong, the database is as it was. Processes that start at once do it one after the other. Raises
+    `SchemaError`, or `sqlite3.Error` for what is wrong with the file or its disk.
+    """
+    with closing(sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)) as db:
+        if _read_layout(db, path, schema) == schema.newest:
+            return
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file; or it never shrinks
+        db.execute("BEGIN IMMEDIATE")  # from here on nobody else writes, so the copy lacks nothing
+        try:
+            layout = _read_layout(db, path, schema)
+            if layout < schema.newest:  # else another process was faster
+                if layout:
+                    _keep_copy(path, layout, schema)
+                _change_layout(db, path, schema, layout)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:  # a full disk has ended it already
+                db.execute("ROLLBACK")
+            raise
+
+
+def run_statement(db: sqlite3.Connection, statement: str) -> None:
+    """Run a statement of a schema, in which `ADD COLUMN IF NOT EXISTS` is allowed, as SQLite does not have it."""
+    if addition := _ADDITION.match(statement):
+        table, _, column = addition.groups()
+        if db.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)).fetchone():
+            return
+        statement = statement[: addition.start(2)] + statement[addition.end(2) :]
+    db.execute(statement)
+
+
+def list_copies(path: Path) -> Sequence[Path]:
+    """Name the copies that are kept of a database, the newest layout last."""
+    found = [(file.name.rpartition(_COPY)[2], file) for file in path.parent.glob(f"{path.name}{_COPY}*")]
+    return [file for _, file in sorted((int(number), file) for number, file in found if number.isdecimal())]
+
+
+def _read_layout(db: sqlite3.Connection, path: Path, schema: Schema) -> int:
+    """Return the layout of a database, 0 for a new one; `SchemaError` for one that this version cannot use."""
+    # In this order: another process may be making the tables meanwhile, with the number of their layout.
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (layout,) = db.execute("PRAGMA user_version").fetchone()
+    if schema.oldest <= layout <= schema.newest or (layout == 0 and not tables):
+        return int(layout)
+    copies = [copy for copy in list_copies(path) if int(copy.name.rpartition(_COPY)[2]) <= schema.newest]
+    back = f"put back {copies[-1]}, which is how it was before" if copies else "move the file away to start over"
+    raise SchemaError(
+        f"The {schema.name} database {path} was written by another version of citebot (layout {layout}; this one takes "
+        f"{schema.oldest} to {schema.newest}). Use that version, or {back}."
+    )
+
+
+def _keep_copy(path: Path, layout: int, schema: Schema) -> None:
+    """Keep a database as it is beside itself, for its owner alone: as a whole, or not at all."""
+    copy = path.with_name(f"{path.name}{_COPY}{layout}")
+    draft = copy.with_name(f"{copy.name}.draft")
+    try:
+        for stale in (draft, draft.with_name(f"{draft.name}-journal")):  # of a process that was killed at it
+            stale.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(draft)) as target:
+                db.backup(target)
+            draft.replace(copy)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as error:
+        raise SchemaError(
+            f"The {schema.name} database {path} has to be brought to a new layout, and no copy of it could be kept "
+            f"before ({error}). Nothing was changed. See that its folder can be written and has room for "
+            f"{path.stat().st_size:,} bytes more, and start again."
+        ) from error
+
+
+def _change_layout(db: sqlite3.Connection, path: Path, schema: Schema, layout: int) -> None:
+    try:
+        for statement in schema.list_statements(since=layout):
+            run_statement(db, statement)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF in _NOT_OURS:
+            raise
+        raise SchemaError(
+            f"The {schema.name} database {path} cannot be brought from layout {layout} to {schema.newest} ({error}). "
+            "Nothing was changed. Use the version of citebot that wrote it, and report this."
+        ) from error
+    db.execute(f"PRAGMA user_version = {schema.newest:d}")
+
+
+def _split_statements(sql: str) -> Iterator[str]:
+    """Take statements apart, without the comments between them: `executescript` would commit first."""
+    lines: list[str] = []
+    for line in sql.splitlines():
+        if not lines and (not line.strip() or line.startswith("--")):
+            continue
+        lines.append(line)
+        if sqlite3.complete_statement("\n".join(lines)):
+            yield "\n".join(lines)
+            lines = []
+    if lines:
+        raise AssertionError(f"a statement without an end: {lines[0]}")

@@ -1,0 +1,163 @@
+"""Messages of earlier layouts are answered in this one; `layouts` has what the citebot of each layout wrote."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.persistence.migrations import list_copies
+from bot.errors import InboxError, NotAllowed
+from bot.messages import Place
+from bot.repositories.choice_store import ChoiceStore
+from bot.storage.database import load_message_schema, open_database
+from bot.storage.inbox import Inbox
+from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.threads import ThreadStore
+from bot.storage.turn_records import TurnRecordStore
+from tests.bot.chat import handle, message
+from tests.fakes.clock import FakeClock
+from tests.fakes.disks import ROOT
+
+# Opens both databases of a folder once it is told to, as `citebot serve` does, and says how that went.
+OPENING = """
+import asyncio, sys
+from pathlib import Path
+from agent import open_saver
+from bot.storage.database import open_database
+async def main():
+    home = Path(sys.argv[1])
+    async with open_database(home / "inbox.sqlite"), open_saver(home / "conversations.sqlite"):
+        print("done", flush=True)
+print("ready", flush=True)
+sys.stdin.readline()
+asyncio.run(main())
+"""
+LAYOUTS = Path(__file__).parent / "layouts"
+WRITTEN_AT = 1_000_000.0
+
+
+@pytest.fixture(params=sorted(LAYOUTS.glob("*.sql")), ids=lambda path: path.stem)
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A database as a citebot of an earlier layout left it, with rows in every table."""
+    path = tmp_path / "inbox.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(request.param.read_text(encoding="utf-8"))
+    return path
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(WRITTEN_AT)
+
+
+def read_all(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of every table."""
+    with closing(sqlite3.connect(path)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+
+
+async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path, tmp_path: Path) -> None:
+    before = read_all(earlier)
+    assert len(before) == 9
+    assert all(before.values())
+
+    async with open_database(earlier) as database, open_database(tmp_path / "new.sqlite") as new:
+        objects = "SELECT name, sql FROM sqlite_schema ORDER BY name"
+        assert await database.rows(objects) == await new.rows(objects)
+        assert await database.row("PRAGMA user_version") == (load_message_schema().newest,)
+
+    assert read_all(earlier) == before
+    (copy,) = list_copies(earlier)
+    assert read_all(copy) == before
+
+
+async def test_what_was_waiting_in_an_earlier_layout_is_answered(earlier: Path, clock: FakeClock) -> None:
+    async with open_database(earlier) as database:
+        inbox = Inbox(database, clock, "me")
+        await inbox.take_from("host/1/0000")
+
+        waiting, begun = await inbox.list_unfinished()
+
+        assert (waiting.message.text, waiting.tries, waiting.deaths) == ("where is send?", 0, 0)
+        assert (begun.message.text, begun.tries, begun.deaths) == ("who calls it?", 2, 2)
+        assert begun.handles == (handle("9.2"),)
+        taken = await inbox.claim(begun.id)
+        assert taken is not None
+        assert await inbox.settle(taken, "done")
+
+
+async def test_threads_ratings_and_choices_of_an_earlier_layout_are_read_on(earlier: Path, clock: FakeClock) -> None:
+    async with open_database(earlier) as database:
+        thread = await ThreadStore(database, clock).find(Place(platform="fake", workspace="W", channel="C", thread="1"))
+        (rating,) = await TurnRecordStore(database, clock).feedback()
+        choices = ChoiceStore(database, clock)
+        topic, asked = await choices.topic("c:3"), await choices.last_asked_back("c:1", "U1ANN")
+        counter = QuestionCounter(database, clock, QuestionLimits(per_minute=1))
+
+        assert thread is not None
+        assert (thread.muted, thread.repository) == (True, "shop")
+        assert (rating.person, rating.opinion) == ("U1ANN", "good")
+        assert rating.record is not None
+        assert rating.record.files == ("a.py",)
+        assert topic is not None
+        assert topic.repository == "shop"
+        assert asked is not None
+        assert asked.names == ("shop", "till")
+        assert await choices.together("c:2") == ("shop", "till")
+        with pytest.raises(NotAllowed, match="You have asked 1 questions this minute"):
+            await counter.count(message())
+
+
+async def test_an_inbox_without_the_later_columns_and_tables_gets_them(earlier: Path, clock: FakeClock) -> None:
+    with closing(sqlite3.connect(earlier)) as db:
+        for column in ("deaths", "under_way"):
+            db.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
+        db.executescript("DROP TABLE topics; DROP TABLE routes; DROP TABLE asked_back; DROP TABLE pulse;")
+
+    async with open_database(earlier) as database:
+        inbox = Inbox(database, clock, "me")
+        await inbox.check()
+        assert [entry.deaths for entry in await inbox.list_unfinished()] == [0]
+        assert await ChoiceStore(database, clock).topic("c:3") is None
+
+
+async def test_a_step_that_cannot_be_taken_is_a_sentence_of_the_inbox(earlier: Path) -> None:
+    with closing(sqlite3.connect(earlier)) as db:
+        db.executescript("DROP TABLE usage; CREATE VIEW usage AS SELECT 1; DROP TABLE turns; CREATE TABLE turns (x);")
+    before = read_all(earlier)
+
+    with pytest.raises(InboxError, match=r"cannot be brought from layout 1 to \d+ .*Nothing was changed"):
+        async with open_database(earlier):
+            pass
+
+    assert read_all(earlier) == before
+
+
+def test_citebots_that_start_at_once_share_their_databases(earlier: Path) -> None:
+    command = [sys.executable, "-P", "-c", OPENING, str(earlier.parent)]  # one is earlier, the other new
+    started = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    assert [process.communicate(timeout=60)[0] for process in started] == ["done\n"] * 4
+    assert len(list_copies(earlier)) == 1
+    assert len(read_all(earlier)["inbox"]) == 3
+
+
+def test_the_steps_have_numbers_that_follow_each_other() -> None:
+    schema = load_message_schema()
+
+    assert sorted(schema.steps) == [*range(2, schema.newest + 1)]
