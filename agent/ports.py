@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from agent.events import EventKind
 from agent.limits import APPROVAL_CALLS, Budget
 from agent.text.masked_values import MaskedValues
+from agent.text.storable import make_storable
 from indexer.types import (
     CallSite,
     CodeOwners,
@@ -366,7 +367,7 @@ class MemoryEvidence:
 
     async def keep(self, key: str, text: str) -> None:
         """Keep a text."""
-        self._texts[key] = text
+        self._texts[key] = make_storable(text)
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts that are there."""
@@ -448,7 +449,7 @@ class EvidenceTexts(Protocol):
     """The evidence of one conversation's turn, by key."""
 
     async def keep(self, key: str, text: str) -> None:
-        """Keep a text; the same key again takes its place."""
+        """Keep a text, as far as a database takes it; the same key again takes its place."""
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts that are there."""

@@ -1,13 +1,24 @@
-"""What conversations need of other parts: indexes, the agent, and the platforms that replies are shown on."""
+"""What conversations need of other parts: indexes, the agent, what is stored, and the platforms of replies."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent import AgentEvent, CodeSearch
-from bot.messages import Capabilities, MessageContent, MessageHandle, Place, ThreadMessage
+from bot.messages import (
+    Capabilities,
+    IncomingMessage,
+    MessageContent,
+    MessageHandle,
+    Place,
+    ThreadMessage,
+)
 from indexer import Drift, IndexStatus, Progress, RefreshReport
+
+if TYPE_CHECKING:  # most questions of the command line need no database
+    from bot.storage.threads import ThreadState
+    from bot.storage.turn_records import FeedbackEntry, Opinion, TurnRecord
 
 
 class RepositoryIndex(Protocol):
@@ -122,3 +133,83 @@ class LiveStream(Protocol):
 
     async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text and end the stream; of the content only footer and buttons are shown."""
+
+
+class ThreadMembership(Protocol):
+    """Which threads citebot takes part in, and which conversation each belongs to."""
+
+    async def should_answer(self, message: IncomingMessage) -> bool:
+        """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
+
+        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately.
+        """
+
+    async def enter(self, message: IncomingMessage) -> str:
+        """Take part in the thread of a message to be answered; return the conversation that it belongs to.
+
+        A direct message outside threads goes on with the conversation of the last one for half an hour.
+        """
+
+    async def leave(self, message: IncomingMessage) -> None:
+        """Take part in the thread of a message no more."""
+
+    async def find(self, place: Place) -> ThreadState | None:
+        """Return a thread that is known."""
+
+    async def forget_old(self, before: float) -> int:
+        """Drop the threads in which citebot was last asked before a time, but not what a channel chose; count them."""
+
+
+class ThreadSettings(Protocol):
+    """What people have set for a thread, or for the channel that it is in."""
+
+    async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
+        """Mute citebot in a thread until it is addressed by a command, or unmute it."""
+
+    async def use(self, message: IncomingMessage, repository: str) -> None:
+        """Ask about a repository from now on in this thread, or in this channel where it is no thread."""
+
+    async def repository(self, message: IncomingMessage) -> str | None:
+        """Return the repository in use in the thread of a message, else in its channel."""
+
+
+class TurnRecords(Protocol):
+    """How the answers of finished turns came about."""
+
+    async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
+        """Keep a turn; a run that was taken up again replaces what was kept of it."""
+
+    async def last(self, conversation: str) -> TurnRecord | None:
+        """Return the newest turn of a conversation."""
+
+    async def last_run(self, conversation: str) -> str:
+        """Name the run of the newest turn of a conversation; empty if none is kept."""
+
+    async def forget(self, conversation: str) -> None:
+        """Drop the turns of a conversation; opinions stay."""
+
+    async def forget_old(self, before: float) -> int:
+        """Drop the turns and the opinions of before a time; return how many opinions."""
+
+
+class Ratings(Protocol):
+    """What people thought of answers."""
+
+    async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
+        """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
+
+    async def feedback(self, *, since: float = 0.0) -> Sequence[FeedbackEntry]:
+        """Return the opinions given since a time, oldest first; their records as far as they are kept."""
+
+
+class QuestionLimiter(Protocol):
+    """Counts what each person asks, across restarts and processes."""
+
+    async def count(self, message: IncomingMessage) -> None:
+        """Count a question; raises `NotAllowed` for one too many, `SilentlyThrottled` after as many refusals again."""
+
+    async def count_command(self, message: IncomingMessage) -> None:
+        """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
+
+    async def forget_old(self) -> None:
+        """Drop the counts of minutes and days that are over."""

@@ -20,7 +20,8 @@ from tests.test_architecture import PACKAGES, ROOT, name_of, parsed, sources
 FLOORS = {
     "bot": (
         "markdown messages errors clock",
-        "storage webhooks ports access tasks config_file",
+        "storage webhooks access tasks config_file",
+        "ports",
         "repositories replies settings",
         "app monitoring maintenance",
         "conversations",

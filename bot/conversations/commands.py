@@ -19,10 +19,8 @@ from bot.conversations.descriptions import (
 )
 from bot.errors import NotAllowed
 from bot.messages import IncomingMessage
-from bot.ports import Answerer, Repositories
+from bot.ports import Answerer, Repositories, ThreadSettings, TurnRecords
 from bot.repositories.chooser import RepositoryChooser
-from bot.storage.threads import ThreadStore
-from bot.storage.turn_records import TurnRecordStore
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
@@ -118,8 +116,8 @@ class CommandHandlers:
         *,
         repositories: Repositories,
         agent: Answerer,
-        threads: ThreadStore,
-        records: TurnRecordStore,
+        threads: ThreadSettings,
+        records: TurnRecords,
         chooser: RepositoryChooser,
         access: AccessPolicy,
         clock: Clock,

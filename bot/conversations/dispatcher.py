@@ -21,11 +21,10 @@ from bot.conversations.turn import NOT_YOURS, ActiveTurn, Break, TurnDeps, open_
 from bot.errors import BotError, ChatError, InboxError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
-from bot.ports import ChatPlatform
+from bot.ports import ChatPlatform, ThreadMembership
 from bot.replies.send_budget import ReplyTransport
 from bot.repositories.choice import parse_choice_button
 from bot.storage.inbox import InboxEntry, is_process_dead
-from bot.storage.threads import ThreadStore
 
 Receipt = Literal["new", "duplicate", "ignored"]
 
@@ -49,7 +48,7 @@ class Conversations:
     def __init__(
         self,
         deps: TurnDeps,
-        threads: ThreadStore,
+        threads: ThreadMembership,
         *,
         manners: Mapping[str, Manners] | None = None,
         max_concurrent: int = 8,

@@ -1,0 +1,167 @@
+"""What every store of finished turns does: how answers came about, what people thought of them, how much they ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.errors import NotAllowed, SilentlyThrottled
+from bot.ports import QuestionLimiter
+from bot.storage.turn_records import FeedbackEntry, TurnRecord
+from tests.bot.chat import PLACE, message
+from tests.bot.storage.conftest import ChatStore, OpenStore
+from tests.fakes.clock import FakeClock
+
+RECORD = TurnRecord(
+    repository="shop",
+    commit="0" * 40,
+    route="fast_path",
+    model="o'\"; DROP TABLE turns; -- 漢",
+    seconds=1.25,
+    files=("src/a.py", "src/b.py"),
+    searched=("parse_date",),
+    model_calls=2,
+    input_tokens=300,
+    output_tokens=40,
+    person="U1ANN",
+    why="named",
+    repositories=("shop", "till"),
+    watched=True,
+    flagged=1,
+    tools=("grep",),
+)
+
+
+async def test_a_record_is_read_as_it_was_kept(store: ChatStore) -> None:
+    await store.records.keep("run", "c", RECORD)
+
+    assert await store.records.last("c") == RECORD
+    assert await store.records.last_run("c") == "run"
+
+
+async def test_of_a_conversation_without_turns_nothing_is_known(store: ChatStore) -> None:
+    await store.records.keep("run", "c", RECORD)
+
+    assert await store.records.last("another") is None
+    assert await store.records.last_run("another") == ""
+
+
+async def test_the_newest_turn_is_the_one_that_was_kept_last_also_within_one_moment(
+    store: ChatStore, clock: FakeClock
+) -> None:
+    await store.records.keep("b", "c", RECORD)
+    await store.records.keep("a", "c", replace(RECORD, seconds=2.0))
+    assert await store.records.last_run("c") == "a"
+    await clock.advance(1)
+    await store.records.keep("b", "c", replace(RECORD, seconds=3.0))
+
+    assert await store.records.last_run("c") == "b"
+    assert await store.records.last("c") == replace(RECORD, seconds=3.0)
+
+
+async def test_a_later_opinion_replaces_the_earlier_one_of_the_same_person(store: ChatStore, clock: FakeClock) -> None:
+    await store.records.keep("run", "c", RECORD)
+    await store.ratings.rate("run", "ann", "good")
+    await store.ratings.rate("run", "ben", "good")
+    await clock.advance(1)
+    await store.ratings.rate("run", "ann", "bad")
+
+    assert await store.ratings.feedback() == [
+        FeedbackEntry(run_id="run", person="ben", opinion="good", at=clock.now() - 1, record=RECORD),
+        FeedbackEntry(run_id="run", person="ann", opinion="bad", at=clock.now(), record=RECORD),
+    ]
+    assert [each.person for each in await store.ratings.feedback(since=clock.now())] == ["ann"]
+
+
+async def test_opinions_outlive_the_turns_of_a_conversation_that_is_forgotten(
+    store: ChatStore, clock: FakeClock
+) -> None:
+    await store.records.keep("run", "c", RECORD)
+    await store.records.keep("other", "d", RECORD)
+    await store.ratings.rate("run", "ann", "good")
+
+    await store.records.forget("c")
+
+    assert await store.records.last("c") is None
+    assert await store.records.last("d") == RECORD
+    assert await store.ratings.feedback() == [
+        FeedbackEntry(run_id="run", person="ann", opinion="good", at=clock.now(), record=None)
+    ]
+
+
+async def test_turns_and_opinions_of_before_a_time_are_forgotten(store: ChatStore, clock: FakeClock) -> None:
+    await store.records.keep("old", "c", RECORD)
+    await store.ratings.rate("old", "ann", "good")
+    await store.ratings.rate("old", "ben", "bad")
+    await clock.advance(100)
+    await store.records.keep("young", "d", RECORD)
+    await store.ratings.rate("young", "ann", "good")
+
+    assert await store.records.forget_old(clock.now() - 50) == 2
+
+    assert await store.records.last("c") is None
+    assert [each.run_id for each in await store.ratings.feedback()] == ["young"]
+
+
+async def test_what_was_kept_is_there_after_a_restart(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.records.keep("run", "c", RECORD)
+        await store.ratings.rate("run", "ann", "good")
+    async with open_store() as later:
+        assert await later.records.last("c") == RECORD
+        assert [each.opinion for each in await later.ratings.feedback()] == ["good"]
+
+
+async def refusal(limiter: QuestionLimiter, **changes: Any) -> type[NotAllowed] | None:
+    """How one more question is refused, if it is."""
+    try:
+        await limiter.count(message(**changes))
+    except NotAllowed as error:
+        return type(error)
+    return None
+
+
+async def test_questions_above_the_limit_are_refused_and_a_flood_of_them_in_silence(store: ChatStore) -> None:
+    assert [await refusal(store.limiter) for _ in range(5)] == [None, None, NotAllowed, NotAllowed, SilentlyThrottled]
+    assert await refusal(store.limiter, kind="command") is NotAllowed
+    with pytest.raises(NotAllowed, match=r"asked 2 questions this minute. Ask again in \d+ seconds"):
+        await store.limiter.count(message(kind="command"))
+
+
+async def test_each_person_of_each_workspace_is_counted_apart(store: ChatStore) -> None:
+    assert [await refusal(store.limiter) for _ in range(3)][-1] is NotAllowed
+
+    assert await refusal(store.limiter, author="ben") is None
+    assert await refusal(store.limiter, place=replace(PLACE, workspace="V")) is None
+
+
+async def test_a_new_minute_begins_anew_and_the_day_goes_on(store: ChatStore, clock: FakeClock) -> None:
+    counted = []
+    for _ in range(3):
+        counted += [await refusal(store.limiter) for _ in range(2)]
+        await clock.advance(60)
+
+    assert counted == [None, None, None, None, None, NotAllowed]
+    await clock.advance(86_400)
+    await store.limiter.forget_old()
+    assert await refusal(store.limiter) is None
+
+
+async def test_commands_are_counted_apart_from_questions(store: ChatStore) -> None:
+    for _ in range(6):
+        await store.limiter.count_command(message())
+    with pytest.raises(SilentlyThrottled, match="more than 6 commands this minute"):
+        await store.limiter.count_command(message())
+
+    await store.limiter.count_command(message(kind="command"))
+    assert await refusal(store.limiter) is None
+
+
+async def test_what_was_asked_counts_in_every_process_and_after_a_restart(open_store: OpenStore) -> None:
+    async with open_store() as one, open_store() as other:
+        assert await refusal(one.limiter) is None
+        assert await refusal(other.limiter) is None
+    async with open_store() as later:
+        assert await refusal(later.limiter) is NotAllowed
