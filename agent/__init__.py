@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from agent.questions.mentions import find_mentions, normalize_name
     from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
     from agent.questions.stack_traces import parse_error_name, parse_frames
+    from agent.questions.terms import find_content_terms, match_terms
     from agent.tools.searxng import SearxngSearch
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "UnknownRun",
     "build_graph",
     "create_checkpoint_tables",
+    "find_content_terms",
     "find_mentions",
     "find_small_talk",
     "fit_text",
@@ -88,6 +90,7 @@ __all__ = [
     "is_stop_request",
     "list_copies",
     "load_conversation_schema",
+    "match_terms",
     "migrate_database",
     "normalize_name",
     "open_memory_store",
@@ -129,6 +132,7 @@ _HOMES = {
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",
     "agent.questions.stack_traces": "parse_error_name parse_frames",
+    "agent.questions.terms": "find_content_terms match_terms",
     "agent.tools.searxng": "SearxngSearch",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,6 @@ from agent.ports import (
     CodeSearch,
     Deps,
     ModelSource,
-    PinnedCommit,
     Redactor,
     ToolMenu,
     WebSearch,
@@ -46,6 +45,7 @@ from agent.ports import (
 from agent.prompts.answer_prompts import derive_nonce
 from agent.questions.question_kinds import load_kinds
 from agent.questions.remarks import load_remarks
+from agent.repositories.joined_code import pin_repositories
 from agent.text.masked_values import MaskedValues
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
@@ -110,9 +110,9 @@ class Agent:
         self._stopped: set[str] = set()
 
     async def ask(
-        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer a question within a conversation; the last event is of kind `answer`.
+        """Answer a question within a conversation, from the repositories named; the last event is of kind `answer`.
 
         In a conversation that waits for a person, a fitting message is the reply. What the indexer or the
         conversation database cannot do ends in an `error` event and an answer with the route `failed`, whose text is
@@ -124,17 +124,19 @@ class Agent:
         own, _ = split_background(question)
 
         async def begin() -> AgentRun:
-            run = await self._journal.begin_unless_paused(name, thread=thread, repository=repository, question=question)
+            run = await self._journal.begin_unless_paused(
+                name, thread=thread, repositories=repositories, question=question
+            )
             if run.status != "paused":
                 return run
             waiting = await self._turns.pending(thread)
             # A question back is answered by anything, a request for approval by a yes or no.
             if waiting is None or not (waiting.value.get("kind") == "clarify" or parse_decision(own)):
-                return await self._journal.begin(name, thread=thread, repository=repository, question=question)
+                return await self._journal.begin(name, thread=thread, repositories=repositories, question=question)
             return await self._journal.begin(
                 name,
                 thread=thread,
-                repository=run.repository,
+                repositories=run.repositories,
                 question=run.question,
                 reply=own,
                 reply_to=waiting.id,
@@ -228,7 +230,7 @@ class Agent:
             if run.tries > MAX_RUN_TRIES:
                 await self._give_up(run.id, thread)
                 return make_unanswered(INTERRUPTED, "failed")
-            code = await self._library.pin(run.repository)
+            code = await pin_repositories(self._library, run.repositories)
             result = await self._turns.take(run, self._make_deps(run, code))
             return await self._conclude_run(run, result, code, time.perf_counter() - started)
         except (AgentError, IndexerError) as error:
@@ -241,14 +243,14 @@ class Agent:
                 await self._give_up(run_id, thread)
             raise
 
-    async def _conclude_run(self, run: AgentRun, result: GraphResult, code: PinnedCommit, seconds: float) -> Answer:
+    async def _conclude_run(self, run: AgentRun, result: GraphResult, code: CodeSearch, seconds: float) -> Answer:
         """Update the journal, and drop what only the running turn needed."""
         if result.request is not None:
             await self._journal.pause(run.id)
             text = self._redact(format_pause_question(result.request))
             self._publish(run.id, "human_check_required", **result.request)
             self._publish(run.id, "token", text=text)
-            return make_unanswered(text, "paused", repository=code.repository, commit=code.commit.sha, seconds=seconds)
+            return make_unanswered(text, "paused", code, seconds=seconds)
         with _log_cleanup_errors():
             await self._saver.prune_thread(
                 run.thread,

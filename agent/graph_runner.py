@@ -12,8 +12,9 @@ from agent.graph import build_graph, list_steps
 from agent.guard.size import clip, fit_text
 from agent.limits import RECURSION_LIMIT
 from agent.persistence.run_store import AgentRun
-from agent.ports import Answer, Citation, Deps, NodeRuntime, PinnedCommit
-from agent.state import AgentState, make_empty_metadata, name_route, reset_turn, to_location
+from agent.ports import Answer, Citation, CodeSearch, Deps, NodeRuntime, PinnedCommit
+from agent.repositories.joined_code import JoinedCode
+from agent.state import AgentState, CitationRef, make_empty_metadata, name_route, reset_turn, to_location
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
@@ -164,6 +165,7 @@ def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentS
         "asked_at": now,
         "repository": code.repository,
         "commit": code.commit.sha,
+        "commits": code.commits if isinstance(code, JoinedCode) else {},
         "run_id": run.id,
     }
 
@@ -190,7 +192,8 @@ def _make_resume_command(snapshot: StateSnapshot, run: AgentRun, code: PinnedCom
 
     changes: AgentState = {"run_id": run.id, "asked_at": snapshot.values.get("asked_at", run.started_at)}
     if snapshot.values.get("commit") != code.commit.sha:
-        changes |= {"commit": code.commit.sha, "retrieved": [], "expanded": [], "shown": []}
+        commits = code.commits if isinstance(code, JoinedCode) else {}
+        changes |= {"commit": code.commit.sha, "commits": commits, "retrieved": [], "expanded": [], "shown": []}
     return Command(resume=run.reply, update=changes)
 
 
@@ -204,24 +207,17 @@ def clip_question(question: str) -> str:
     return make_storable(clip(question) if text is None else text)
 
 
-def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer:
+def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
     """Return the answer of a turn that went to its end, at the commit that it was read at."""
     commit = state.get("commit") or code.commit.sha
+    is_joined = isinstance(code, JoinedCode)
     return Answer(
         text=state.get("final_answer", ""),
-        citations=tuple(
-            Citation(
-                mark=ref["mark"],
-                path=ref["path"],
-                start_line=ref["start_line"],
-                end_line=ref["end_line"],
-                commit=ref.get("commit", "") or commit,
-                url=code.permalink(to_location(ref), ref.get("commit", "") or commit),
-            )
-            for ref in state.get("citations", [])
-        ),
+        citations=tuple(_make_citation(ref, code, commit, state) for ref in state.get("citations", [])),
         repository=code.repository,
-        commit=commit,
+        commit="" if is_joined else commit,
+        commits=state.get("commits") or code.commits if isinstance(code, JoinedCode) else {},
+        missing=code.missing if isinstance(code, JoinedCode) else {},
         intent=state.get("intent", "new_question"),
         route=name_route(state),
         model=state.get("answer_model") or None,
@@ -231,15 +227,33 @@ def make_answer(state: AgentState, code: PinnedCommit, seconds: float) -> Answer
     )
 
 
-def make_unanswered(
-    sentence: str, route: str, *, repository: str = "", commit: str = "", seconds: float = 0.0
-) -> Answer:
+def _make_citation(ref: CitationRef, code: CodeSearch, commit: str, state: AgentState) -> Citation:
+    """Return a citation as its repository knows it, linked at the commit that was read there."""
+    repository, path = "", ref["path"]
+    if isinstance(code, JoinedCode):
+        repository, path = code.labels.split(path) or (ref.get("repository", ""), path)
+        commit = state.get("commits", {}).get(repository, "")
+    at = ref.get("commit", "") or commit
+    return Citation(
+        mark=ref["mark"],
+        repository=repository,
+        path=path,
+        start_line=ref["start_line"],
+        end_line=ref["end_line"],
+        commit=at,
+        url=code.permalink(to_location(ref), at),
+    )
+
+
+def make_unanswered(sentence: str, route: str, code: CodeSearch | None = None, *, seconds: float = 0.0) -> Answer:
     """Return the answer of a turn that did not come to its end: failed, stopped or paused."""
+    is_joined = isinstance(code, JoinedCode)
     return Answer(
         text=sentence,
         citations=(),
-        repository=repository,
-        commit=commit,
+        repository=code.repository if code is not None else "",
+        commit=code.commit.sha if code is not None and not is_joined else "",
+        commits=code.commits if isinstance(code, JoinedCode) else {},
         intent="new_question",
         route=route,
         model=None,

@@ -414,7 +414,8 @@ class NodeRuntime:
 class Citation:
     """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`.
 
-    Where the path is empty, the claim was read from the commit itself.
+    Where the path is empty, the claim was read from the commit itself. `repository` is set where the answer is about
+    several.
     """
 
     mark: int
@@ -423,6 +424,7 @@ class Citation:
     end_line: int
     commit: str
     url: str | None
+    repository: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -431,6 +433,9 @@ class Answer:
 
     `model` is None when no chat model wrote it; `searched` lists the queries that were run. `found` is False where the
     repository has nothing that clearly answers, and the text shows the closest at best, and where there is no answer.
+
+    An answer about several repositories has their names in `repository`, a commit of each in `commits` and none in
+    `commit`; `missing` says of further ones that were asked about why they could not be read.
     """
 
     text: str
@@ -443,6 +448,13 @@ class Answer:
     seconds: float
     searched: tuple[str, ...] = ()
     found: bool = False
+    commits: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def read_at(self) -> Mapping[str, str]:
+        """The commit of each repository that was read; nothing where none was."""
+        return self.commits or ({self.repository: self.commit} if self.commit else {})
 
 
 class EvidenceTexts(Protocol):

@@ -62,7 +62,8 @@ class RetrievalRequest(TypedDict):
     """One thing to fetch. `query` is a search text, a message as somebody saw it, or the name that a lookup is about.
 
     `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise. `parts` are
-    the named parts of a question of some kind: whose `query` is the whole question.
+    the named parts of a question of some kind: whose `query` is the whole question. `repository` is set where one of
+    several is meant, and not all of them.
     """
 
     lookup: Lookup
@@ -75,6 +76,7 @@ class RetrievalRequest(TypedDict):
     end_line: int
     reasoning: str
     parts: NotRequired[dict[str, str]]
+    repository: NotRequired[str]
 
 
 class ToolRequest(TypedDict):
@@ -102,8 +104,8 @@ class RouterDecision(TypedDict):
 class EvidenceRef(TypedDict):
     """Lines that were read in this turn, and what is known of them; their text is read again from the commit.
 
-    `commit` is another one than the turn's; with an empty path, it is what is referred to. `calls` are how many of one
-    name a line holds, where they are several.
+    `commit` is another one than the turn's; with an empty path, it is what is referred to, and `repository` whose it
+    is where there are several. `calls` are how many of one name a line holds, where they are several.
     """
 
     path: str
@@ -119,6 +121,7 @@ class EvidenceRef(TypedDict):
     doc: str
     ambiguous: bool
     commit: NotRequired[str]
+    repository: NotRequired[str]
     calls: NotRequired[int]
 
 
@@ -141,13 +144,14 @@ class Finding(TypedDict):
 
 
 class CitationRef(TypedDict):
-    """Lines that a mark in the answer stands for; `commit` is another one than the turn's (see `EvidenceRef`)."""
+    """Lines that a mark in the answer stands for; for `commit` and `repository` see `EvidenceRef`."""
 
     mark: int
     path: str
     start_line: int
     end_line: int
     commit: NotRequired[str]
+    repository: NotRequired[str]
 
 
 class Continuation(TypedDict):
@@ -168,10 +172,18 @@ class PlanProposal(TypedDict):
     tools: list[str]
 
 
+class RepositoryNotes(TypedDict):
+    """What is noted of the evidence that was fetched of one of several repositories."""
+
+    totals: dict[str, int]
+    facts: dict[str, str]
+
+
 class RetrievalMetadata(TypedDict):
     """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits.
 
-    `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between.
+    `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between. What was
+    fetched of one of several repositories has its `totals` and `facts` under its name.
     """
 
     searched: list[str]
@@ -180,6 +192,7 @@ class RetrievalMetadata(TypedDict):
     totals: dict[str, int]
     weak: bool
     facts: NotRequired[dict[str, str]]
+    by_repository: NotRequired[dict[str, RepositoryNotes]]
 
 
 class PastTurn(TypedDict):
@@ -226,6 +239,7 @@ class AgentState(TypedDict, total=False):
     asked_at: Annotated[float, take_newest]
     repository: str
     commit: Annotated[str, take_newest]
+    commits: Annotated[dict[str, str], take_newest]  # by repository, where several are read
     run_id: Annotated[str, take_newest]
 
     gateway_passed: bool
@@ -376,7 +390,11 @@ def is_answering(state: AgentState) -> bool:
 def to_location(ref: EvidenceRef | CitationRef) -> Location:
     """Return the lines that a reference points at."""
     return Location(
-        path=ref["path"], start_line=ref["start_line"], end_line=ref["end_line"], commit=ref.get("commit", "")
+        path=ref["path"],
+        start_line=ref["start_line"],
+        end_line=ref["end_line"],
+        commit=ref.get("commit", ""),
+        repository=ref.get("repository", ""),
     )
 
 
@@ -388,7 +406,11 @@ def to_citation(mark: int, location: Location) -> CitationRef:
         "start_line": location.start_line,
         "end_line": location.end_line,
     }
-    return {**citation, "commit": location.commit} if location.commit else citation
+    if location.commit:
+        citation["commit"] = location.commit
+    if location.repository:
+        citation["repository"] = location.repository
+    return citation
 
 
 def name_route(state: AgentState) -> str:

@@ -46,7 +46,7 @@ class RepositoryIndex(Protocol):
 class Assistant(Protocol):
     """Answers questions, and remembers the conversation of a thread."""
 
-    def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
+    def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
         """Stream what happens on the way to an answer; the last event carries the `Answer`."""
 
     async def forget(self, thread: str) -> None:
@@ -78,9 +78,9 @@ class Answerer(Protocol):
     """The agent as conversations need it: runs that have names, and can be taken up again or stopped."""
 
     def ask(
-        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
-        """Stream what happens on the way to an answer; the last event carries the `Answer`."""
+        """Stream what happens on the way to an answer from all of the repositories; the last event carries it."""
 
     def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
         """Go on with a run that was broken off; `UnknownRun` where there is none."""

@@ -46,13 +46,15 @@ RemoteState = Literal[
 class Location:
     """Lines of one file; both ends are 1-based and inclusive.
 
-    `commit` is empty for the one that is read. Where `path` is empty, the commit itself is meant.
+    `commit` is empty for the one that is read. Where `path` is empty, the commit itself is meant; `repository` says
+    whose it is where several are read, in which case the path of a file begins with that.
     """
 
     path: str
     start_line: int
     end_line: int
     commit: str = ""
+    repository: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,7 +35,7 @@ FLOORS = {
         "questions persistence limits",
         "ports branches",
         "evidence llm guard",
-        "citations",
+        "citations repositories",
         "answers prompts history",
         "kinds answering tools",
         "nodes",

@@ -28,6 +28,7 @@ from agent.answers.passages import list_further, write_passages, write_related
 from agent.answers.registered_lists import list_entry_points, list_group, list_options
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import IN_SUBMODULE
+from agent.repositories.joined_code import JoinedCode
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.statement_starts import dedent
@@ -164,10 +165,10 @@ def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubje
     elif not material.decision["requests"] and material.decision["reasoning"].startswith("There is no"):
         draft.say(f"{material.decision['reasoning']} {format_code_span(material.deps.code.repository)}.")
     else:
-        commit = format_code_span(material.deps.code.commit.sha[:12])
-        draft.say(
-            f"Nothing in {format_code_span(material.deps.code.repository)} at commit {commit} fits this question."
-        )
+        code = material.deps.code
+        is_one = not isinstance(code, JoinedCode)
+        commit = f" at commit {format_code_span(code.commit.sha[:12])}" if is_one else ""
+        draft.say(f"Nothing in {format_code_span(code.repository)}{commit} fits this question.")
     if material.metadata["searched"]:
         draft.say(f"Searched for {_format_searches(material)}. Naming a function, a class or a file helps.")
     return AnswerSubject()

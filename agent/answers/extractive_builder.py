@@ -10,6 +10,7 @@ from agent.evidence.refs import LONGEST_RANGE
 from agent.evidence.request_builders import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
+from agent.repositories.labels import add_label
 from agent.state import (
     CitationRef,
     Continuation,
@@ -31,11 +32,18 @@ class AnswerBuilder:
         self._deps = deps
         self._paragraphs: list[str] = []
         self._marks: dict[Location, int] = {}
+        self._repository = self._label = ""
+
+    def begin_part(self, repository: str, label: str) -> None:
+        """Cite from now on what one of several repositories has, as it knows it; empty names end that."""
+        self._repository, self._label = repository, label
 
     def cite(self, location: Location) -> str:
         """Return the marker of these lines; of a very long range, of its first lines."""
         end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
         lines = replace(location, end_line=end)
+        if self._label:
+            lines = add_label(self._label, lines) if lines.path else replace(lines, repository=self._repository)
         return format_marker(self._marks.setdefault(lines, len(self._marks) + 1))
 
     def say(self, paragraph: str) -> None:

@@ -10,6 +10,7 @@ from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
 IN_SUBMODULE = "a path in a submodule"  # the reason of a decision whose `unknown` is the submodule
+OF_MANIFESTS = "what the project depends on"  # as its manifests say
 
 
 def request_search(

@@ -13,6 +13,7 @@ from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
     IN_SUBMODULE,
+    OF_MANIFESTS,
     decide_retrieval,
     request_kind,
     request_lines,
@@ -133,12 +134,12 @@ async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision 
     """Show what the manifests declare, or where they name a library; None where they do not."""
     if not library:
         declared = await request_dependencies(code)
-        return decide_retrieval(declared, fast_path=True, reasoning="what the project depends on") if declared else None
+        return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS) if declared else None
     lines = [
         request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
         for at in await find_declarations(code, library)
     ]
-    return decide_retrieval(lines, fast_path=True, reasoning="what the project depends on") if lines else None
+    return decide_retrieval(lines, fast_path=True, reasoning=OF_MANIFESTS) if lines else None
 
 
 async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:

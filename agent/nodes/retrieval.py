@@ -14,6 +14,8 @@ from agent.guard.reading_tools import note_flags
 from agent.history.last_change import asks_for_reason, find_telling_commits
 from agent.kinds.fetching import fetch_evidence
 from agent.ports import CodeSearch, Deps, Runtime, SymbolIndex
+from agent.repositories.joined_code import JoinedCode
+from agent.repositories.labels import label_ref, label_retrieved, unlabel_ref
 from agent.state import (
     AgentState,
     EvidenceRef,
@@ -93,9 +95,12 @@ def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[
 
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch one request; one that fails leaves the others standing."""
+    """Fetch one request, of one of several repositories where it says so; one that fails leaves the others standing."""
     try:
-        return await fetch_evidence(code, request)
+        name = request.get("repository", "")
+        if not isinstance(code, JoinedCode) or name not in code.members:
+            return await fetch_evidence(code, request)
+        return label_retrieved(await fetch_evidence(code.members[name], request), name, code.labels.by_name[name])
     except IndexerError as error:
         log.warning("the %s request failed: %s", request["lookup"], error)
         return Retrieved(refs=(), failures=(str(error),))
@@ -121,7 +126,14 @@ async def _find_reason(
     if not asks_for_reason(question) or any(ref["role"] == "commit" for ref in retrieved):
         return []
     try:
-        return await find_telling_commits(code, retrieved, question)
+        if not isinstance(code, JoinedCode):
+            return await find_telling_commits(code, retrieved, question)
+        name = code.labels.find_repository(retrieved[0]) if retrieved else ""
+        if name not in code.members:
+            return []
+        own = [unlabel_ref(ref, code.labels.by_name[name]) for ref in code.labels.select(retrieved, name)]
+        commits = await find_telling_commits(code.members[name], own, question)
+        return [label_ref(ref, name, code.labels.by_name[name]) for ref in commits]
     except IndexerError as error:
         log.warning("the reason could not be looked for: %s", error)
         metadata["failures"].append(str(error))
@@ -132,10 +144,16 @@ def _merge_metadata(
     requests: Sequence[RetrievalRequest], results: Sequence[Retrieved], before: RetrievalMetadata
 ) -> RetrievalMetadata:
     totals = dict(before["totals"])
-    for result in results:
-        for role, count in result.totals.items():
-            totals[role] = totals.get(role, 0) + count
-    return {
+    notes = dict(before.get("by_repository", {}))
+    for request, result in zip(requests, results, strict=True):
+        _add_counts(totals, result.totals)
+        if name := request.get("repository", ""):
+            own = notes.get(name, {"totals": {}, "facts": {}})
+            notes[name] = {
+                "totals": _add_counts(dict(own["totals"]), result.totals),
+                "facts": {**own["facts"], **result.facts},
+            }
+    metadata: RetrievalMetadata = {
         "searched": list(dict.fromkeys([*before["searched"], *(request["query"] for request in requests)])),
         "relaxed": [*before["relaxed"], *(result.relaxed for result in results if result.relaxed)],
         "failures": list(
@@ -145,6 +163,13 @@ def _merge_metadata(
         "weak": False,
         "facts": {name: fact for result in results for name, fact in result.facts.items()},
     }
+    return {**metadata, "by_repository": notes} if notes else metadata
+
+
+def _add_counts(totals: dict[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    for role, count in more.items():
+        totals[role] = totals.get(role, 0) + count
+    return totals
 
 
 def _take_turns(results: Sequence[Retrieved]) -> list[EvidenceRef]:

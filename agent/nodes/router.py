@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from agent.errors import ModelError
 from agent.evidence.request_builders import decide_retrieval, request_search
-from agent.evidence.rule_router import route_by_rules
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS
@@ -17,6 +16,7 @@ from agent.prompts.answer_prompts import build_router_prompt, format_question
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
 from agent.prompts.repository_overview import format_overview
+from agent.repositories.routing import route_question
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
 from agent.text.storable import is_storable, make_storable
 
@@ -43,7 +43,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     tree = state.get("codebase_tree", "")
     asked_for = state.get("lookup_query") or state.get("cleaned_query", "")
     is_by_rules = state.get("mode") == "tools" or _is_fresh(state)
-    chosen = await route_by_rules(asked_for, deps.code) if is_by_rules else None
+    chosen = await route_question(asked_for, deps.code) if is_by_rules else None
     is_settled = chosen is not None and (chosen["fast_path"] or bool(chosen["unknown"]))
     if not (is_settled or state.get("mode") == "tools"):
         tree = tree or (await format_overview(deps) if deps.models.small is not None else "")

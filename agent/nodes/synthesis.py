@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from agent.answering.beginning import list_noted_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
-from agent.answers.extractive import write_extractive_answer
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
+from agent.answers.repository_parts import write_answer
 from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.request_builders import decide_retrieval
@@ -148,7 +148,7 @@ async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps
     draft = AnswerBuilder(deps)
     if note:
         draft.say(note)
-    subject = await write_extractive_answer(draft, material)
+    subject = await write_answer(draft, material)
     if not note and not state.get("conversation_history"):
         draft.say(BY_RULES)
     return {

@@ -19,13 +19,13 @@ _COLUMNS = "id, thread, repository, question, reply, reply_to, status, tries, st
 class AgentRun:
     """One question on its way to an answer; `reply` is what a person said to the pause `reply_to`.
 
-    Its fields are the columns of the journal, in their order. `question` is empty once the run is over. Times are in
-    seconds since the epoch.
+    Its fields are the columns of the journal, in their order; of several repositories, the column has one a line.
+    `question` is empty once the run is over. Times are in seconds since the epoch.
     """
 
     id: str
     thread: str
-    repository: str | None
+    repositories: tuple[str, ...]
     question: str
     reply: str | None = None
     reply_to: str | None = None
@@ -52,7 +52,7 @@ class RunStore:
         run_id: str,
         *,
         thread: str,
-        repository: str | None,
+        repositories: Sequence[str] = (),
         question: str,
         reply: str | None = None,
         reply_to: str | None = None,
@@ -60,16 +60,23 @@ class RunStore:
         """Record a run before anything is done for it, and give up what the conversation had left unfinished."""
         now = self._clock()
         run = AgentRun(
-            id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
-            started_at=now, updated_at=now,
+            id=run_id, thread=thread, repositories=tuple(repositories), question=question, reply=reply,
+            reply_to=reply_to, started_at=now, updated_at=now,
         )  # fmt: skip
         return await self._database.run_transaction(lambda db: _add(db, run))
 
-    async def begin_unless_paused(self, run_id: str, *, thread: str, repository: str | None, question: str) -> AgentRun:
+    async def begin_unless_paused(
+        self, run_id: str, *, thread: str, repositories: Sequence[str] = (), question: str
+    ) -> AgentRun:
         """Record a run as `begin` does, or return the run of the conversation that is waiting for a person."""
         now = self._clock()
         run = AgentRun(
-            id=run_id, thread=thread, repository=repository, question=question, started_at=now, updated_at=now
+            id=run_id,
+            thread=thread,
+            repositories=tuple(repositories),
+            question=question,
+            started_at=now,
+            updated_at=now,
         )
         return await self._database.run_transaction(lambda db: _find_paused(db, thread) or _add(db, run))
 
@@ -130,13 +137,22 @@ def _add(db: sqlite3.Connection, run: AgentRun) -> AgentRun:
     db.execute(
         "UPDATE agent_executions SET status = 'failed', question = '', reply = NULL WHERE thread = ?", (run.thread,)
     )
-    db.execute(f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(run))  # noqa: S608 - constants
+    db.execute(f"INSERT INTO agent_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _make_row(run))  # noqa: S608 - constants
     return run
 
 
+def _make_row(run: AgentRun) -> tuple[Any, ...]:
+    run_id, thread, _, *rest = astuple(run)
+    return run_id, thread, "\n".join(run.repositories) or None, *rest
+
+
 def _read_run(row: Sequence[Any]) -> AgentRun:
-    run_id, thread, repository, question, reply, reply_to, status, tries, started_at, updated_at = row
+    run_id, thread, repositories, question, reply, reply_to, status, tries, started_at, updated_at = row
     return AgentRun(
-        id=run_id, thread=thread, repository=repository, question=question, reply=reply, reply_to=reply_to,
-        status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
+        id=run_id, thread=thread, repositories=_read_names(repositories), question=question, reply=reply,
+        reply_to=reply_to, status=cast("RunStatus", status), tries=tries, started_at=started_at, updated_at=updated_at,
     )  # fmt: skip
+
+
+def _read_names(column: str | None) -> tuple[str, ...]:
+    return tuple(column.split("\n")) if column else ()

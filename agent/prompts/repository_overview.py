@@ -6,11 +6,14 @@ import re
 from datetime import UTC, datetime
 
 from agent.guard.evidence_check import mark_text
-from agent.ports import Deps
+from agent.ports import CodeSearch, Deps
+from agent.repositories.joined_code import JoinedCode
 from agent.text.escaping import to_one_line
 from indexer.types import Commit, RepositoryOverview
 
 MAX_CHARACTERS = 1_800  # 600 tokens where paths make for three characters each
+MAX_JOINED_CHARACTERS = 4_500  # of several repositories together
+JOINED = "Several repositories are asked about. A path begins with the folder of its repository:"
 _LONGEST_SENTENCE = 300
 _LONGEST_NAME = 100
 _MOST_INNER = 10  # folders in a folder that are named
@@ -18,9 +21,21 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
 async def format_overview(deps: Deps) -> str:
-    """Write the overview of the repository that is asked about, secrets masked, orders to a model marked."""
-    lines = _list_facts(deps.code.repository, deps.code.commit, await deps.code.overview())
-    room = MAX_CHARACTERS
+    """Write the overview of what is asked about, secrets masked, orders to a model marked; several share a room."""
+    if not isinstance(deps.code, JoinedCode):
+        return await _describe_repository(deps, deps.code, MAX_CHARACTERS)
+    homes = deps.code.list_homes("")
+    room = MAX_JOINED_CHARACTERS // len(homes)
+    parts = [
+        f"Below {home.label}/: {await _describe_repository(deps, home.code, min(room, MAX_CHARACTERS))}"
+        for home in homes
+    ]
+    missing = [f"{to_one_line(name, longest=_LONGEST_NAME)} cannot be read now." for name in deps.code.missing]
+    return "\n\n".join([JOINED, *parts, *missing])
+
+
+async def _describe_repository(deps: Deps, code: CodeSearch, room: int) -> str:
+    lines = _list_facts(code.repository, code.commit, await code.overview())
     kept: list[str] = []
     for line in (deps.redact(line) for line in lines):
         room -= len(line) + 1

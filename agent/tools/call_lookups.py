@@ -11,6 +11,7 @@ from agent.evidence.call_sites import count_calls, make_call_refs
 from agent.evidence.refs import make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
+from agent.repositories.joined_code import place_path
 from agent.state import Role
 from agent.tools.tool import Tool, ToolEvidence, ToolReport
 from indexer.types import CallSite, Definition
@@ -54,7 +55,7 @@ class GetCallers(CallLookup):
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines, by the definition that they mean."""
         name = normalize_name(args.function_name)
-        sites = _filter_by_path(await deps.code.callers(name, unresolved=True), args.path)
+        sites = _filter_by_path(await deps.code.callers(name, unresolved=True), place_path(deps.code, args.path))
         listing = _CallListing(deps, "caller", args.path)
         certain = [site for site in sites if not site.ambiguous]
         for key, own in _group_by_definition(await deps.code.definitions(name), certain, "callee").items():
@@ -76,7 +77,7 @@ class GetCallees(CallLookup):
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:
         """List the calls with their lines, by the definition that they stand in."""
         name = normalize_name(args.function_name)
-        sites = _filter_by_path(await deps.code.callees(name), args.path)
+        sites = _filter_by_path(await deps.code.callees(name), place_path(deps.code, args.path))
         listing = _CallListing(deps, "callee", args.path)
         for key, own in _group_by_definition(await deps.code.definitions(name), sites, "caller").items():
             await listing.add(f"Calls in {key}:", own)

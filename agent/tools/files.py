@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field, field_validator
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
 from agent.history.commit_refs import describe_commit, make_commit_ref
-from agent.ports import Deps, SourceFiles
+from agent.ports import CodeSearch, Deps
+from agent.repositories.joined_code import place_path
 from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
 from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location
@@ -132,8 +133,9 @@ class ListDirectory(Tool[ListArguments]):
 
     async def run(self, args: ListArguments, deps: Deps) -> ToolEvidence:
         """List folders with the number of files below them, then files; each file refers to its first line."""
-        folder = args.path.strip().strip("/").removeprefix("./").removesuffix("/.")
-        prefix = "" if folder in {"", "."} else f"{folder}/"
+        written = args.path.strip().strip("/").removeprefix("./").removesuffix("/.")
+        folder = place_path(deps.code, "" if written == "." else written)
+        prefix = f"{folder}/" if folder else ""
         below = [entry for entry in await deps.code.files() if entry.path.startswith(prefix)]
         if not below:
             raise UnknownPath(f"There is no indexed folder {folder[:200]!r}.")
@@ -171,11 +173,11 @@ def _count_languages(entries: Sequence[FileEntry]) -> str:
     return ", ".join(f"{language} {count}" for language, count in counts.most_common(_NAMED_LANGUAGES))
 
 
-async def find_indexed_file(code: SourceFiles, written: str) -> FileEntry:
+async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
     """Return the one file that a written path means; `UnknownPath` names similar ones."""
     entries = await code.files()
     path = written.strip().removeprefix("./")
-    exact = next((entry for entry in entries if entry.path == path), None)
+    exact = next((entry for entry in entries if entry.path in {path, place_path(code, path)}), None)
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
     found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
     if found is None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cachetools import LRUCache
@@ -14,7 +15,8 @@ from pydantic import ValidationError
 from agent.errors import AgentError
 from agent.evidence.refs import tell_places
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
-from agent.ports import Deps, ToolOutcome
+from agent.ports import CodeSearch, Deps, ToolOutcome
+from agent.repositories.joined_code import JoinedCode
 from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
@@ -27,6 +29,7 @@ from indexer.errors import IndexerError
 MAX_CACHED = 256  # results, of all commits
 SECONDS = 20.0  # for one call
 LONGEST_ARGUMENTS = 20_000  # characters of JSON
+REPOSITORY = "repository"  # the argument that every reading tool takes where there are several
 LONGEST_RESULT = 40_000  # characters; our own tools stay far below
 
 log = logging.getLogger(__name__)
@@ -47,16 +50,17 @@ class ToolRegistry:
         With `asking` also what a person can be asked for.
         """
         return [
-            self._offer(tool)
+            self._offer(tool, deps)
             for tool in self._tools.values()
             if tool.is_available(deps) and (asking or not tool.needs_approval or tool.name in approved)
         ]
 
-    def _offer(self, tool: Tool[Any]) -> Mapping[str, Any]:
+    def _offer(self, tool: Tool[Any], deps: Deps) -> Mapping[str, Any]:
         if tool.name not in self._offers:
-            offer = {"name": tool.name, "description": tool.description, "parameters": _make_schema(tool)}
-            self._offers[tool.name] = offer
-        return self._offers[tool.name]
+            made = {"name": tool.name, "description": tool.description, "parameters": _make_schema(tool)}
+            self._offers[tool.name] = made
+        offer = self._offers[tool.name]
+        return _offer_repositories(offer, deps.code) if tool.only_reads else offer
 
     def is_approval_required(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
@@ -93,11 +97,25 @@ class ToolRegistry:
         }
         target = deps.redact(tool.describe_target(args)[:LONGEST_ARGUMENTS])[:200]
         deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=target)
-        outcome = await self._call_checked(tool, args, deps)
+        outcome = await self._call_narrowed(tool, args, deps)
         deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
         if any(ref["path"] for ref in outcome.refs):
             tell_places(deps, outcome.refs)
         return outcome
+
+    async def _call_narrowed(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
+        """Call a tool in the one of several repositories that the call names, or in all of them."""
+        code = deps.code
+        named = args.get(REPOSITORY) if isinstance(code, JoinedCode) and tool.only_reads else None
+        if not isinstance(code, JoinedCode) or not named:
+            return await self._call_checked(tool, args, deps)
+        wanted = str(named)[:LONGEST_ARGUMENTS].strip().strip("/").lower()
+        names = {name.lower(): name for name in code.members}
+        labels = {code.labels.by_name[name].lower(): name for name in code.members}
+        name = names.get(wanted) or labels.get(wanted)
+        if name is None:
+            return _make_refusal(f"There is no repository {wanted[:80]!r}. There are: {', '.join(code.members)}.")
+        return await self._call_checked(tool, args, replace(deps, code=code.narrow(name)))
 
     async def _call_checked(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
         try:
@@ -128,6 +146,16 @@ class ToolRegistry:
         return ToolOutcome(
             text="\n".join(mark_orders(lines, flags)), refs=evidence.refs, flags=list_rules(flags), source=tool.source
         )
+
+
+def _offer_repositories(offer: Mapping[str, Any], code: CodeSearch) -> Mapping[str, Any]:
+    """Return an offer with the choice of a repository, where there are several to choose from."""
+    if not isinstance(code, JoinedCode):
+        return offer
+    choice = {"type": "string", "enum": [*code.members], "description": "The one to look in; leave it out for all."}
+    parameters = offer["parameters"]
+    properties = {**parameters["properties"], REPOSITORY: choice}
+    return {**offer, "parameters": {**parameters, "properties": properties}}
 
 
 def _make_schema(tool: Tool[Any]) -> dict[str, Any]:

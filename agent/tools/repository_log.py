@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
 from agent.ports import Deps
+from agent.repositories.joined_code import CodeHome, list_homes
+from agent.repositories.labels import label_ref
 from agent.tools.tool import HISTORY, Tool, ToolEvidence, ToolReport
 from indexer.types import CommitLog, LogQuery
 
@@ -65,22 +67,30 @@ class ReadRepositoryLog(Tool[LogArguments]):
 
     async def run(self, args: LogArguments, deps: Deps) -> ToolEvidence:
         """List the commits; people are named, their addresses are not."""
-        log = await deps.code.past.log(_make_query(args))
         report = ToolReport(deps)
+        for home in list_homes(deps.code, args.path.removeprefix("./").strip("/")):
+            if home.label:
+                report.say(f"{home.repository}:")
+            await self._list_commits(report, home, args)
+        return report.evidence()
+
+    async def _list_commits(self, report: ToolReport, home: CodeHome, args: LogArguments) -> None:
+        log = await home.code.past.log(_make_query(args, home.path))
         report.say(_summarize(log))
         for one in log.revisions:
-            report.cite(make_commit_ref(one), describe_commit(one))
+            ref = make_commit_ref(one)
+            named = label_ref(ref, home.repository, home.label) if home.label else ref
+            report.cite(named, describe_commit(one))
         if log.revisions and not log.complete and (log.total is None or log.total > len(log.revisions)):
             report.say(f"For older ones ask with until = {format_day(log.revisions[-1].committed_at)}.")
-        return report.evidence()
 
 
 _CHOOSING = frozenset(LogArguments.model_fields) - {"limit"}
 
 
-def _make_query(args: LogArguments) -> LogQuery:
+def _make_query(args: LogArguments, path: str) -> LogQuery:
     return LogQuery(
-        path=args.path.removeprefix("./").strip("/").removesuffix("/.") if args.path != "." else "",
+        path=path.removesuffix("/.") if path != "." else "",
         after=args.from_ref,
         until=args.to_ref,
         since=_to_seconds(args.since) if args.since else 0,

@@ -79,7 +79,7 @@ _SEVERAL = """With several repositories, I take
   question alone is about it,
 - else this channel's, else the one that has the files and names of your question. If none of these decides, I ask.
 
-`in all repositories, ...` and `across shop and website, ...` are answered for each."""
+`in all repositories, ...` and `across shop and website, ...` are answered from all of them at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,13 +231,16 @@ class CommandHandlers:
         record = await self._records.last(request.conversation)
         if record is None:
             return NOTHING_YET
-        for repository in record.repositories or filter(None, (record.repository,)):
+        for repository in record.names:
             self._access.check_repository(request.message, repository)
         return explain_answer(record)
 
     async def _forget(self, request: CommandRequest) -> str:
         await self._stop(request.conversation)
-        for conversation in (request.conversation, *await self._chooser.asides(request.conversation)):
+        for conversation in (
+            request.conversation,
+            *await self._chooser.list_former_conversations(request.conversation),
+        ):
             await self._agent.forget(conversation)
         await self._chooser.forget(request.conversation)
         await self._records.forget(request.conversation)

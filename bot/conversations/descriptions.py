@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent import Answer
 from bot.markdown.formatting import to_one_line
@@ -12,6 +13,7 @@ from bot.storage.turn_records import TurnRecord
 from indexer import Drift, IndexerError, IndexStatus, Progress, RefreshReport
 
 _MOST_FILES = 10
+_MOST_IN_FULL = 2  # repositories of a freshness line
 
 log = logging.getLogger(__name__)
 
@@ -36,18 +38,31 @@ def describe_freshness(status: IndexStatus, now: float) -> str:
 
 
 async def find_freshness(answer: Answer, repositories: Repositories, now: float) -> str:
-    """Return the freshness line of an answer; an answer is not lost because that is not known."""
-    name = answer.repository
-    if name not in repositories.list_names() or not answer.commit:
-        return ""
-    cited = sorted({citation.path for citation in answer.citations if citation.path})
+    """Return the freshness line of an answer, which has each of its repositories, with less of each if they are many.
+
+    An answer is not lost because that is not known.
+    """
+    is_short = len(answer.read_at) > _MOST_IN_FULL
+    lines = [
+        await _find_freshness_of(name, commit, answer, repositories, now, is_short=is_short)
+        for name, commit in answer.read_at.items()
+        if name in repositories.list_names()
+    ]
+    first, *more = filter(None, lines) if any(lines) else ("",)
+    return "; ".join([first, *(line.removeprefix("Read ") for line in more)])
+
+
+async def _find_freshness_of(
+    name: str, commit: str, answer: Answer, repositories: Repositories, now: float, *, is_short: bool
+) -> str:
+    own = [one for one in answer.citations if one.path and one.repository in {"", name}]
     try:
         status = await repositories.status(name)
-        drift = await repositories.drift(name, answer.commit, cited)
+        drift = await repositories.drift(name, commit, sorted({citation.path for citation in own}))
     except IndexerError as error:
         log.warning("an answer about %s has no freshness line: %s", name, error)
         return ""
-    return describe_commit_read(name, answer.commit, status, drift, now)
+    return describe_commit_read(name, commit, replace(status, indexed_at=None) if is_short else status, drift, now)
 
 
 def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
@@ -101,8 +116,7 @@ def explain_answer(record: TurnRecord) -> str:
     """Say how an answer came about."""
     lines = [
         f"- Route: {record.route}",
-        f"- Repository: {to_one_line(record.repository) or 'none'}"
-        + (f" at {record.commit[:7]}" * bool(record.commit)),
+        f"- Repository: {_list_repositories(record)}",
         f"- Because: {_to_plain(record.why, ticks=True)}" * bool(record.why),
         f"- Files read: {_list_files(record.files)}",
         f"- Searched for: {', '.join(f'`{_to_plain(query)}`' for query in record.searched[:5])}"
@@ -115,6 +129,12 @@ def explain_answer(record: TurnRecord) -> str:
         f"- Guard: {record.flagged} passages that were read give orders, and were not followed" * bool(record.flagged),
     ]
     return "\n".join(filter(None, lines))
+
+
+def _list_repositories(record: TurnRecord) -> str:
+    commits = record.commits or {record.repository: record.commit}
+    named = [to_one_line(name) + f" at {commit[:7]}" * bool(commit) for name, commit in commits.items() if name]
+    return ", ".join(named) or "none"
 
 
 def _list_files(files: Sequence[str]) -> str:

@@ -5,7 +5,7 @@
     admitted    not set aside, not too old, not too long; counted; allowed              _refuse, _admit
     queued      a placeholder is shown; earlier questions of the conversation go first  _begin_reply
     chosen      it is known which repositories it is about, and they are indexed        _choose, _ensure_indexed
-    answered    there was a free place, and the runs have come to their answers         _follow
+    answered    there was a free place, and the run has come to its answer              _follow
     paused      or a person is asked first: which repository, or for an approval        _pause
     settled     the reply shows its final content, and the inbox knows that it is over  _settle
 
@@ -28,6 +28,8 @@ from agent import (
     QUESTION_TOO_LONG,
     STOPPED,
     AgentError,
+    AgentEvent,
+    Answer,
     is_bare_question,
     parse_decision,
     read_quotes,
@@ -39,7 +41,7 @@ from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.commands import CommandHandlers, ParsedCommand, UnknownCommand
 from bot.conversations.crash_suspects import MAX_DEATHS
 from bot.conversations.descriptions import describe_progress, find_freshness
-from bot.conversations.run_follower import RunFollower, TurnRun, make_sections, plan_runs
+from bot.conversations.run_follower import TurnRun, follow_run
 from bot.conversations.thread_context import read_thread_quotes
 from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
 from bot.markdown.safety import neutralize
@@ -47,14 +49,14 @@ from bot.messages import MessageContent, MessageHandle
 from bot.monitoring import logs
 from bot.monitoring.observer import ConversationObserver, NullObserver, ReplyTimer, TurnOutcome
 from bot.ports import Answerer, Repositories
-from bot.replies.answer_content import AnswerSections, StreamingAnswer
+from bot.replies.answer_content import StreamingAnswer
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.rate_limits import QuestionCounter
-from bot.storage.turn_records import TurnRecordStore, merge_records
+from bot.storage.turn_records import RunStats, TurnRecordStore
 from indexer import IndexDamaged, IndexerError, NotIndexed, Progress
 
 MAX_TRIES = 3  # of a message, for which orderly ends do not count
@@ -126,7 +128,8 @@ class ActiveTurn:
         self._is_overheard = entry.message.kind == "overheard"
         self._has_found = False
         self._gives_up = False  # the reply is that there is none, and must not be tried again
-        self._runs: Sequence[TurnRun] = ()
+        self._run: TurnRun | None = None
+        self._stats = RunStats()
         self.task: asyncio.Task[None] | None = None
         self._draft = StreamingAnswer(entry.run_id, deps.hosts)
         self._timer = ReplyTimer(
@@ -214,12 +217,12 @@ class ActiveTurn:
             choice, quotes = await self._choose()
             if isinstance(choice, AmbiguousRepository):
                 return self._pause(choice)
-            sections = self._begin_runs(choice, quotes)
+            run = self._plan_run(choice, quotes)
             for name in choice.repositories:
-                await self._ensure_indexed(name)
+                await self._ensure_indexed(name, is_needed=len(choice.repositories) == 1)
             async with self._queue.hold_place(self._show_place):
-                await self._follow(sections)
-            return await self._conclude(sections, choice.why)
+                await self._follow(run)
+            return await self._conclude(choice.why)
 
     async def _refuse(self) -> str:
         """Say why a message is not even looked at: set aside, given up, or too long; empty where it is."""
@@ -289,7 +292,8 @@ class ActiveTurn:
             return
         if parse_decision(message.text):
             raise NotAllowed(NOT_YOURS)
-        self._deps.access.check_repository(message, last.repository)
+        for repository in last.names:
+            self._deps.access.check_repository(message, repository)
 
     async def _choose(self) -> tuple[RepositoryChoice | AmbiguousRepository, Sequence[str]]:
         """Choose the repositories; also return the thread that citebot was called into, quoted.
@@ -307,14 +311,23 @@ class ActiveTurn:
         self._outcome = "paused"
         return make_clarifying_question(choice, self.entry.run_id)
 
-    def _begin_runs(self, choice: RepositoryChoice, quotes: Sequence[str]) -> AnswerSections:
-        """Plan a run for each repository, and a section of the reply for each run."""
-        self._runs = plan_runs(self.entry, choice, with_background(choice.question, quotes))
+    def _plan_run(self, choice: RepositoryChoice, quotes: Sequence[str]) -> TurnRun:
+        """Plan the run of the turn, the same one after a restart."""
         self.repositories = tuple(choice.repositories)
-        return make_sections(self._runs, self.entry, choice, self._deps.hosts)
+        self._draft.begin_with(choice.remark)
+        self._run = TurnRun(
+            id=self.entry.run_id,
+            conversation=self.entry.conversation,
+            repositories=self.repositories,
+            question=with_background(choice.question, quotes),
+        )
+        return self._run
 
-    async def _ensure_indexed(self, name: str) -> None:
-        """Index a repository that never was, or whose index is damaged; this may take longer than an answer."""
+    async def _ensure_indexed(self, name: str, *, is_needed: bool) -> None:
+        """Index a repository that never was, or whose index is damaged; this may take longer than an answer.
+
+        One of several that cannot be indexed is left to the agent, which answers without it and says so.
+        """
         growing, repositories = self._draft.partial_content(), self._deps.repositories
         try:
             await repositories.pin_existing(name)
@@ -325,44 +338,55 @@ class ActiveTurn:
                 status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
                 self._show(replace(growing, status=status))
 
-            await repositories.refresh(name, progress=show)
+            try:
+                await repositories.refresh(name, progress=show)
+            except IndexerError as error:
+                if is_needed:
+                    raise
+                log.warning("%s could not be indexed for an answer: %s", name, error)
+        except IndexerError as error:
+            if is_needed:
+                raise
+            log.warning("%s cannot be read for an answer: %s", name, error)
 
     def _show_place(self, before: int) -> None:
         """Show how many answers come first; 0 once it is this one's turn."""
         self._draft.wait(before)
         self._show(self._draft.partial_content())
 
-    async def _follow(self, sections: AnswerSections) -> None:
-        """Let the runs come to their answers; a message that was claimed before goes on with its runs."""
-        self._show(sections.partial_content())
-        follower = RunFollower(self._deps.agent, sections, self._show)
+    async def _follow(self, run: TurnRun) -> None:
+        """Let the run come to its answer; a message that was claimed before goes on with its run."""
+
+        def take(event: AgentEvent) -> None:
+            self._stats.take(event)
+            if self._draft.take(event) and event.kind != "answer":
+                self._show(self._draft.partial_content)
+
+        self._show(self._draft.partial_content())
         async with self._limit_time():
-            await follower.follow(self._runs, recovered=self.entry.claims > 1)
+            await follow_run(self._deps.agent, run, take, recovered=self.entry.claims > 1)
 
-    async def _conclude(self, sections: AnswerSections, why: str) -> MessageContent:
+    async def _conclude(self, why: str) -> MessageContent:
         """Record how the answer came about, and return it; a sentence where there is none."""
-        self._outcome, message = self._find_outcome(sections), self.entry.message
-        if not sections.is_begun:
+        answer, message = self._draft.answer, self.entry.message
+        self._outcome = self._find_outcome(answer)
+        if answer is None:
             return self._make_sentence(INTERRUPTED)
-        if self.reason == "late" and (len(self._runs) == 1 or not sections.answers):
-            return sections.content_at_stop(TOO_LATE)
-        if self.reason == "stopped" and len(sections.answers) < len(self._runs):
-            return sections.content_at_stop(STOPPED)
-        self._has_found = any(answer.found for answer in sections.answers)
-        if sections.records:
-            record = replace(merge_records(sections.records), why=why, person=message.author)
-            await self._deps.records.keep(self.entry.run_id, self.entry.conversation, record)
-        now = self._deps.clock.now()
-        freshness = [await find_freshness(answer, self._deps.repositories, now) for answer in sections.answers]
-        shown = [neutralize(line, self._deps.hosts) for line in freshness]
-        return sections.final_content(shown, sharing=message.private and message.kind == "command")
+        if self.reason == "late":
+            return self._draft.content_at_stop(TOO_LATE)
+        if answer.route == "stopped":
+            return self._draft.content_at_stop(STOPPED)
+        self._has_found = answer.found
+        record = replace(self._stats.record(answer), why=why, person=message.author)
+        await self._deps.records.keep(self.entry.run_id, self.entry.conversation, record)
+        freshness = await find_freshness(answer, self._deps.repositories, self._deps.clock.now())
+        shown = neutralize(freshness, self._deps.hosts)
+        return self._draft.final_content(shown, sharing=message.private and message.kind == "command")
 
-    def _find_outcome(self, sections: AnswerSections) -> TurnOutcome:
+    def _find_outcome(self, answer: Answer | None) -> TurnOutcome:
         if self.reason in {"late", "stopped"}:
             return "late" if self.reason == "late" else "stopped"
-        routes = [section.draft.answer.route for section in sections if section.draft.answer is not None]
-        outcomes = {_OUTCOMES.get(route, "answered") for route in routes}
-        return "answered" if "answered" in outcomes else min(outcomes, default="failed")
+        return _OUTCOMES.get(answer.route, "answered") if answer is not None else "failed"
 
     async def _send_final_content(self, content: MessageContent) -> None:
         """Show the final content, and note that the message is over."""
@@ -382,8 +406,8 @@ class ActiveTurn:
     async def _end_silently(self) -> None:
         """Say nothing, and remember nothing of the question: a person may ask it anew, or somebody else answer it."""
         self.is_silent, self._outcome = True, "silent"
-        for run in self._runs:
-            await self._deps.agent.forget(run.conversation)
+        if self._run is not None:
+            await self._deps.agent.forget(self._run.conversation)
         try:
             if self._reply.handles:  # of what was found before an edit
                 await self._reply.withdraw()
@@ -401,10 +425,10 @@ class ActiveTurn:
             await self._deps.inbox.settle(self.entry, "closed")
 
     async def interrupt(self, reason: Break) -> None:
-        """Break the turn off in any state. The agent ends its runs itself, unless another process goes on with them."""
+        """Break the turn off in any state. The agent ends its run itself, unless another process goes on with it."""
         self.reason = self.reason or reason
-        stops = [self._deps.agent.stop(run.id) for run in self._runs if reason != "handed over"]
-        is_under_way = any(await asyncio.gather(*stops))
+        ends = self._run is not None and reason != "handed over"
+        is_under_way = ends and await self._deps.agent.stop(self.entry.run_id)
         if self.task is not None and (not is_under_way or reason == "superseded"):
             self.task.cancel()
 

@@ -33,10 +33,11 @@ def format_location(path: str, start_line: int, end_line: int) -> str:
 
 
 def format_cited_place(citation: Citation) -> str:
-    """Name what a citation points to: lines of a file, or a commit."""
+    """Name what a citation points to: lines of a file, or a commit; with its repository where there are several."""
+    label = f"{citation.repository}/" if citation.repository else ""
     if not citation.path:
-        return f"commit {citation.commit[:12]}"
-    return format_location(citation.path, citation.start_line, citation.end_line)
+        return f"{label.replace('/', ' ')}commit {citation.commit[:12]}"
+    return format_location(f"{label}{citation.path}", citation.start_line, citation.end_line)
 
 
 def find_link_target(citation: Citation, root: Path | None) -> str | None:

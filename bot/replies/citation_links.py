@@ -22,10 +22,10 @@ def link_marks(text: str, citations: Sequence[Citation], hosts: Collection[str])
 
 def format_sources(citations: Sequence[Citation]) -> str:
     """List citations in one line: each path once, with its marks and lines."""
-    by_path: dict[str, list[str]] = {}
+    by_path: dict[tuple[str, str], list[str]] = {}
     for citation in citations:
         where = format_cited_place(citation).replace("`", "'")
-        shown = by_path.setdefault(citation.path, [])
+        shown = by_path.setdefault((citation.repository, citation.path), [])
         place = f":{where.rpartition(':')[2]}" if shown and citation.path else where
         shown.append(f"{format_marker(citation.mark)} {neutralize(f'`{place}`', ())}")
     return " · ".join(", ".join(places) for places in by_path.values())

@@ -13,11 +13,11 @@ LONGEST_LABEL = 75
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryChoice:
-    """The repositories that a question is about, in the order of their sections.
+    """The repositories that a question is about, the most likely first or as the question names them.
 
     `why` tells how they were found, `remark` is a line that the answer has to begin with, or empty. `question` is what
-    was asked without the words that only say of which repository. `decides` says that the conversation is about the
-    repository from now on, if it is about none yet.
+    was asked without the words that only say of which repository. `decides` says that the conversation is about them
+    from now on, if it is about none yet.
     """
 
     repositories: tuple[str, ...]
@@ -33,11 +33,6 @@ class AmbiguousRepository:
 
     likeliest: tuple[str, ...]
     of: int
-
-
-def label_section(conversation: str, repository: str) -> str:
-    """Name the part of a conversation that is about one of several repositories."""
-    return f"{conversation}:across:{repository}"
 
 
 def make_clarifying_question(unclear: AmbiguousRepository, run_id: str) -> MessageContent:

@@ -15,9 +15,9 @@ from bot.storage.database import Database
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTopic:
-    """The repository that a conversation is about, and when that was last set or used."""
+    """The repositories that a conversation is about, in the table one a line, and when that was last set or used."""
 
-    repository: str
+    repositories: tuple[str, ...]
     at: float
 
 
@@ -41,13 +41,13 @@ class ChoiceStore:
     async def topic(self, conversation: str) -> ConversationTopic | None:
         """Return what a conversation is about."""
         row = await self._database.row("SELECT repository, at FROM topics WHERE conversation = ?", (conversation,))
-        return ConversationTopic(repository=row[0], at=row[1]) if row else None
+        return ConversationTopic(repositories=tuple(row[0].split("\n")), at=row[1]) if row else None
 
-    async def set_topic(self, conversation: str, repository: str) -> None:
+    async def set_topic(self, conversation: str, repositories: Sequence[str]) -> None:
         """Note what a conversation is about from now on."""
         await self._database.write(
             "INSERT OR REPLACE INTO topics (conversation, repository, at) VALUES (?, ?, ?)",
-            (conversation, repository, self._clock.now()),
+            (conversation, "\n".join(repositories), self._clock.now()),
         )
 
     async def recent(self, channel: str) -> Sequence[str]:
@@ -57,7 +57,7 @@ class ChoiceStore:
             "ORDER BY max(at) DESC LIMIT 20",
             (len(channel), channel),
         )
-        return [str(repository) for (repository,) in rows]
+        return list(dict.fromkeys(name for (names,) in rows for name in str(names).split("\n")))
 
     async def decide(self, run_id: str, conversation: str, route: RepositoryChoice) -> None:
         """Store the choice of a turn, so that it is the same after a restart; the question is not stored."""
@@ -73,7 +73,7 @@ class ChoiceStore:
         return _read_choice(row[0]) if row else None
 
     async def together(self, conversation: str) -> Sequence[str]:
-        """Return the repositories that a conversation was about together with others."""
+        """Return the repositories that questions of a conversation were about together with others."""
         rows = await self._database.rows("SELECT route FROM routes WHERE conversation = ?", (conversation,))
         routes = [_read_choice(text) for (text,) in rows]
         return tuple(

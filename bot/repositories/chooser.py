@@ -12,7 +12,7 @@ from bot.errors import NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
 from bot.ports import Repositories, ThreadSettings
-from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, label_section
+from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
 from bot.repositories.choice_store import ChoiceStore, PendingQuestion
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
@@ -36,9 +36,9 @@ class _Asking:
 class RepositoryChooser:
     """Routes questions; only what the author may ask about in the place of a message is ever considered.
 
-    A question goes to the repository that it names; else to the one that its conversation is about, which is the one of
-    the first question there or of `use`; else to the one in use in the channel, or the channel's by configuration; else
-    to the only one that clearly has what the question names; else its author is asked.
+    A question goes to the repositories that it names; else to those that its conversation is about, which are those of
+    the first question there, or the one of `use`; else to the one in use in the channel, or the channel's by
+    configuration; else to the only one that clearly has what the question names; else its author is asked.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class RepositoryChooser:
             return named
         asking = self._make_asking(replace(message, text=""), conversation)
         route = await self._route_by_context(asking)
-        return route.repositories[0] if route is not None else ""
+        return route.repositories[0] if route is not None and len(route.repositories) == 1 else ""
 
     async def use(self, message: IncomingMessage, conversation: str, repository: str) -> None:
         """Make a repository the one that is meant here from now on."""
         await self._threads.use(message, repository)
-        await self._ledger.set_topic(conversation, repository)
+        await self._ledger.set_topic(conversation, (repository,))
 
     async def accept_choice(self, entry: InboxEntry, number: str) -> IncomingMessage | None:
         """Return the question that was asked back in reply to a message, with the choice; None if there is none."""
@@ -119,9 +119,9 @@ class RepositoryChooser:
         """Forget what was asked back in a turn, once it is answered or withdrawn."""
         await self._ledger.close(run_id)
 
-    async def asides(self, conversation: str) -> Sequence[str]:
-        """Name the conversations in which questions about several repositories were answered."""
-        return [label_section(conversation, name) for name in await self._ledger.together(conversation)]
+    async def list_former_conversations(self, conversation: str) -> Sequence[str]:
+        """Name the conversations that releases before this one kept for each of several repositories."""
+        return [f"{conversation}:across:{name}" for name in await self._ledger.together(conversation)]
 
     def check(self, message: IncomingMessage) -> None:
         """Raise `NotAllowed` if there is nothing that the author may ask about."""
@@ -163,18 +163,15 @@ class RepositoryChooser:
         if about:
             for name in about:
                 self._access.check_repository(asking.message, name)
-            is_one = len(about) == 1
-            return RepositoryChoice(repositories=about, why="its author chose it", question=question, decides=is_one)
+            return RepositoryChoice(repositories=about, why="its author chose it", question=question)
         names = asking.naming.repositories
-        if asking.naming.everywhere and len(names) > MOST_TOGETHER:
-            names = sort_by_likelihood(
-                (await self._find_hint_matches(asking, context)).found, await self._order(asking)
-            )
+        if asking.naming.everywhere and len(names) > 1:
+            names = await self._rank_by_content(asking, context)
         if not names:
             return None
+        remark = await self._make_remark(asking, names[:MOST_TOGETHER])
         if len(names) > 1:
-            return _choose_several(names, asking)
-        remark = await self._make_remark(asking, names[0])
+            return _choose_several(names, asking, remark)
         return RepositoryChoice(
             repositories=names, why="the question names it", question=asking.naming.question, remark=remark
         )
@@ -183,12 +180,14 @@ class RepositoryChooser:
         """What the conversation is about, the only one that there is, or the channel's."""
         question, topic = asking.message.text, await self._find_topic(asking)
         if topic:
-            if topic not in asking.visible:
+            hidden = [name for name in topic if name not in asking.visible]
+            if hidden:
                 raise NotAllowed(
-                    f"This conversation is about `{_format_name(topic)}`, which is gone, or hidden from you here. "
+                    f"This conversation is about `{_format_name(hidden[0])}`, which is gone, or hidden from you here. "
                     "Name another, or write `use NAME`; `repos` lists them."
                 )
-            return RepositoryChoice(repositories=(topic,), why="the conversation is about it", question=question)
+            why = "the conversation is about it" if len(topic) == 1 else "the conversation is about all of them"
+            return RepositoryChoice(repositories=topic, why=why, question=question)
         if len(asking.visible) == 1:
             return RepositoryChoice(
                 repositories=asking.visible, why="you may ask about no other here", question=asking.naming.question
@@ -216,6 +215,13 @@ class RepositoryChooser:
             return RepositoryChoice(repositories=likeliest[:1], why=why, question=question, decides=False)
         return AmbiguousRepository(likeliest=likeliest[:MOST_TOGETHER], of=len(likeliest))
 
+    async def _rank_by_content(self, asking: _Asking, context: str) -> tuple[str, ...]:
+        """Sort all repositories by what they hold of the question: what it names, and its words."""
+        matches = await self._find_hint_matches(asking, context)
+        words = await self._lookups.find_words(asking.naming.question, asking.visible)
+        found = {name: {*matches.found[name], *words.found[name]} for name in asking.visible}
+        return sort_by_likelihood(found, await self._order(asking))
+
     async def _find_hint_matches(self, asking: _Asking, context: str) -> HintMatches:
         findings = HintMatches(found=dict.fromkeys(asking.visible, ()), complete=True)
         hints = find_hints(context)
@@ -238,42 +244,48 @@ class RepositoryChooser:
         signs = self._get_profiles(asking.visible)
         return tuple(name for name in asking.visible if is_listed(signs[name].channels, asking.message))
 
-    async def _find_topic(self, asking: _Asking) -> str:
+    async def _find_topic(self, asking: _Asking) -> tuple[str, ...]:
         topic = await self._ledger.topic(asking.conversation)
         alone = asking.message.private and asking.message.kind != "direct"
         # What is asked by a slash command is one conversation for ever; what it is about is not.
         if topic is None or (alone and self._clock.now() - topic.at > GOES_ON_SECONDS):
-            return ""
-        return topic.repository
+            return ()
+        return topic.repositories
 
-    async def _make_remark(self, asking: _Asking, name: str) -> str:
+    async def _make_remark(self, asking: _Asking, names: tuple[str, ...]) -> str:
         topic = await self._find_topic(asking)
-        if topic == name or topic not in asking.visible:
+        if not topic or set(topic) == set(names) or not set(topic) <= set(asking.visible):
             return ""
+        change = f" (`use {_format_name(names[0])}` changes that)" if len(names) == 1 else ""
+        them = "it" if len(names) == 1 else "them"
         return (
-            f"This is about `{_format_name(name)}`, as you name it; the conversation stays with "
-            f"`{_format_name(topic)}` (`use {_format_name(name)}` changes that)."
+            f"This is about {_list_names(names)}, as you name {them}; the conversation stays with "
+            f"{_list_names(topic)}{change}."
         )
 
     async def _keep(self, asking: _Asking, route: RepositoryChoice) -> None:
-        """Store what the conversation is about from now on; a question about several does not change that."""
+        """Store what the conversation is about from now on, unless it is about something already."""
         topic = await self._find_topic(asking)
-        if route.decides and topic in {"", route.repositories[0]}:
-            await self._ledger.set_topic(asking.conversation, route.repositories[0])
+        if route.decides and (not topic or set(topic) == set(route.repositories)):
+            await self._ledger.set_topic(asking.conversation, topic or route.repositories)
 
 
-def _choose_several(names: Sequence[str], asking: _Asking) -> RepositoryChoice:
+def _choose_several(names: Sequence[str], asking: _Asking, remark: str) -> RepositoryChoice:
     """The route of a question about several repositories, of which the first few are taken."""
     chosen = tuple(names[:MOST_TOGETHER])
     left = len(names) - len(chosen)
-    remark = f"I answer about {MOST_TOGETHER} repositories at a time, and left {left} out: name those you mean."
+    limit = f"I answer about {MOST_TOGETHER} repositories at a time, and left {left} out: name those you mean."
     return RepositoryChoice(
         repositories=chosen,
         why="the question is about all of them",
         question=asking.naming.question,
-        decides=False,
-        remark=remark if left else "",
+        remark="\n\n".join(filter(None, (remark, limit if left else ""))),
     )
+
+
+def _list_names(names: Sequence[str]) -> str:
+    *most, last = (f"`{_format_name(name)}`" for name in names)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _is_talk(text: str) -> bool:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent import SourceFiles, find_mentions, normalize_name, parse_error_name, parse_frames
+from agent import (
+    CodeSearch,
+    SourceFiles,
+    find_content_terms,
+    find_mentions,
+    match_terms,
+    normalize_name,
+    parse_error_name,
+    parse_frames,
+)
 from bot.ports import Repositories
 from indexer import Definition, IndexerError
 
 MOST_HINTS = 12
 _MOST_FRAMES = 4
+_WORD_HITS = 3  # of each repository, whose words are counted
 _TICKED = re.compile(r"`([^`\n]{3,200})`")
 
 SECONDS = 1.5
@@ -32,13 +42,14 @@ class RepositoryHint:
     An `exact` name has to be written just so: a capitalised word of the question is seldom a class.
     """
 
-    kind: Literal["path", "name", "hint"]
+    kind: Literal["path", "name", "hint", "word"]
     text: str
     weight: int
     exact: bool = False
 
 
 Found = Mapping[str, Collection[RepositoryHint]]
+LookUp = Callable[[CodeSearch], Awaitable[Collection[RepositoryHint]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,8 +130,29 @@ class HintLookup:
 
     async def find(self, hints: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
         """Look all hints up in all repositories, of which there is one at least; one that cannot be read has none."""
+
+        async def look_up(code: CodeSearch) -> Collection[RepositoryHint]:
+            wanted = [hint for hint in hints if hint.kind == "name"]
+            defined = [hint for hint in wanted if is_defined(hint, await code.definitions(hint.text))]
+            return frozenset((*defined, *await _find_paths(hints, code)))
+
+        return await self._look_into_all(names, look_up)
+
+    async def find_words(self, question: str, names: Sequence[str]) -> HintMatches:
+        """Find which of the words of a question the best places of each repository have, by a search for words."""
+        terms = find_content_terms(question)
+
+        async def look_up(code: CodeSearch) -> Collection[RepositoryHint]:
+            hits = await code.search(question, limit=_WORD_HITS, mode="lexical") if terms else ()
+            matches = [match_terms(f"{hit.location.path} {hit.text}", terms) for hit in hits]
+            best = max(matches, key=len, default=frozenset[str]())
+            return frozenset(RepositoryHint(kind="word", text=term, weight=1) for term in best)
+
+        return await self._look_into_all(names, look_up)
+
+    async def _look_into_all(self, names: Sequence[str], look_up: LookUp) -> HintMatches:
         places = asyncio.Semaphore(AT_ONCE)
-        tasks = {name: asyncio.create_task(self._look_up(name, hints, places)) for name in names}
+        tasks = {name: asyncio.create_task(self._look_into(name, look_up, places)) for name in names}
         try:
             done, late = await asyncio.wait(tasks.values(), timeout=self._seconds)
         finally:
@@ -132,15 +164,10 @@ class HintLookup:
         found = {name: task.result() if task in done else () for name, task in tasks.items()}
         return HintMatches(found=found, complete=not late)
 
-    async def _look_up(
-        self, name: str, hints: Sequence[RepositoryHint], places: asyncio.Semaphore
-    ) -> Collection[RepositoryHint]:
+    async def _look_into(self, name: str, look_up: LookUp, places: asyncio.Semaphore) -> Collection[RepositoryHint]:
         async with places:
             try:
-                code = await self._repositories.pin_existing(name)
-                names = [hint for hint in hints if hint.kind == "name"]
-                defined = [hint for hint in names if is_defined(hint, await code.definitions(hint.text))]
-                return frozenset((*defined, *await _find_paths(hints, code)))
+                return await look_up(await self._repositories.pin_existing(name))
             except IndexerError as error:
                 log.info("%s was not looked at: %s", name, error)
                 return frozenset()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agent import AgentEvent, Answer
@@ -21,8 +21,9 @@ _LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JS
 class TurnRecord:
     """How an answer came about; `person` asked for it, and tokens are those of all model calls together.
 
-    `why` tells how its repository was found. An answer about several names them in `repositories` as well. `watched`
-    is the guard's verdict, `flagged` the number of passages of the evidence that gave orders.
+    `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
+    commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
+    gave orders.
     """
 
     repository: str
@@ -41,6 +42,12 @@ class TurnRecord:
     watched: bool = False
     flagged: int = 0
     tools: tuple[str, ...] = ()
+    commits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The repositories that the answer is about; none where it is about none."""
+        return self.repositories or tuple(filter(None, (self.repository,)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,29 +102,9 @@ class RunStats:
             watched=self._watched,
             flagged=self._flagged,
             tools=tuple(self._tools),
+            repositories=tuple(answer.commits),
+            commits=dict(answer.commits),
         )
-
-
-def merge_records(records: Sequence[TurnRecord]) -> TurnRecord:
-    """Make one record of those of the runs that answered one turn, of which there is one at least."""
-    if len(records) == 1:
-        return records[0]
-    return TurnRecord(
-        repository=", ".join(record.repository for record in records),
-        commit="",
-        route=", ".join(dict.fromkeys(record.route for record in records)),
-        model=", ".join(dict.fromkeys(record.model for record in records if record.model)) or None,
-        seconds=max(record.seconds for record in records),
-        files=tuple(f"{record.repository}: {path}" for record in records for path in record.files)[:_MOST_FILES],
-        searched=tuple(dict.fromkeys(query for record in records for query in record.searched)),
-        model_calls=sum(record.model_calls for record in records),
-        input_tokens=sum(record.input_tokens for record in records),
-        output_tokens=sum(record.output_tokens for record in records),
-        repositories=tuple(record.repository for record in records),
-        watched=any(record.watched for record in records),
-        flagged=sum(record.flagged for record in records),
-        tools=tuple(dict.fromkeys(tool for record in records for tool in record.tools)),
-    )
 
 
 class TurnRecordStore:

@@ -529,7 +529,7 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
 
 async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSqliteSaver) -> None:
     journal = RunStore(saver)
-    await journal.begin("run", thread="t", repository=None, question=QUESTION)
+    await journal.begin("run", thread="t", question=QUESTION)
     for _ in range(MAX_RUN_TRIES):
         await journal.try_again("run")
     agent, _ = agent_with(saver, research("Find pay"))

@@ -405,9 +405,38 @@ async def a_question_about_several_repositories_gets_one_answer(world: World) ->
     have(world, "shop", "website", "docs")
     await world.mention("across shop and website, where is send?")
     (said,) = await settled(world, "website at 0123456")
-    assert said.count("Answer to: where is send?") == 2
-    assert said.index("shop") < said.index("website")
-    assert {repository for _, _, repository in world.agent.asked} == {"shop", "website"}
+    assert said.count("Answer to: where is send?") == 1
+    assert "Read shop at 0123456" in said
+    assert [repositories for _, _, repositories in world.agent.asked] == ["shop, website"]
+
+
+async def a_thread_about_several_repositories_stays_with_them(world: World) -> None:
+    have(world, "shop", "website", "docs")
+    thread = await world.mention("across shop and website, where is send?")
+    await settled(world, "website at 0123456")
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, "website at 0123456", "website at 0123456")
+    assert [repositories for _, _, repositories in world.agent.asked] == ["shop, website", "shop, website"]
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
+async def an_answer_about_several_repositories_is_stopped_at_once(world: World) -> None:
+    have(world, "shop", "website")
+    world.agent.gate = asyncio.Event()
+    await world.mention("across shop and website, where is send?")
+    await world.agent.begun.acquire()
+    await world.press("stop")
+    await settled(world, "Stopped, as you asked.")
+
+
+async def one_of_several_repositories_that_cannot_be_read_is_named(world: World) -> None:
+    have(world, "shop", "website")
+    world.agent.fails = "website"
+    await world.mention("across shop and website, where is send?")
+    (said,) = await settled(world, "website is missing from this answer")
+    assert "Answer to: where is send?" in said
+    assert "The index is gone." in said
+    assert "Read shop at 0123456" in said
 
 
 async def a_killed_answer_about_several_repositories_is_completed_once(world: World) -> None:
@@ -415,14 +444,13 @@ async def a_killed_answer_about_several_repositories_is_completed_once(world: Wo
     world.agent.gate = asyncio.Event()
     await world.mention("in all repositories, where is send?")
     await world.agent.begun.acquire()
-    await world.agent.begun.acquire()
     await world.crash()
     world.agent.gate = None
     await world.begin()
     (said,) = await settled(world, "website at 0123456")
-    assert said.count("Answer to: where is send?") == 2
-    assert len(world.agent.asked) == 2
-    assert len(world.agent.resumed) == 2
+    assert said.count("Answer to: where is send?") == 1
+    assert len(world.agent.asked) == 1
+    assert len(world.agent.resumed) == 1
 
 
 async def why_tells_how_the_repository_was_found(world: World) -> None:
@@ -471,6 +499,9 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_choice_is_said_in_words_as_well,
     a_thread_stays_with_the_repository_of_its_first_question,
     a_question_about_several_repositories_gets_one_answer,
+    a_thread_about_several_repositories_stays_with_them,
+    an_answer_about_several_repositories_is_stopped_at_once,
+    one_of_several_repositories_that_cannot_be_read_is_named,
     a_killed_answer_about_several_repositories_is_completed_once,
     why_tells_how_the_repository_was_found,
 )

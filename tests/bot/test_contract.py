@@ -25,6 +25,7 @@ NEEDS_EDITS = (
     "an_edited_question_is",
     "a_deleted_question_takes",
     "the_stop_button",
+    "an_answer_about_several_repositories_is_stopped",
 )
 
 

@@ -19,7 +19,7 @@ from tests.fakes.parts import ANSWER, FakeCode, FakeIndex, event
 class Runs:
     """What is kept of runs: those broken off, and those that were answered."""
 
-    broken_off: dict[str, tuple[str, str]] = field(default_factory=dict)
+    broken_off: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     answered: dict[str, Answer] = field(default_factory=dict)
 
 
@@ -49,10 +49,10 @@ class FakeAnswerer:
         self._stops: dict[str, asyncio.Event] = {}
 
     async def ask(
-        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
-        self.asked.append((question, thread, repository))
-        async for told in self._told(question, run_id or "run", repository or "demo"):
+        self.asked.append((question, thread, ", ".join(repositories) or None))
+        async for told in self._told(question, run_id or "run", tuple(repositories) or ("demo",)):
             yield told
 
     async def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
@@ -62,8 +62,8 @@ class FakeAnswerer:
         if run_id not in self.runs.broken_off:
             raise UnknownRun("There is no such run.")
         self.resumed.append(run_id)
-        question, repository = self.runs.broken_off[run_id]
-        async for told in self._told(question, run_id, repository):
+        question, repositories = self.runs.broken_off[run_id]
+        async for told in self._told(question, run_id, repositories):
             yield told
 
     async def stop(self, run_id: str) -> bool:
@@ -74,13 +74,14 @@ class FakeAnswerer:
     async def forget(self, thread: str) -> None:
         self.forgotten.append(thread)
 
-    async def _told(self, question: str, run_id: str, repository: str) -> AsyncIterator[AgentEvent]:
+    async def _told(self, question: str, run_id: str, repositories: tuple[str, ...]) -> AsyncIterator[AgentEvent]:
         self._stops[run_id] = asyncio.Event()
-        self.runs.broken_off[run_id] = question, repository
+        self.runs.broken_off[run_id] = question, repositories
         self.most_at_once = max(self.most_at_once, len(self._stops))
         try:
             yield event("step_start", node="retrieval", stage="Searching `send`")
-            found = Location(path="src/session.py", start_line=1, end_line=9)
+            label = f"{repositories[0]}/" if len(repositories) > 1 else ""
+            found = Location(path=f"{label}src/session.py", start_line=1, end_line=9)
             yield event("evidence", locations=[found], urls=[self.url])
             yield event("model_end", model="m", task="t", input_tokens=100, output_tokens=20, seconds=1.0, error="")
             if self.begins_with:
@@ -88,10 +89,15 @@ class FakeAnswerer:
             self.begun.release()
             if self.error is not None:
                 raise self.error
-            if repository == self.fails:
+            read = [name for name in repositories if name != self.fails]
+            if not read:
                 raise NotIndexed("The index is gone.")
-            stopped = await self._stopped(run_id, asyncio.Event() if repository == self.slow else self.gate)
-            answer = replace(self._answer(question, stopped=stopped), repository=repository)
+            stopped = await self._stopped(run_id, asyncio.Event() if self.slow in repositories else self.gate)
+            answer = replace(self._answer(question, stopped=stopped), repository=", ".join(read))
+            if len(repositories) > 1:
+                missing = {name: "The index is gone." for name in repositories if name not in read}
+                commits = dict.fromkeys(read, ANSWER.commit)
+                answer = replace(answer, commit="", commits={} if stopped else commits, missing=missing)
             del self.runs.broken_off[run_id]
             if not stopped:
                 self.runs.answered[run_id] = answer

@@ -282,7 +282,7 @@ class FakeAssistant:
         self._events = events or answering(ANSWER)
         self._hangs = hangs
 
-    async def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
+    async def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread))
         for event in self._events:
             if self._hangs and event.kind == "answer":

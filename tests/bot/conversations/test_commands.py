@@ -24,7 +24,7 @@ from bot.conversations.descriptions import (
     explain_answer,
     format_age,
 )
-from bot.storage.turn_records import RunStats, TurnRecord, merge_records
+from bot.storage.turn_records import RunStats, TurnRecord
 from indexer.errors import IndexDamaged
 from indexer.types import Drift, Progress, RefreshReport
 from tests.bot.contract import settled
@@ -308,4 +308,3 @@ def test_what_the_guard_did_is_kept_of_a_turn() -> None:
 
     record = tally.record(ANSWER)
     assert (record.watched, record.flagged) == (True, 3)
-    assert merge_records([record, replace(record, watched=False)]).flagged == 6

@@ -39,7 +39,7 @@ RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None
 async def _filled(home: Path) -> None:
     """A conversation, and a rated turn."""
     async with open_saver(home / "conversations.sqlite") as saver:
-        await RunStore(saver).begin("run", thread="t", repository=None, question="where?")
+        await RunStore(saver).begin("run", thread="t", question="where?")
         await EvidenceStore(saver).of("t").keep("e1", "the text of the evidence")
     async with open_database(home / INBOX_FILE) as database:
         records = TurnRecordStore(database, FakeClock())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,9 +36,9 @@ class ToolUser(FakeAnswerer):
         self.steps = [asyncio.Event() for _ in range(3)]
 
     async def ask(
-        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
-        self.asked.append((question, thread, repository))
+        self.asked.append((question, thread, ", ".join(repositories) or None))
         yield event("step_start", node="tool_executor", stage="Looking it up")
         yield event("tool_start", tool="search_codebase", args={}, label="Searching", shown="parse_date")
         await self.steps[0].wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,9 +35,9 @@ class Writer(FakeAnswerer):
         self._clock = clock
 
     async def ask(
-        self, question: str, *, thread: str, repository: str | None = None, run_id: str | None = None
+        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
-        self.asked.append((question, thread, repository))
+        self.asked.append((question, thread, ", ".join(repositories) or None))
         words = [f"word{number} " for number in range(SECONDS)]
         for word in words:
             yield event("token", text=word)

@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -188,7 +188,7 @@ async def test_piped_lines_end_with_the_stream(tmp_path: Path) -> None:
 
 async def test_a_defect_in_one_answer_does_not_end_the_chat() -> None:
     class Defective(FakeAssistant):
-        def ask(self, question: str, *, thread: str, repository: str | None = None) -> AsyncIterator[AgentEvent]:
+        def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
             raise IndexError("list index out of range")
 
     window = Window("one?", "/status", assistant=Defective())

@@ -1,0 +1,364 @@
+"""Several repositories, each at one commit, as one piece of code: paths begin with the label of their repository."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from agent.ports import CodeLibrary, CodePast, CodeSearch
+from agent.repositories.labels import LabelledPlace, RepositoryLabels, add_label, make_labels
+from agent.repositories.merging import count_matches, merge_hits, merge_matches
+from indexer.errors import IndexerError, UnknownPath
+from indexer.types import (
+    CallSite,
+    Commit,
+    Definition,
+    FileEntry,
+    FileHistory,
+    Filters,
+    Hit,
+    Location,
+    Matches,
+    Passage,
+    RegistrationKind,
+    RegistrationSite,
+    RepositoryOverview,
+    SearchAim,
+    SearchMode,
+    Subclass,
+)
+
+ONE_AT_A_TIME = "The past is that of one repository. Name the repository."
+
+_FEWEST_LINES = 5  # of each pattern in each repository
+_ELSEWHERE = Filters(folders=("/",))
+
+Found = TypeVar("Found")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeHome:
+    """Where a place is: the repository, its code, its label, and the path in it.
+
+    The label is empty where a question is about one repository alone.
+    """
+
+    repository: str
+    code: CodeSearch
+    label: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedCode:
+    """The code of several repositories; `missing` says of those that were asked for as well why they cannot be read.
+
+    It is a `CodeSearch`. A path without a label is understood where a single repository is left.
+    """
+
+    members: Mapping[str, CodeSearch]
+    labels: RepositoryLabels
+    missing: Mapping[str, str] = field(default_factory=dict)
+    _files: list[FileEntry] = field(default_factory=list, init=False)
+
+    def narrow(self, name: str) -> JoinedCode:
+        """Return one of the repositories, its paths labelled as before."""
+        return JoinedCode(members={name: self.members[name]}, labels=self.labels)
+
+    def list_homes(self, path: str) -> list[CodeHome]:
+        """Return the places that a path may mean: the one that its label says, else that path in each repository."""
+        found = self.labels.split(path)
+        if found is not None and found[0] in self.members:
+            return [self._make_home(*found)]
+        return [self._make_home(name, path) for name in self.members]
+
+    def find_home(self, path: str) -> CodeHome:
+        """Return the one place that a path means; `UnknownPath` where its label is missing."""
+        homes = self.list_homes(path)
+        if len(homes) != 1:
+            names = ", ".join(self.labels.by_name[name] for name in self.members)
+            raise UnknownPath(f"{path} is in none of the repositories: paths begin with one of {names}.")
+        return homes[0]
+
+    def _make_home(self, name: str, path: str) -> CodeHome:
+        return CodeHome(repository=name, code=self.members[name], label=self.labels.by_name[name], path=path)
+
+    @property
+    def repository(self) -> str:
+        """The names of the repositories."""
+        return ", ".join(self.members)
+
+    @property
+    def commits(self) -> dict[str, str]:
+        """The commit of each repository."""
+        return {name: code.commit.sha for name, code in self.members.items()}
+
+    @property
+    def commit(self) -> Commit:
+        """Stand for the commits of all: whatever of them changes, its name does."""
+        commits = [code.commit for code in self.members.values()]
+        digest = hashlib.sha1(repr(self.commits).encode(), usedforsecurity=False).hexdigest()
+        return Commit(sha=digest, branch=None, committed_at=max(one.committed_at for one in commits), subject="")
+
+    @property
+    def past(self) -> CodePast:
+        """The past of the only repository; `IndexerError` where there are several."""
+        if len(self.members) != 1:
+            raise IndexerError(ONE_AT_A_TIME)
+        return next(iter(self.members.values())).past
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched a file."""
+        home = self.find_home(path)
+        return replace(await home.code.history(home.path, line=line, limit=limit), path=path)
+
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines, or of a commit, in their own repository."""
+        name = location.repository
+        if not location.path:
+            return self.members[name].permalink(location, commit) if name in self.members else None
+        home = self.find_home(location.path)
+        return home.code.permalink(replace(location, path=home.path), commit)
+
+    async def files(self) -> Sequence[FileEntry]:
+        """Every indexed file, by repository and path."""
+        if not self._files:
+            listings = await self._ask_all(lambda code: code.files())
+            self._files[:] = await asyncio.to_thread(self._label_files, listings)
+        return self._files
+
+    def _label_files(self, listings: Mapping[str, Sequence[FileEntry]]) -> list[FileEntry]:
+        return [
+            FileEntry(
+                path=f"{self.labels.by_name[name]}/{one.path}",
+                language=one.language,
+                source_type=one.source_type,
+                lines=one.lines,
+            )
+            for name, entries in listings.items()
+            for one in entries
+        ]
+
+    async def overview(self) -> RepositoryOverview:
+        """What the repositories are together; each has a folder."""
+        facts = await self._ask_all(lambda code: code.overview())
+        languages: Counter[str] = Counter()
+        for one in facts.values():
+            languages.update(dict(one.languages))
+        folders = {self.labels.by_name[name]: one.files for name, one in facts.items()}
+        return RepositoryOverview(
+            files=sum(one.files for one in facts.values()),
+            lines=sum(one.lines for one in facts.values()),
+            languages=tuple(languages.most_common()),
+            folders=tuple(folders.items()),
+            starts=tuple(f"{self.labels.by_name[name]}/{path}" for name, one in facts.items() for path in one.starts),
+            introduction=(),
+        )
+
+    async def folders(self) -> Mapping[str, int]:
+        """How many files lie in each folder and below it; each repository is one."""
+        found: dict[str, int] = {}
+        listings = await self._ask_all(lambda code: code.folders())
+        totals = Counter(entry.path.partition("/")[0] for entry in await self.files())
+        for name, counts in listings.items():
+            label = self.labels.by_name[name]
+            found[label] = totals[label]
+            found |= {f"{label}/{folder}": count for folder, count in counts.items()}
+        return found
+
+    async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
+        """Read lines of an indexed file."""
+        home = self.find_home(path)
+        return add_label(home.label, await home.code.read(home.path, start_line, end_line))
+
+    async def find_submodule(self, path: str) -> str:
+        """Find the submodule that a path is or lies in."""
+        for home in self.list_homes(path):
+            if submodule := await home.code.find_submodule(home.path):
+                return f"{home.label}/{submodule}"
+        return ""
+
+    async def definitions(self, name: str) -> Sequence[Definition]:
+        """Find definitions by name, those of each repository after those of the one before."""
+        found: Mapping[str, Sequence[Definition]] = await self._ask_all(lambda code: code.definitions(name))
+        exact = {
+            repository: [one for one in own if name.rpartition(".")[2] == one.symbol.name]
+            for repository, own in found.items()
+        }
+        return self._label_all(exact if any(exact.values()) else found)
+
+    async def enclosing(self, location: Location) -> Sequence[Definition]:
+        """The definitions around a location, outermost first."""
+        home = self.find_home(location.path)
+        around = await home.code.enclosing(replace(location, path=home.path))
+        return [add_label(home.label, one) for one in around]
+
+    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+        """The definitions that share the definition's parent in its file."""
+        home = self.find_home(definition.path)
+        beside = await home.code.siblings(replace(definition, path=home.path))
+        return [add_label(home.label, one) for one in beside]
+
+    async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
+        """Where a function or class is called from, each call in the repository of what it calls."""
+        return self._label_all(await self._ask_all(lambda code: code.callers(name, unresolved=unresolved)))
+
+    async def callees(self, name: str) -> Sequence[CallSite]:
+        """What a function calls."""
+        return self._label_all(await self._ask_all(lambda code: code.callees(name)))
+
+    async def subclasses(self, name: str) -> Sequence[Subclass]:
+        """What inherits from a type in its own repository."""
+        return self._label_all(await self._ask_all(lambda code: code.subclasses(name)))
+
+    async def types_named(self, ending: str) -> Sequence[Definition]:
+        """The types whose names end so."""
+        return self._label_all(await self._ask_all(lambda code: code.types_named(ending)))
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        """What the files register of some kinds."""
+        return self._label_all(await self._ask_all(lambda code: code.registrations(kinds)))
+
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        """Qualified names of definitions that begin so."""
+        names = await self._ask_all(lambda code: code.complete_name(beginning, limit=limit))
+        return list(dict.fromkeys(name for own in names.values() for name in own))[:limit]
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        """The definitions that most of the code leads to, those of all repositories in turn."""
+        central = await self._ask_all(lambda code: code.list_central(limit=limit))
+        ranked = sorted(
+            ((rank, name) for name, own in central.items() for rank in range(len(own))), key=lambda each: each[0]
+        )
+        return [add_label(self.labels.by_name[name], central[name][rank]) for rank, name in ranked[:limit]]
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | None = None,
+        mode: SearchMode = "hybrid",
+        aim: SearchAim = "places",
+    ) -> Sequence[Hit]:
+        """Rank chunks of all repositories that the filters leave; one that fails leaves the others standing."""
+        asked = {name: self._split_filters(name, filters) for name in self.members}
+        searches = {
+            name: self.members[name].search(query, limit=limit, filters=own, mode=mode, aim=aim)
+            for name, own in asked.items()
+            if own is not _ELSEWHERE
+        }
+        results = await asyncio.gather(*searches.values(), return_exceptions=True)
+        found: dict[str, Sequence[Hit]] = {}
+        failures: list[IndexerError] = []
+        for name, result in zip(searches, results, strict=True):
+            if isinstance(result, IndexerError):
+                log.warning("the %s search of %s failed: %s", mode, name, result)
+                failures.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                found[name] = [add_label(self.labels.by_name[name], hit) for hit in result]
+        if failures and not found:
+            raise failures[0]
+        return merge_hits(found, query)[:limit]
+
+    def _split_filters(self, name: str, filters: Filters | None) -> Filters | None:
+        """Return the filters as one repository reads them; `_ELSEWHERE` where they only let others through."""
+        if filters is None:
+            return None
+        folders, patterns = self._strip_label(name, filters.folders), self._strip_label(name, filters.patterns)
+        if (filters.folders and not folders) or (filters.patterns and not patterns):
+            return _ELSEWHERE
+        return replace(
+            filters,
+            folders=() if "" in folders else tuple(folders),  # a label alone is all of the repository
+            patterns=tuple((pattern.strip("/") and pattern) or "**" for pattern in patterns),
+        )
+
+    def _strip_label(self, name: str, written: Iterable[str]) -> list[str]:
+        """Return the folders or patterns that may be of a repository; one that begins with a slash still does."""
+        kept: list[str] = []
+        for path in written:
+            found = self.labels.split(path.lstrip("/"))
+            if found is None:
+                kept.append(path)
+            elif found[0] == name:
+                kept.append(f"/{found[1]}" if path.startswith("/") else found[1])
+        return kept
+
+    async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
+        """Find lines by patterns in all repositories, or where the path says; each has its part of the limit."""
+        homes = self.list_homes(path.strip("/"))
+        part = max(_FEWEST_LINES, -(-limit // len(homes)))
+        results = await asyncio.gather(
+            *(home.code.grep(*patterns, path=home.path, limit=part) for home in homes), return_exceptions=True
+        )
+        found: list[tuple[CodeHome, Matches]] = []
+        unknown: list[UnknownPath] = []
+        for home, result in zip(homes, results, strict=True):
+            if isinstance(result, UnknownPath):
+                unknown.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                cut = tuple(f"{home.label}/{each}" for each in result.cut_files)
+                found.append((home, replace(result, cut_files=cut)))
+        if not found:
+            raise unknown[0]
+        lines = [add_label(home.label, line) for home, matches in found for line in matches.lines]
+        counts = count_matches([matches.counts for _, matches in found], part, limit)
+        return merge_matches([matches for _, matches in found], lines, counts)
+
+    async def _ask_all(self, ask: Callable[[CodeSearch], Awaitable[Found]]) -> dict[str, Found]:
+        answers = await asyncio.gather(*map(ask, self.members.values()))
+        return dict(zip(self.members, answers, strict=True))
+
+    def _label_all(self, found: Mapping[str, Sequence[LabelledPlace]]) -> list[LabelledPlace]:
+        return [add_label(self.labels.by_name[name], one) for name, own in found.items() for one in own]
+
+
+def list_homes(code: CodeSearch, path: str = "") -> list[CodeHome]:
+    """Return the repositories in which a path may be: of joined code those that it may mean, else the only one."""
+    if isinstance(code, JoinedCode):
+        return code.list_homes(path)
+    return [CodeHome(repository=code.repository, code=code, label="", path=path)]
+
+
+def place_path(code: CodeSearch, path: str) -> str:
+    """Return a path as the code has it: where one repository is left of several, its label may have been left out."""
+    if not isinstance(code, JoinedCode) or len(code.members) != 1:
+        return path
+    (home,) = code.list_homes(path)
+    return f"{home.label}/{home.path}".rstrip("/")
+
+
+async def pin_repositories(library: CodeLibrary, names: Sequence[str]) -> CodeSearch:
+    """Hold the repositories at their newest indexed commits, joined where there are several; no name: the default one.
+
+    One of several that cannot be read does not keep the others; where none can be, the first reason is raised.
+    """
+    if len(names) < 2:
+        return await library.pin(names[0] if names else None)
+    results = await asyncio.gather(*map(library.pin, names), return_exceptions=True)
+    members: dict[str, CodeSearch] = {}
+    missing: dict[str, IndexerError] = {}
+    for name, result in zip(names, results, strict=True):
+        if isinstance(result, IndexerError):
+            log.warning("%s is missing from an answer: %s", name, result)
+            missing[name] = result
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            members[name] = result
+    if not members:
+        raise next(iter(missing.values()))
+    reasons = {name: str(error) for name, error in missing.items()}
+    return JoinedCode(members=members, labels=make_labels(names), missing=reasons)

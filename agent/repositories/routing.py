@@ -1,0 +1,37 @@
+"""Chooses the requests for a question about several repositories: what each has of its own is looked up in each."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent.evidence.request_builders import OF_MANIFESTS
+from agent.evidence.rule_router import route_by_rules
+from agent.ports import CodeSearch
+from agent.repositories.joined_code import JoinedCode
+from agent.state import Lookup, RetrievalRequest, RouterDecision
+
+_SEARCHED: frozenset[Lookup] = frozenset({"prose", "example"})  # kinds of question that a search answers
+
+
+async def route_question(question: str, code: CodeSearch) -> RouterDecision:
+    """Choose the requests by rules.
+
+    A README, commands or commits are those of one repository, and so is a question about them put to each. Names, files
+    and texts are looked for in all at once, so that what one of them has is not hidden by what another lacks.
+    """
+    if not isinstance(code, JoinedCode):
+        return await route_by_rules(question, code)
+    decisions = await asyncio.gather(*(route_by_rules(question, member) for member in code.members.values()))
+    own = [(name, one) for name, one in zip(code.members, decisions, strict=True) if _is_of_one_repository(one)]
+    if not own:
+        return await route_by_rules(question, code)
+    _, first = own[0]
+    requests: list[RetrievalRequest] = [
+        {**request, "repository": name} for name, one in own for request in one["requests"]
+    ]
+    return {**first, "requests": requests, "unknown": [], "fast_path": all(one["fast_path"] for _, one in own)}
+
+
+def _is_of_one_repository(decision: RouterDecision) -> bool:
+    kinds = {request["lookup"] for request in decision["requests"] if "parts" in request}
+    return decision["reasoning"] == OF_MANIFESTS or bool(kinds - _SEARCHED)
