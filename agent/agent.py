@@ -8,7 +8,7 @@ import secrets
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -142,8 +142,9 @@ class Agent:
                 reply_to=waiting.id,
             )
 
-        async for event in self._stream_events(name, thread, begin):
-            yield event
+        async with aclosing(self._stream_events(name, thread, begin)) as events:
+            async for event in events:
+                yield event
 
     async def resume(self, run_id: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Go on with a run that was interrupted, or that waits for a reply; the events are those of `ask`.
@@ -165,8 +166,9 @@ class Agent:
                 await self._journal.try_again(run_id)
             return await self._journal.find(run_id) or found
 
-        async for event in self._stream_events(run_id, run.thread, begin):
-            yield event
+        async with aclosing(self._stream_events(run_id, run.thread, begin)) as events:
+            async for event in events:
+                yield event
 
     async def stop(self, run_id: str) -> bool:
         """End a run within two seconds, whatever it is doing; False if it is not running."""

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -53,7 +53,7 @@ async def run_tool_calls(
     """Make the calls and keep their texts; those beyond the limits of number and cost are refused."""
 
     async def call(name: str, args: Mapping[str, Any]) -> ToolCallResult:
-        outcome = await deps.tools.call(name, args, deps, approved=approved)
+        outcome = await _call_once(deps, name, args, approved)
         return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
 
     count = _count_affordable([name for name, _ in calls], deps)
@@ -68,6 +68,24 @@ async def run_tool_calls(
     for key, text in {one.key: one.outcome.text for one in results}.items():
         await deps.evidence.keep(key, text)
     return results
+
+
+async def _call_once(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> ToolOutcome:
+    """Make a call; what a person had to approve is kept as soon as it is there, and not done again after a crash."""
+    if name not in approved:
+        return await deps.tools.call(name, args, deps, approved=approved)
+    key = f"outcome {make_call_key(name, args)}"
+    if (kept := (await deps.evidence.texts([key])).get(key)) is not None:
+        return _read_outcome(kept)
+    outcome = await deps.tools.call(name, args, deps, approved=approved)
+    if outcome.ok:
+        await deps.evidence.keep(key, json.dumps(asdict(outcome)))
+    return outcome
+
+
+def _read_outcome(kept: str) -> ToolOutcome:
+    fields = json.loads(kept)
+    return ToolOutcome(**{**fields, "refs": tuple(fields["refs"]), "flags": tuple(fields["flags"])})
 
 
 def _count_affordable(names: Sequence[str], deps: Deps) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -204,6 +205,30 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver, r
     assert (before, web.asked) == ([], asked)
     assert ("See the web." in answer.text) == bool(asked)
     assert len(model.asked) == 1 + bool(asked)
+
+
+async def test_an_approved_search_is_not_made_again_where_the_call_beside_it_was_broken_off(
+    saver: SafeSqliteSaver,
+) -> None:
+    web, hanging = FakeWeb(), Waiting()
+    tools = ToolRegistry([*make_tool_registry()._tools.values(), hanging])
+    calls = [("web_search", {"query": "orders paid"}), ("waits", {})]
+    agent, model = agent_with(saver, calls, "See the web.", web=web, tools=tools)
+    await answer_to(agent, QUESTION)
+
+    async with asyncio.timeout(5), aclosing(agent.ask("yes", thread="t", run_id="run")) as events:
+        async for event in events:
+            if event.kind == "tool_end" and event.payload["tool"] == "web_search":
+                await hanging.reached.wait()
+                while not await saver.rows("SELECT key FROM evidence WHERE key LIKE 'outcome %'"):  # noqa: ASYNC110 - a database tells nobody
+                    await asyncio.sleep(0)
+                break
+    hanging.released.set()
+    resumed = [event async for event in agent.resume("run")]
+
+    assert web.asked == ["orders paid"]
+    assert "Back off" in prompt_of(model, 1)
+    assert "See the web." in resumed[-1].payload["answer"].text
 
 
 def by_step(messages: Sequence[BaseMessage]) -> Line:
@@ -427,6 +452,22 @@ class Broken(Tool[Nothing]):
         if self.name == "fails":
             raise ValueError(self.name)
         return ToolEvidence(text="talk " * 2_000_000)
+
+
+class Waiting(Tool[Nothing]):
+    """A tool that waits until it is released."""
+
+    name = "waits"
+    description = "Wait."
+    arguments = Nothing
+
+    def __init__(self) -> None:
+        self.reached, self.released = asyncio.Event(), asyncio.Event()
+
+    async def run(self, args: Nothing, deps: Deps) -> ToolEvidence:
+        self.reached.set()
+        await self.released.wait()
+        return ToolEvidence(text="It has waited.")
 
 
 @pytest.mark.parametrize(
