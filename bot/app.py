@@ -163,6 +163,25 @@ class SingleRepositoryLibrary:
         return await self._index.pin()
 
 
+class NamedLibrary:
+    """A library of several repositories by their names."""
+
+    def __init__(self, indexes: Mapping[str, RepositoryIndex]) -> None:
+        self._indexes = indexes
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Hold a repository; None: the first."""
+        return await self._indexes[repository or next(iter(self._indexes))].pin()
+
+
+def open_joint_assistant(
+    settings: Settings, indexes: Mapping[str, RepositoryIndex]
+) -> AbstractAsyncContextManager[Assistant]:
+    """Open what answers single questions about several repositories together."""
+    opening = partial(_open_agent, can_ask=False) if settings.has_model else _open_single_agent
+    return opening(settings, NamedLibrary(indexes))
+
+
 def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
     """Describe the repository at (or around) a path as citebot.toml would."""
     return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
-from agent import AgentError
+from agent import AgentError, Answer
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal, find_tree, show_answer
+from bot.adapters.terminal.display import Terminal, find_tree, show_answer, show_joint_answer
 from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.trace import RunTrace
-from bot.app import App
+from bot.app import App, open_joint_assistant
+from bot.errors import SettingsError
+from bot.ports import Assistant, RepositoryIndex
 from bot.repositories.refresh import refresh_if_stale
+from bot.settings import Settings
+from indexer import IndexerError
 
 log = logging.getLogger(__name__)
 
@@ -27,20 +33,61 @@ async def ask(
 ) -> CommandOutcome:
     """Answer one question; nothing is remembered of it. A success where the repository has what was asked for."""
     await refresh_if_stale(app.index, terminal)
+    root = await find_tree(terminal, app.index)
+    async with app.open_single() as assistant:
+        answer = await _follow(assistant, terminal, question, root=root, tracing=tracing)
+    if not as_json:
+        await show_answer(terminal, app.index, answer)
+    return _make_outcome(answer, as_json=as_json)
+
+
+async def ask_jointly(
+    settings: Settings,
+    indexes: Sequence[RepositoryIndex],
+    terminal: Terminal,
+    question: str,
+    *,
+    as_json: bool,
+    tracing: Tracing = "off",
+) -> CommandOutcome:
+    """Answer one question about several repositories; one that cannot be read does not keep the others."""
+    by_name = {(await index.status()).repository: index for index in indexes}
+    if len(by_name) < len(indexes):
+        raise SettingsError("Two of these repositories have one name. Give one of them another `name` in citebot.toml.")
+    for index in indexes:
+        try:
+            await refresh_if_stale(index, terminal)
+        except IndexerError as error:  # the answer names the repository, and says why it is missing
+            log.info("a repository could not be indexed: %s", error)
+    async with open_joint_assistant(settings, by_name) as assistant:
+        answer = await _follow(assistant, terminal, question, [*by_name], root=None, tracing=tracing)
+    if not as_json:
+        await show_joint_answer(terminal, by_name, answer)
+    return _make_outcome(answer, as_json=as_json)
+
+
+async def _follow(
+    assistant: Assistant,
+    terminal: Terminal,
+    question: str,
+    names: Sequence[str] = (),
+    *,
+    root: Path | None,
+    tracing: Tracing,
+) -> Answer:
+    """Follow a question to its answer, and let nothing be remembered of it."""
     thread = f"console:local:ask:{uuid.uuid4().hex}"
     trace = RunTrace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
-    async with app.open_single() as assistant:
+    try:
+        return await terminal.follow(assistant.ask(question, thread=thread, repositories=names), trace, root=root)
+    finally:
         try:
-            events = assistant.ask(question, thread=thread)
-            answer = await terminal.follow(events, trace, root=await find_tree(terminal, app.index))
-        finally:
-            try:
-                await assistant.forget(thread)
-            except AgentError as error:  # an answer is not lost because the database cannot be written any more
-                log.warning("the question was not forgotten: %s", error)
+            await assistant.forget(thread)
+        except AgentError as error:  # an answer is not lost because the database cannot be written any more
+            log.warning("the question was not forgotten: %s", error)
+
+
+def _make_outcome(answer: Answer, *, as_json: bool) -> CommandOutcome:
     waits = answer.route == "paused"
     outcome = CommandOutcome(note=NEEDS_REPLY if waits else "", ok=answer.found and not waits)
-    if as_json:
-        return replace(outcome, output=output.to_json(output.answer_to_record(answer)))
-    await show_answer(terminal, app.index, answer)
-    return outcome
+    return replace(outcome, output=output.to_json(output.answer_to_record(answer))) if as_json else outcome

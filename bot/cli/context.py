@@ -140,6 +140,19 @@ def add_repo_option(command: Command) -> Command:
     return option(command)
 
 
+def add_repeatable_repo_option(command: Command) -> Command:
+    """Let the command take `--repo` several times."""
+    option = click.option(
+        "--repo",
+        "repos",
+        multiple=True,
+        shell_complete=complete_repository,
+        metavar="NAME|PATH",
+        help="The repository: its name in citebot.toml, or a path [default: the current one]; several may be given.",
+    )
+    return option(command)
+
+
 def add_json_option(command: Command) -> Command:
     """Let the command take `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)

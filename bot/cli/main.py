@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import click
 
 from agent import AgentError
-from bot.cli.context import CliContext, OpenApp, add_json_option, add_repo_option, complete_repository, print_error
+from bot.cli.context import (
+    CliContext,
+    OpenApp,
+    add_json_option,
+    add_repeatable_repo_option,
+    add_repo_option,
+    complete_repository,
+    print_error,
+)
 from bot.cli.data_commands import backup, restore, sweep
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
@@ -74,21 +82,46 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 @click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
 @click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
 @add_json_option
-@add_repo_option
+@add_repeatable_repo_option
 @click.pass_obj
-def ask(invocation: CliContext, *, question: str, repo: str | None, trace: bool, verbose: bool, as_json: bool) -> int:
-    """Answer one question."""
+def ask(
+    invocation: CliContext, *, question: str, repos: tuple[str, ...], trace: bool, verbose: bool, as_json: bool
+) -> int:
+    """Answer one question, about one repository or several: --repo A --repo B."""
     if not question.strip():
         raise click.UsageError("The question is empty.")
+    tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
+    if len(dict.fromkeys(repos)) > 1:
+        return invocation.print_outcome(_ask_jointly(invocation, question, repos, as_json=as_json, tracing=tracing))
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.ask import Tracing
         from bot.cli.ask import ask as answer
 
-        tracing: Tracing = "verbose" if verbose else "on" if trace else "off"
         return await answer(app, terminal, question, as_json=as_json, tracing=tracing)
 
-    return invocation.run_command(repo, task)
+    return invocation.run_command(repos[0] if repos else None, task)
+
+
+async def _ask_jointly(
+    invocation: CliContext,
+    question: str,
+    repos: Sequence[str],
+    *,
+    as_json: bool,
+    tracing: Literal["off", "on", "verbose"],
+) -> CommandOutcome:
+    """Open each of several repositories, and answer one question about all of them."""
+    from bot.adapters.terminal.display import Terminal
+    from bot.cli.ask import ask_jointly
+
+    settings = invocation.settings()
+    async with AsyncExitStack() as stack:
+        indexes = []
+        for named in dict.fromkeys(repos):
+            table = await asyncio.to_thread(invocation.choose_table, named, settings)
+            indexes.append((await stack.enter_async_context(invocation.open(settings, table))).index)
+        terminal = Terminal.standard()
+        return await ask_jointly(settings, indexes, terminal, question, as_json=as_json, tracing=tracing)
 
 
 @cli.command()

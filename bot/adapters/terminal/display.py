@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Self, TextIO
@@ -160,3 +160,16 @@ async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer
     terminal.show(answer, await find_tree(terminal, index))
     if uncommitted:
         terminal.note(f"Not read: the uncommitted changes in {', '.join(map(to_one_line, uncommitted))}.")
+
+
+async def show_joint_answer(terminal: Terminal, indexes: Mapping[str, RepositoryIndex], answer: Answer) -> None:
+    """Show an answer about several repositories, what of them was not read, and which of them are missing."""
+    terminal.show(answer)
+    for name, commit in answer.commits.items():
+        cited = sorted({one.path for one in answer.citations if one.path and one.repository == name})
+        uncommitted = (await indexes[name].drift(commit, cited)).uncommitted if cited else ()
+        if uncommitted:
+            paths = ", ".join(to_one_line(f"{name}/{path}") for path in uncommitted)
+            terminal.note(f"Not read: the uncommitted changes in {paths}.")
+    for name, reason in answer.missing.items():
+        terminal.note(f"{to_one_line(name)} is missing from this answer: {to_one_line(reason)}")

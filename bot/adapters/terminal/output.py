@@ -50,6 +50,7 @@ def answer_to_record(answer: Answer) -> dict[str, Any]:
     """Describe an answer."""
     citations = [
         {
+            **({"repository": cited.repository} if cited.repository else {}),
             "path": cited.path,
             "start_line": cited.start_line,
             "end_line": cited.end_line,
@@ -58,7 +59,9 @@ def answer_to_record(answer: Answer) -> dict[str, Any]:
         }
         for cited in answer.citations
     ]
+    several = {"commits": dict(answer.commits), "missing": dict(answer.missing)} if answer.commits else {}
     return {
+        **several,
         "answer": answer.text,
         "found": answer.found,
         "citations": citations,

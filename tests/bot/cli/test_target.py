@@ -52,6 +52,30 @@ def test_every_command_takes_a_repository_by_its_name(citebot: Citebot, command:
 
 
 @pytest.mark.usefixtures("site")
+def test_a_question_about_two_repositories_gets_one_answer_from_both(citebot: Citebot) -> None:
+    asked = citebot("ask", "what does this project do?", "--repo", "site", "--repo", "the-shop", "--json")
+    found = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "the-shop", "--json")
+    shown = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "the-shop")
+
+    assert list(json.loads(asked.out)["commits"]) == ["site", "the-shop"]
+    answer = json.loads(found.out)
+    assert answer["answer"].startswith("`draw` is defined in `site/pages.py` [1]")
+    assert (answer["citations"][0]["repository"], answer["citations"][0]["path"]) == ("site", "pages.py")
+    assert answer["citations"][0]["commit"] == answer["commits"]["site"]
+    assert (found.code, shown.code) == (0, 0)
+    assert "[1] site/pages.py:5-6" in shown.out
+
+
+@pytest.mark.usefixtures("site")
+def test_one_name_twice_is_one_repository(citebot: Citebot) -> None:
+    twice = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "site", "--json")
+    alike = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "SITE")
+
+    assert json.loads(twice.out)["repository"] == "site"
+    assert "Two of these repositories have one name" in alike.err
+
+
+@pytest.mark.usefixtures("site")
 def test_the_doctor_looks_at_the_named_repository_alone(citebot: Citebot) -> None:
     told = citebot("doctor", "--repo", "site").out
 
