@@ -21,7 +21,7 @@ from agent.agent import Agent
 from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import by_forms, remembered
-from tests.fakes.dying import NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
+from tests.fakes.dying import JOINED, NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # the models live in one loop
@@ -132,7 +132,7 @@ class Bench:
     async def undisturbed(self, question: str, database: Path) -> Whole:
         self._choose_way()
         async with open_agent(database, self.models) as agent:
-            answer = await put(agent, question)
+            answer = await put(agent, question, self.way)
         return Whole(question=question, answer=answer, calls=self.paid())
 
     async def killed(self, database: Path, point: str, whole: Whole) -> Counter[str]:
@@ -154,7 +154,7 @@ class Bench:
     def _choose_way(self) -> None:
         self.gemini.received.clear()
         for chat in self.models.main:
-            chat.calls_tools = self.way == "tools"
+            chat.calls_tools = self.way != "forms"
 
     def paid(self) -> Counter[str]:
         return Counter(map(task_of, self.gemini.received))
@@ -201,6 +201,21 @@ async def tools_bench(bench: Bench) -> Bench:
 async def tools_whole(tools_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     done = await tools_bench.undisturbed(QUESTION, tmp_path_factory.mktemp("whole") / "c.db")
     assert done.calls == {ANSWERING: 4, "executor_llm": 2}
+    return done
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def joined_bench(bench: Bench) -> Bench:
+    return replace(bench, way="joined")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def joined_whole(joined_bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    done = await joined_bench.undisturbed(QUESTION, tmp_path_factory.mktemp("whole") / "c.db")
+    assert done.calls == {ANSWERING: 4, "executor_llm": 2}
+    assert list(done.answer.commits) == [*JOINED]
+    assert all(one.repository in JOINED for one in done.answer.citations)
+    assert done.answer.citations
     return done
 
 
@@ -374,3 +389,30 @@ async def test_killed_while_a_step_waits_for_its_reply_only_that_is_asked_again(
 
     assert len(held) == 1
     assert again == {"executor_llm": 1}
+
+
+# Two repositories
+
+ACROSS = [
+    "begin>",
+    "retrieval<",
+    "setup_executor>",
+    "tool_node|",
+    "asked+",
+    "executor_llm<3",
+    "check_citations<",
+    "end<",
+]
+
+
+@pytest.mark.parametrize("point", ACROSS)
+async def test_killed_in_a_run_about_two_repositories_nothing_is_paid_for_twice(
+    joined_bench: Bench, joined_whole: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await joined_bench.killed(tmp_path / "c.db", point, joined_whole) == {}
+
+
+async def test_killed_in_mid_answer_about_two_repositories_it_is_written_anew(
+    joined_bench: Bench, joined_whole: Whole, tmp_path: Path
+) -> None:
+    assert await joined_bench.killed(tmp_path / "c.db", "token!3", joined_whole) == {ANSWERING: 1}

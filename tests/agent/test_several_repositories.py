@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import BaseMessage
+from pydantic import SecretStr
 
 from agent.agent import Agent
+from agent.llm.models import open_models
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
 from agent.prompts.repository_overview import MAX_JOINED_CHARACTERS, format_overview
@@ -20,6 +24,8 @@ from indexer.errors import EmbedderError, NotIndexed, UnknownPath
 from indexer.types import Filters, Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import COMMIT, FIRST, FakeCode
+from tests.fakes.gemini import running_gemini, says
+from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 
 PAGE = '''"""The page on which people order."""
 
@@ -315,3 +321,39 @@ def test_a_commit_is_linked_in_its_own_repository(both: JoinedCode) -> None:
     for name in both.members:
         at = Location(path="", start_line=0, end_line=0, commit="abc", repository=name)
         assert both.permalink(at, "abc") == both.members[name].permalink(at, "abc")
+
+
+async def test_a_model_reads_all_repositories_and_cites_each(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+    def answer_from(messages: Sequence[BaseMessage]) -> Line:
+        (line,) = (line for line in str(messages[-1].text).split("\n") if "database.insert" in line and "[E" in line)
+        return (
+            f"`submit_basket` sends the basket to the shop [E1]. "
+            f"`save_order` writes it with `database.insert` {line.partition(' ')[0]}."
+        )
+
+    look = [("grep", {"pattern": "database.insert", "repository": "shop"})]
+    model = ScriptedModel({"executor_llm": [look, answer_from]})
+    answer = await ask(Agent(shelf, saver, redact, models=ScriptedModels(model)), "where is submit_basket defined?")
+    told = "\n".join(str(message.text) for message in model.asked[0][1])
+
+    assert "Below shop/: shop at commit" in told
+    assert "Below website/: website at commit" in told
+    assert "[E1] website/app/page.py lines 4-6" in told
+    assert [(one.repository, one.path, one.commit) for one in answer.citations] == [
+        ("website", "app/page.py", shelf.codes["website"].commit.sha),
+        ("shop", "app/orders.py", shelf.codes["shop"].commit.sha),
+    ]
+    assert answer.text.endswith("`database.insert` [2].")
+
+
+async def test_a_gemini_is_offered_tools_that_take_a_repository(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+    with running_gemini() as gemini:
+        gemini.script = lambda _: says("`submit_basket` sends the basket of the page [E1].")
+        async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as models:
+            for chat in models.main:
+                chat.calls_tools = True
+            answer = await ask(Agent(shelf, saver, redact, models=models), "where is submit_basket defined?")
+        offered = json.dumps(gemini.received[0].body["tools"])
+
+    assert offered.count('"enum": ["shop", "website"]') == 9
+    assert [(one.repository, one.path) for one in answer.citations] == [("website", "app/page.py")]

@@ -1,8 +1,9 @@
 """Processes that are killed while they answer: `python -m tests.fakes.dying GEMINI_URL`.
 
 Each line of its input, `[database, point, question, way]`, starts a process that answers the question and gets
-SIGKILL at the point; the line that comes back is how it ended. The way is `tools`, or `forms` for a model that calls
-none. The processes are forked: what takes seconds to import is imported once.
+SIGKILL at the point; the line that comes back is how it ended. The way is `tools`, `joined` for the same about two
+repositories, or `forms` for a model that calls none. The processes are forked: what takes seconds to import is imported
+once.
 
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
 of it is saved (`router|`), the step is over for the checkpointer (`router>2`), which has saved that a person was asked
@@ -42,6 +43,7 @@ from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
 THREAD = "t"
+JOINED = ("shop", "store")  # which hold the same
 WHICH = "Do you mean orders or parcels?"
 WHAT = "the orders, please"
 NODES = tuple(agent.graph.build_graph().nodes)
@@ -142,9 +144,10 @@ def redact(text: str) -> str:
     return text
 
 
-async def put(agent: Agent, question: str) -> Answer:
+async def put(agent: Agent, question: str, way: str) -> Answer:
     """Put a question, and reply for as long as a question comes back."""
-    return await replied(agent, await end_of(agent.ask(question, thread=THREAD)))
+    names = JOINED if way == "joined" else ()
+    return await replied(agent, await end_of(agent.ask(question, thread=THREAD, repositories=names)))
 
 
 async def replied(agent: Agent, answer: Answer) -> Answer:
@@ -173,10 +176,10 @@ async def built(gemini_url: str) -> ChatModels:
 async def die(models: ChatModels, database: str, point: str, question: str, way: str) -> None:
     """Answer, and be killed on the way."""
     for chat in models.main:
-        chat.calls_tools = way == "tools"
+        chat.calls_tools = way != "forms"
     Fuse(point).arm()
     async with open_agent(Path(database), models) as agent:
-        await put(agent, question)
+        await put(agent, question, way)
 
 
 def killed(models: ChatModels, line: str) -> int:
