@@ -20,9 +20,10 @@ async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         return await write_extractive_answer(draft, material)
     subject: AnswerSubject | None = None
     without: list[str] = []
-    for home in code.list_homes(""):
-        part = _take_part(material, code, home)
-        if not part.retrieved:
+    parts = [(home, _take_part(material, code, home)) for home in code.list_homes("")]
+    is_found = any(_has_what_is_asked(part) for _, part in parts)
+    for home, part in parts:
+        if not part.retrieved or (is_found and not _has_what_is_asked(part)):
             without.append(home.repository)
             continue
         draft.begin_part(home.repository, home.label)
@@ -36,6 +37,11 @@ async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     if without:
         draft.say(f"Nothing in {', '.join(map(format_code_span, without))} fits this question.")
     return subject
+
+
+def _has_what_is_asked(part: AnswerContext) -> bool:
+    """Whether there is more than what a search has found in its stead."""
+    return any(ref["role"] != "hit" for ref in part.retrieved)
 
 
 def _take_part(material: AnswerContext, code: JoinedCode, home: CodeHome) -> AnswerContext:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.questions.terms import find_content_terms, match_terms
-from indexer.types import Hit, Match, Matches
+from indexer.types import Hit, Location, Match, Matches
 
 _JUDGED = 5  # hits of each repository
+_MUCH = 0.5  # of the best repository's weight
 _LEAST = 0.1  # of the best repository's weight: what a search has found is never worth nothing
 
 
@@ -17,18 +18,21 @@ def merge_hits(found: Mapping[str, Sequence[Hit]], query: str) -> list[Hit]:
     """Rank the hits of all repositories, whose order within one stays.
 
     Each score counts beside the best of its repository, and that as much as the best hit there has of the words of the
-    question; a word that few of the repositories have counts for more.
+    question; a word that few of the repositories have counts for more. The best hit of each that has much of them comes
+    right after the first of all: a question about several is about what lies between them.
     """
     terms = find_content_terms(query)
     matches = {name: [_match_hit(hit, terms) for hit in hits[:_JUDGED]] for name, hits in found.items()}
     weights = weigh_matches(matches)
     most = max(weights.values(), default=0.0)
     merged: list[Hit] = []
+    leading: list[Location] = []
     for name, hits in found.items():
         share = max(weights[name] / most, _LEAST) if most else 1.0
         best = max((hit.score for hit in hits), default=0.0)
+        leading += [hits[0].location] if hits and share >= _MUCH else []
         merged += (replace(hit, score=hit.score / best * share if best > 0 else 0.0) for hit in hits)
-    return sorted(merged, key=lambda hit: -hit.score)
+    return sorted(merged, key=lambda hit: (hit.location not in leading, -hit.score))
 
 
 def weigh_matches(matches: Mapping[str, Sequence[frozenset[str]]]) -> dict[str, float]:

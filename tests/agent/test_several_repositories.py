@@ -135,6 +135,17 @@ async def test_what_a_repository_is_gets_a_part_for_each(shelf: Shelf, saver: Sa
     assert {(one.repository, one.path) for one in answer.citations} >= {("shop", "README.md"), ("website", "README.md")}
 
 
+async def test_a_repository_that_has_none_of_it_is_named_in_a_sentence(saver: SafeSqliteSaver) -> None:
+    command = "import click\n\n\n@click.command()\ndef serve():\n    return 1\n"
+    shelf = Shelf(make_code("shop", {"app/cli.py": command}), make_code("website", {"app/page.py": PAGE}))
+    answer = await ask(Agent(shelf, saver, redact), "which commands are there?")
+
+    assert "In `shop`:" in answer.text
+    assert "`serve`" in answer.text
+    assert "Nothing in `website` fits this question." in answer.text
+    assert {one.repository for one in answer.citations} == {"shop"}
+
+
 async def test_commits_are_cited_in_their_own_repositories(shelf: Shelf, saver: SafeSqliteSaver) -> None:
     answer = await ask(Agent(shelf, saver, redact), "what changed lately?")
 
@@ -235,7 +246,18 @@ async def test_the_best_place_comes_first_whatever_repository_it_is_in(both: Joi
 
     assert orders[0].location.path == "shop/app/orders.py"
     assert baskets[0].location.path == "website/app/page.py"
-    assert [hit.score for hit in orders] == sorted((hit.score for hit in orders), reverse=True)
+
+
+async def test_the_best_place_of_each_repository_comes_before_the_second_of_any() -> None:
+    many = make_code("many", {f"app/save_{at}.py": ORDERS.replace("save", f"save_{at}") for at in range(12)})
+    few = make_code("few", {"app/page.py": PAGE, "app/store.py": "def write_order(order):\n    return order\n"})
+    joined = JoinedCode(members={"many": many, "few": few}, labels=make_labels(["many", "few"]))
+
+    hits = await joined.search("write an order")
+    strange = await joined.search("insert orders into the database")
+
+    assert {hit.location.path.split("/")[0] for hit in hits[:2]} == {"many", "few"}
+    assert {hit.location.path.split("/")[0] for hit in strange[:3]} == {"many"}
 
 
 async def test_a_search_that_fails_in_one_repository_leaves_the_others_standing(shelf: Shelf) -> None:
