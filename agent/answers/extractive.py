@@ -24,7 +24,7 @@ from agent.answers.history_answers import (
 )
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
 from agent.answers.overview import write_overview
-from agent.answers.passages import list_further, write_passages, write_related
+from agent.answers.passages import describe_missing_files, list_further, write_passages, write_related
 from agent.answers.registered_lists import list_entry_points, list_group, list_options
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import IN_SUBMODULE
@@ -41,7 +41,7 @@ async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext)
     """Write the answer into the draft and return what it is about."""
     is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
     if not material.retrieved and not is_known:
-        return _write_nothing(draft, material)
+        return await _write_nothing(draft, material)
     commits = [ref for ref in material.expanded if ref["role"] == "commit"] if not material.skip else []
     telling = [ref for ref in commits if not ref["ambiguous"]]
     write_telling_commits(draft, telling)
@@ -153,7 +153,7 @@ def _has_line(ref: EvidenceRef, path: str, line: int) -> bool:
     return ref["path"] == path and ref["start_line"] <= line <= ref["end_line"]
 
 
-def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     if material.metadata["failures"]:
         draft.say(f"The index could not be read: {format_code_span(material.metadata['failures'][0], longest=300)}")
     elif material.decision["reasoning"] == IN_SUBMODULE:
@@ -164,6 +164,9 @@ def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubje
         )
     elif not material.decision["requests"] and material.decision["reasoning"].startswith("There is no"):
         draft.say(f"{material.decision['reasoning']} {format_code_span(material.deps.code.repository)}.")
+    elif missing := await describe_missing_files(material):
+        draft.say(missing.strip())
+        return AnswerSubject()
     else:
         code = material.deps.code
         is_one = not isinstance(code, JoinedCode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from agent.answers.bot_commits import describe_updates, divide_commits
 from agent.answers.entry_lists import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.refs import read_quote
@@ -26,9 +27,10 @@ _TRAILER = re.compile(r"(?i)[a-z-]{2,30}-by: |(?:change-id|cc|reviewed-on|see-al
 
 async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write how much changed and where, the changelog's own words, and the commits."""
-    commits = material.of("commit")
+    all_commits = material.of("commit")
+    commits, updates = divide_commits(all_commits)
     if not material.skip:
-        draft.say(_describe_changes(material, commits))
+        draft.say(_describe_changes(material, all_commits))
         for section in material.of("lines"):
             await _quote_section(draft, material, section)
     most = MAX_BESIDE_SECTION if material.of("lines") else MAX_COMMITS
@@ -40,8 +42,10 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
         format_entry=format_commit,
         most=most,
         is_grouped=_is_grouping_worth(shown),
-        total=material.metadata["totals"].get("commits", 0),
+        total=material.metadata["totals"].get("commits", 0) - len(updates),
     )
+    if updates and not material.skip:
+        draft.say(describe_updates(updates))
     return AnswerSubject(more=more)
 
 

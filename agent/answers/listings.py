@@ -10,12 +10,14 @@ from agent.answers.entry_lists import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.call_sites import count_calls, group_by_place
 from agent.evidence.refs import is_test_or_docs, read_quote
+from agent.evidence.request_builders import FILE_IS_THERE
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.statement_starts import dedent
 
 MAX_LISTED = 8
 MAX_MENTIONED = 5
+MAX_MEANT = 4  # definitions that a call may mean, each with a mark
 MAX_ASIDES = 3  # tests and examples that are listed beside calls from the code itself
 _MOST_FILES = 3
 
@@ -52,6 +54,10 @@ async def _write_sites(
         await _write_callees(draft, material, sites, target)
         return
     called = [ref for ref in material.of("definition") if ref.get("calls")]
+    meant = material.of("definition")
+    if len(called) <= 1 < len(meant) and all(ref["ambiguous"] for ref in sites):
+        marks = " ".join(draft.cite(to_location(ref)) for ref in meant[:MAX_MEANT])
+        target = f"{format_code_span(material.name)}, which may mean any of {len(meant)} definitions {marks}"
     if len(called) > 1:
         target = f"{format_code_span(material.name)}, {_divide_calls(draft, called)}"
     where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
@@ -131,10 +137,14 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     for head in material.of("file"):
         source = await read_quote(material.deps, to_location(head))
         if not any(source.lines):
-            draft.say(f"{format_code_span(head['path'])} holds nothing.")
+            draft.say(f"{format_code_span(head['path'])} {draft.cite(to_location(head))} holds nothing.")
             continue
         symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
-        place = f"{format_code_span(head['path'])} {draft.cite(to_location(head))}"
+        is_there = material.decision["requests"][0]["reasoning"] == FILE_IS_THERE
+        place = f"{'Yes: ' if is_there else ''}{format_code_span(head['path'])} {draft.cite(to_location(head))}"
+        if is_there:
+            draft.say(f"{place} is there, with {_format_count(head['end_line'], 'line')}.")
+            continue
         if not symbols:
             draft.say(f"{place} defines no names; it begins like this:")
             draft.say(format_code_block(source.lines[:20], source.language))

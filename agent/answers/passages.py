@@ -40,7 +40,7 @@ async def write_passages(draft: AnswerBuilder, material: AnswerContext) -> Answe
     hits = material.of("hit")
     if not near:
         hits = hits or list(material.retrieved)  # tools find lines without a ranking
-    unknown = await _describe_missing_files(material)
+    unknown = await describe_missing_files(material)
     unknown = unknown or _describe_unknown_names(material, [*near, *hits, *material.expanded])
     if near:
         return await _write_similar(draft, material, near, unknown)
@@ -207,7 +207,7 @@ def _describe_literal(material: AnswerContext) -> str:
     return f"{_format_literal(material)} stands in " if material.metadata["totals"].get("said") else ""
 
 
-async def _describe_missing_files(material: AnswerContext) -> str:
+async def describe_missing_files(material: AnswerContext) -> str:
     """Say which files that the question names there are none of."""
     named = dict.fromkeys(mention.path for mention in find_mentions(material.question).paths)
     if not named:

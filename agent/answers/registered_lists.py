@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from agent.answers.answer_parts import quote_first_sentence
 from agent.answers.entry_lists import write_entries
@@ -23,15 +24,20 @@ _NOUNS = {
 }
 _OPTIONS = frozenset({"flag", "environment", "setting", "value"})
 _OF_EVENTS = frozenset({"declared", "emitted", "handled"})
+_VALUED = frozenset({"member", "field", "parameter", "option", "constant"})
 _LEAST_IN_FILE = 3
 _LONGEST_DETAIL = 60
 _LONGEST_HELP = 120
+_LONG = 8  # entries; each of a longer list has one row
+_ROW, _SHORTEST_HELP = 94, 24
 _EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
 
 
 async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write options with their defaults; of one that the question names, its default first."""
     entries = material.of("entry")
+    if _is_group(entries):
+        return await list_group(draft, material)
     if "name" in material.parts and entries:
         return _write_default(draft, material, entries)
     return _write_list(draft, material, entries)
@@ -39,26 +45,34 @@ async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
 
 async def list_entry_points(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what is registered, file by file."""
-    return _write_list(draft, material, material.of("entry"))
+    entries = material.of("entry")
+    return await list_group(draft, material) if _is_group(entries) else _write_list(draft, material, entries)
+
+
+def _is_group(entries: Sequence[EvidenceRef]) -> bool:
+    """Whether nothing of the kind is registered, and what the code lists by the name stands for it."""
+    return bool(entries) and entries[0]["kind"] not in _NOUNS
 
 
 async def list_group(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what belongs to a group: subclasses of a type, or what is called by a noun."""
     entries, totals = material.of("entry"), material.metadata["totals"]
-    count = totals.get("entries", len(entries))
+    count, facts = totals.get("entries", len(entries)), material.metadata.get("facts", {})
     if "subclasses" in totals:
-        base, direct = format_code_span(material.parts["base"]), totals.get("direct", 0)
+        base, direct = format_code_span(facts["base"].strip("`")), totals.get("direct", 0)
         verb = "type inherits" if count == 1 else "types inherit"
         deeper = f", {direct} of them directly" if 0 < direct < count else ""
         sentence = f"{count} {verb} from {base}{deeper}, as far as the syntax tells"
     else:
-        tables = material.metadata.get("facts", {}).get("tables", "")
-        noun = format_code_span(tables or material.parts["target"].removeprefix("all "), longest=_LONGEST_HELP)
+        tables = facts.get("tables", "")
+        named = material.parts.get("target") or material.parts.get("prefix") or material.parts.get("noun", "")
+        noun = format_code_span(tables or named.removeprefix("all "), longest=_LONGEST_HELP)
         group = f"{'of' if tables else 'for'} {noun}"
         sentence = f"{_count(count, entries[0]['kind'])} {group}, in {_count(totals.get('in files', 1), 'file')}"
     draft.say(f"{sentence}{_describe_asides(totals)}:")
-    more = write_entries(draft, material, entries, format_entry=_format_member, is_grouped=_is_worth_grouping(entries))
-    return AnswerSubject(symbol=material.parts.get("base", ""), more=more)
+    write = partial(_format_member, is_long=len(entries) > _LONG)
+    more = write_entries(draft, material, entries, format_entry=write, is_grouped=_is_worth_grouping(entries))
+    return AnswerSubject(symbol=facts.get("base", "").strip("`"), more=more)
 
 
 def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
@@ -95,7 +109,8 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
     if entries and entries[0]["kind"] not in _OPTIONS:
         registered = " is registered" if kept == 1 else " are registered"
     draft.say(f"{listed}{narrowed}{registered} in {where}{_describe_asides(totals)}:")
-    more = write_entries(draft, material, entries, format_entry=_format_option, is_grouped=_is_worth_grouping(entries))
+    write = partial(_format_option, is_long=len(entries) > _LONG)
+    more = write_entries(draft, material, entries, format_entry=write, is_grouped=_is_worth_grouping(entries))
     return AnswerSubject(more=more)
 
 
@@ -111,12 +126,17 @@ def _describe_asides(totals: Mapping[str, int]) -> str:
     return f", and {asides:,} more in tests and examples" if asides else ""
 
 
-def _format_option(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+def _format_option(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:
     """Write an entry: its name and mark, its default or what is called for it, what is said of it."""
-    about = quote_first_sentence(ref, longest=_LONGEST_HELP)
     detail, mark = _describe_detail(ref), draft.cite(to_location(ref))
     name = format_code_span(ref["symbol"])
     line = f"- {name}{detail} {mark}" if ref["kind"] in _OPTIONS else f"- {name} {mark}{detail}"
+    return _add_help(line, ref, is_long=is_long)
+
+
+def _add_help(line: str, ref: EvidenceRef, *, is_long: bool) -> str:
+    """Add what is said of an entry; in a long list no more than fits on its row."""
+    about = quote_first_sentence(ref, longest=max(_SHORTEST_HELP, _ROW - len(line)) if is_long else _LONGEST_HELP)
     return f"{line}: {about}" if about else line
 
 
@@ -129,13 +149,12 @@ def _describe_detail(ref: EvidenceRef) -> str:
     return f" = {span}" if ref["kind"] in _OPTIONS else f", {span}"
 
 
-def _format_member(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    about = quote_first_sentence(ref, longest=_LONGEST_HELP)
+def _format_member(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:
     detail = format_code_span(ref["signature"], longest=_LONGEST_DETAIL) if ref["signature"] else ""
-    through = f" = {detail}" if detail and ref["kind"] == "member" else f", through {detail}" if detail else ""
+    through = f" = {detail}" if detail and ref["kind"] in _VALUED else f", through {detail}" if detail else ""
     name = ref["path"] if ref["kind"] == "file" else ref["symbol"]
     line = f"- {format_code_span(name)} {draft.cite(to_location(ref))}{through}"
-    return f"{line}: {about}" if about else line
+    return _add_help(line, ref, is_long=is_long)
 
 
 def _count(total: int, noun: str) -> str:

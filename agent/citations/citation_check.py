@@ -188,7 +188,8 @@ class _Examiner:
                     cited.start_line,
                     cited.end_line,
                 )
-                self.texts[cited] = passage.text if is_whole else None
+                is_empty = passage.location.end_line == 0 and (cited.start_line, cited.end_line) == (1, 1)
+                self.texts[cited] = passage.text if is_whole or is_empty else None
         return self.texts[cited]
 
 

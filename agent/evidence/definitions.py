@@ -208,6 +208,8 @@ async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
     """Return the name as written, or without its leading modules."""
     if await code.definitions(written):
         return KnownName(name=written)
+    if written.endswith(("!", "?")):  # the mark may as well end the sentence
+        return await find_known_name(written[:-1], code)
     parts = written.split(".")
     for cut in range(1, len(parts)):
         shorter = ".".join(parts[cut:])

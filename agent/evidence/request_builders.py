@@ -9,6 +9,7 @@ from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
+FILE_IS_THERE = "whether the file is there"
 IN_SUBMODULE = "a path in a submodule"  # the reason of a decision whose `unknown` is the submodule
 OF_MANIFESTS = "what the project depends on"  # as its manifests say
 

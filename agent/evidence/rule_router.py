@@ -12,6 +12,7 @@ from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
+    FILE_IS_THERE,
     IN_SUBMODULE,
     OF_MANIFESTS,
     decide_retrieval,
@@ -42,6 +43,14 @@ _NAMES_A_THING = re.compile(
 _SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
 _OF_NAMES = frozenset("tests calls callers usages uses references functions methods classes files places lines".split())
+_EXISTS = re.compile(
+    r"(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
+    r"(?:an? |the |any |our )?(?:file )?(?:called |named )?\S{1,200}(?: file)?"
+    r"(?: (?:exists?|there|here|present|in (?:this|the) (?:repo(?:sitory)?|project)))?"
+    r"[ ?!.]*",
+    re.IGNORECASE,
+)
+_SORTS = frozenset("classes files methods functions".split())
 _IMPORTERS = re.compile(
     r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
     re.IGNORECASE,
@@ -126,8 +135,11 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
 
 def _is_about_code_itself(asked: KindQuestion) -> bool:
     """Whether a list of calls, tests or functions is asked for, which are those of a name that the question has."""
-    words = asked.parts.get("target", "").lower().split()
-    return asked.lookup == "lists" and bool(words) and words[-1] in _OF_NAMES
+    *before, last = asked.parts.get("target", "").split() or [""]
+    if asked.lookup != "lists" or last.lower() not in _OF_NAMES:
+        return False
+    is_sort_of = last.lower() in _SORTS and before  # such as "header files", "error classes"
+    return not (is_sort_of and all(word.islower() and word.isalpha() for word in before))
 
 
 async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision | None:
@@ -225,6 +237,9 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) ->
         uses = request_lookup("usages", paths[0], reasoning="who imports the file")
         uses["path"] = paths[0]
         return decide_retrieval([uses], fast_path=True, reasoning="who uses a file")
+    if _EXISTS.fullmatch(" ".join(question.split())):
+        there = [request_outline(path, reasoning=FILE_IS_THERE) for path in paths[:MAX_ALIKE]]
+        return decide_retrieval(there, fast_path=True, reasoning="a file by name")
     rest = (
         find_content_terms(question)
         - find_content_terms(" ".join(paths))
@@ -254,11 +269,20 @@ async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
         declared = await _route_dependencies("", code)
         if declared is not None:
             return declared
+    if _SETS.search(question) and await _has_setting(asked.name, code):
+        return _decide_kind(question, KindQuestion(lookup="options", parts={"name": asked.name}))
     known = await find_known_name(asked.name, code)
     if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
         return _route_unknown_name(question, asked)
     exact = _request_known(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
     return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
+
+
+async def _has_setting(name: str, code: SymbolIndex) -> bool:
+    """Whether a setting, a variable of the environment or an option is called so, which is set where it is declared."""
+    wanted = name.lstrip("-").replace("-", "_").lower()
+    sites = await code.registrations(("setting", "environment", "flag"))
+    return any(site.registration.name.replace("-", "_").lower() == wanted for site in sites)
 
 
 async def _is_spelt_so(name: str, code: SymbolIndex) -> bool:
@@ -267,6 +291,7 @@ async def _is_spelt_so(name: str, code: SymbolIndex) -> bool:
 
 
 def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision | None:
+    asked = replace(asked, name=asked.name.removesuffix("!"))
     if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
         return None
     is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}

@@ -34,6 +34,9 @@ _QUOTED = re.compile(r"`{1,2}([^`]{3,120})`{1,2}")
 _SESSION = re.compile(r"def[ \t]+(?P<name>\w{1,60})\(")
 _STEP = re.compile(r"[ \t]{0,40}(?:-[ \t]+)?run:[ \t]*(?P<text>\S.{0,300})?")
 _TASK = re.compile(r"[ \t]{0,12}task[ \t]+:?[\"']?(?P<name>[A-Za-z][\w:]{0,60})")
+_MADE_TASK = re.compile(
+    r"[ \t]{0,12}\w{1,40}(?:::\w{1,40}){0,3}::?\w{0,40}Task\.new\(?[ \t]{0,4}:?[\"']?(?P<name>[A-Za-z][\w:]{0,60})"
+)
 _YAML_TASK = re.compile(r"[ \t]{2}(?P<name>[\w:-]{1,60}):[ \t]*$")
 
 
@@ -71,7 +74,8 @@ def _find_reader(path: PurePosixPath) -> _Reader | None:
     if str(path).startswith(".github/workflows/") or name in {".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml"}:
         return _read_steps
     stem = path.stem.lower()
-    is_guide = stem in _GUIDES or (path.parts[0].lower() in {"docs", "doc"} and any(word in stem for word in _TOPICS))
+    is_near = len(path.parts) == 1 or path.parts[0].lower() in {"docs", "doc", "documentation"}
+    is_guide = stem in _GUIDES or (is_near and any(word in stem for word in _TOPICS))
     return _read_document if is_guide and path.suffix.lower() in {".md", ".rst", ".txt", ""} else None
 
 
@@ -128,6 +132,22 @@ def _read_package(lines: Sequence[str]) -> Iterator[NamedCommand]:
         yield _make(typed, "", "script", at, at + 1, str(body)[:_LONGEST_LINE])
 
 
+def _read_composer(lines: Sequence[str]) -> Iterator[NamedCommand]:
+    """Yield the scripts of PHP's Composer; those that Composer runs by itself are no commands."""
+    try:
+        written = json.loads("\n".join(lines))
+    except (ValueError, RecursionError):
+        return
+    scripts = written.get("scripts") if isinstance(written, dict) else None
+    about = written.get("scripts-descriptions") if isinstance(written, dict) else None
+    for name, body in scripts.items() if isinstance(scripts, dict) else ():
+        if not name.startswith(("post-", "pre-")) and name != "auto-scripts":
+            at = next((at for at, line in enumerate(lines) if line.strip().startswith(f'"{name}":')), 0)
+            typed = " && ".join(map(str, body)) if isinstance(body, list) else str(body)
+            said = str(about.get(name, "")) if isinstance(about, dict) else ""
+            yield _make(f"composer {name}", said, "script", at, at + 1, typed[:_LONGEST_LINE])
+
+
 def _read_tox(lines: Sequence[str]) -> Iterator[NamedCommand]:
     for at, line in enumerate(lines):
         found = _SECTION.match(line)
@@ -150,7 +170,7 @@ def _read_nox(lines: Sequence[str]) -> Iterator[NamedCommand]:
 
 def _read_rakefile(lines: Sequence[str]) -> Iterator[NamedCommand]:
     for at, line in enumerate(lines):
-        found = _TASK.match(line)
+        found = _TASK.match(line) or _MADE_TASK.match(line)
         if found is not None:
             about = lines[at - 1].strip() if at and lines[at - 1].strip().startswith("desc ") else ""
             yield _make(f"rake {found['name']}", about.removeprefix("desc ").strip("\"'"), "target", at, at + 1)
@@ -265,6 +285,7 @@ _READERS: dict[str, _Reader] = {
     "taskfile.yml": _read_taskfile,
     "taskfile.yaml": _read_taskfile,
     "package.json": _read_package,
+    "composer.json": _read_composer,
     "tox.ini": _read_tox,
     "noxfile.py": _read_nox,
     "rakefile": _read_rakefile,

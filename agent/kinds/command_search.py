@@ -63,6 +63,15 @@ _SOURCES: dict[CommandSource, float] = {
     "step": 0.45,
     "convention": 0.35,
 }
+_RUNNER = re.compile(
+    r"(?:make(?=\s+\w)|(?:npm|pnpm|yarn|bun|uv|poetry|hatch|pdm|composer) run(?:-script)?|just|task"
+    r"|docker[ -]compose run(?: --rm)?|bundle exec|npx|uvx)\s+"
+)
+_INSTALLS = re.compile(
+    r"(?:sudo )?(?:composer (?:require|remove)|pip3? install|npm (?:i|install) \S|yarn add|gem install|go get"
+    r"|cargo add|brew install|apt(?:-get)? install|docker pull)\b"
+)
+_LEAST_SHORTENED = 3
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _LISTED = re.compile(r"make targets?|npm scripts?|package\.json scripts?|recipes|environments|sessions", re.IGNORECASE)
 _FILLER = find_content_terms(
@@ -120,16 +129,30 @@ def find_purposes(question: str) -> list[str]:
 
 def _score_command(path: str, command: NamedCommand, words: Sequence[str], wanted: frozenset[str]) -> float:
     """Weigh what is typed over what is said about it; words of the question beyond its purpose weigh most."""
-    typed, body, about = command.text.lower(), command.body.lower(), command.about.lower()
+    typed, body, about = _cut_runner(command.text.lower()), command.body.lower(), command.about.lower()
+    if words is not _PURPOSES["install"] and _INSTALLS.match(command.text.lower()):
+        return 0.0  # what is installed has the word in its name
     said = sum(weight for text, weight in ((typed, 3.0), (body, 1.0), (about, 1.5)) if _has_word(text, words))
     plain = 0.4 if _has_word(typed, words[:1]) else 0.0
-    found = match_terms(typed, wanted)
+    found = match_terms(typed, wanted) | _find_shortened(typed, wanted)
     beside = match_terms(f"{body} {about} {path}", wanted) - found
     if not said and not found:
         return 0.0
     depth = 0.85 ** PurePosixPath(path).parent.as_posix().count("/") if "/" in path else 1.0
     longer = 0.08 * min(len(typed.split()), 12)
     return (said + plain + 4.0 * len(found) + 1.2 * len(beside) - longer) * _SOURCES[command.source] * depth
+
+
+def _cut_runner(typed: str) -> str:
+    """Cut what only starts a command: the `run` of `npm run lint` and the `make` of `make docs` say nothing of it."""
+    found = _RUNNER.match(typed)
+    return typed[found.end() :] if found is not None else typed
+
+
+def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
+    """Return the words of which a beginning is typed: `cov` for coverage."""
+    parts = [part for part in _WORD.findall(typed) if len(part) >= _LEAST_SHORTENED]
+    return frozenset(term for term in wanted if any(term.startswith(part) for part in parts))
 
 
 def _has_word(text: str, words: Sequence[str]) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from agent.errors import ModelError
 from agent.evidence.refs import is_overlapping
 from agent.guard.reading_tools import harden, note_flags
-from agent.ports import ChatModel, Deps, Runtime, SourceFiles
+from agent.ports import ChatModel, Deps, Runtime, SourceFiles, TextSearch
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata, to_location
 from agent.text.storable import make_storable
@@ -24,6 +25,7 @@ MAX_GRADED = 8
 MAX_READ = 30  # by a model that writes the answer, as far as they fit its prompt
 MAX_SEARCHES = 3  # rounds of searching, the first included
 _LONGEST_QUERY = 300
+_FEW_TERMS = 3
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,8 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     elif deps.models.main is not None:
         kept = close[:MAX_READ]
     metadata = state.get("retrieval_metadata", make_empty_metadata())
+    if not exact and form is None and await _names_what_is_nowhere(deps.code, state.get("cleaned_query", "")):
+        share = 0.0
     grade = _decide_grade(form, share, state)
     weak = not exact and (share < CLEAR_SHARE if form is None else grade != "enough")
     deps.emit("goal_check", passed=grade == "enough", grade=grade)
@@ -127,6 +131,16 @@ async def _measure_best_share(code: SourceFiles, hits: Sequence[EvidenceRef], te
         return 1.0
     matches = [match_terms(f"{ref['path']} {ref['symbol']} {await _read_text(code, ref)}", terms) for ref in hits]
     return max((len(match) / len(terms) for match in matches), default=0.0)
+
+
+async def _names_what_is_nowhere(code: TextSearch, question: str) -> bool:
+    """Whether a question in a few words has a proper name that occurs nowhere: nothing found answers it."""
+    if len(find_content_terms(question)) > _FEW_TERMS:
+        return False
+    for word in find_mentions(question).words:
+        if word.isascii() and not await code.search(word, limit=1, mode="lexical"):
+            return True
+    return False
 
 
 async def _read_text(code: SourceFiles, ref: EvidenceRef) -> str:

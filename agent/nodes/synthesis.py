@@ -15,6 +15,7 @@ from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.request_builders import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
+from agent.kinds.part_answers import answer_parts
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
 from agent.prompts.commit_evidence import load_commit_evidence
@@ -22,7 +23,9 @@ from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.research_prompts import format_findings
 from agent.questions.intent import is_repeat_request
+from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms
+from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
     Reads error, shown, lookup_query, cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata,
     findings, tool_history, conversation_history, flagged, skip. Writes final_answer, answer_model, citations, shown,
-    flagged, main_symbol, main_kind, more, and retrieved when the last answer is repeated.
+    flagged, main_symbol, main_kind, more, and retrieved where the answer read more, or is the last one repeated.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -148,7 +151,15 @@ async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps
     draft = AnswerBuilder(deps)
     if note:
         draft.say(note)
-    subject = await write_answer(draft, material)
+    # About several repositories the answer has parts already, one for each.
+    is_whole = bool(note or material.skip) or isinstance(deps.code, JoinedCode)
+    parts = [] if is_whole else split_questions(state.get("cleaned_query", ""))
+    refs = state.get("retrieved", [])
+    if len(parts) > 1:
+        answered = await answer_parts(draft, parts, deps)
+        subject, refs = answered.subject, [*refs, *answered.refs]
+    else:
+        subject = await write_answer(draft, material)
     if not note and not state.get("conversation_history"):
         draft.say(BY_RULES)
     return {
@@ -156,6 +167,7 @@ async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps
         "answer_model": "",
         "citations": draft.citations,
         "shown": [],
+        "retrieved": refs,
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
         "more": subject.more,

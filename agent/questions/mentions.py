@@ -56,7 +56,7 @@ def find_mentions(question: str) -> Mentions:
     paths = _find_paths(text)
     bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
     spans = [span for span in _SPAN.findall(text) if not _PATH.fullmatch(span) or "/" not in span]
-    names = [normalize_name(span) for span in spans if _NAME.fullmatch(normalize_name(span))]
+    names = [normalize_name(span) for span in spans if _NAME.fullmatch(normalize_name(span).rstrip("!?"))]
     words = [(found.start(), found[0]) for found in _NAME.finditer(_SPAN.sub(" ", bare))]
     names += [normalize_name(word) for _, word in words if is_code_like(word)]
     plain = [word for at, word in words if at > 0 and len(word) > 2 and not is_code_like(word)]
@@ -70,7 +70,12 @@ def find_mentions(question: str) -> Mentions:
 
 def normalize_name(text: str) -> str:
     """Write a name as the index knows it: dots between its parts, no call brackets, no sentence's end."""
-    bare = text.strip("`").strip().rstrip("?.!,;:").removesuffix("()")
+    inner = text.strip("`").strip()
+    bare = inner.rstrip("?.!,;:").removesuffix("()")
+    mark = inner[len(bare) : len(bare) + 1]
+    # In Ruby a name may end in a mark: `save!`, and `valid?` where it is set off from the sentence.
+    if bare[-1:].isalnum() and (mark == "!" or (mark == "?" and text.startswith("`"))):
+        bare += mark
     return re.sub(r"::|#|->", ".", bare)
 
 

@@ -21,8 +21,10 @@ _ADDITION = compile_pattern(
     r"(?i)[,;]? (?:and|und|et|y) (?:what(?:'s|’s|s| is| are)?|whats|which|their|its|whose|how many|welche[sn]?"
     r"|wie ?viele|cuáles|lesquel(?:le)?s|was ist)"
     r"(?: (?:(?:are|is|their|its|the|on|off|by|of|they|them|it|each|default|defaults|value|values|enabled|one|ones"
-    r"|called|names?|for|do|does|mean|there|standardmäßig|an) ?)*)?$|[,;]? and who(?: else)?(?: \w+){1,6}$"
+    r"|called|names?|numbers?|codes?|meanings?|paths?"
+    r"|for|do|does|mean|there|standardmäßig|an) ?)*)?$|[,;]? and who(?: else)?(?: \w+){1,6}$"
 )
+_ENDS_OPEN = compile_pattern(r"(?i)(?:^|\s)(?:for|of|in|to|with|by|from|on|under)$")  # names nothing
 # What the patterns of the tables may be put together from.
 _FRAGMENTS = {
     "the": r"(?:(?:the|this|that|our|your|a|an|any|all|of|these|those|my)\s+){0,3}",
@@ -44,7 +46,7 @@ _FRAGMENTS = {
     r"(?:\s+(?:all|the|of|different|available|existing|built-?in|predefined|supported|various|kinds?|types?|our"
     r"|your)){0,5}",
     "exist": r"(?:(?:are|is)\s+(?:there|available|supported|included|built\s?in|predefined|defined|provided|shipped"
-    r"|known)|there\s+are|exists?|(?:does|do|can)\s+(?:we|you|it|this|the|they|one|[\w.-]+)(?:\s+[\w.-]+){0,2}\s+"
+    r"|known|bundled|implemented|offered)|there\s+are|exists?|(?:does|do|can)\s+(?:we|you|it|this|the|they|one|[\w.-]+)(?:\s+[\w.-]+){0,2}\s+"
     r"(?:have|has|supports?|ship|ship\s+with|come\s+with|bring|offer|provide|include|contain|know|define|return|raise"
     r"|throw|emit|give|exit\s+with)"
     r"|in\s+<<the>><<project>>)",
@@ -94,7 +96,7 @@ def _match_tables(line: str, *, late: bool) -> KindQuestion | None:
     for table in filter(lambda table: table.is_late == late, load_kinds()):
         for pattern in table.patterns:
             found = pattern.fullmatch(line)
-            if found is not None:
+            if found is not None and not _ENDS_OPEN.search(found.groupdict().get("target") or ""):
                 parts = {name: part.strip(" `'\"") for name, part in found.groupdict().items() if part}
                 return KindQuestion(lookup=table.lookup, parts=parts)
     return None

@@ -15,7 +15,7 @@ _KIND = (
     r"|module|symbol|decorator|exception|(?:config(?:uration)?\s+)?(?:option|setting|value|key)|helper|hook|fixture)"
 )
 _X = (
-    rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]{{1,200}}`|[\w$][\w$.:#]{{0,200}}(?:\(\))?)(?:\s+{_KIND})?"
+    rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]{{1,200}}`|[\w$][\w$.:#]{{0,200}}!?(?:\(\))?)(?:\s+{_KIND})?"
     r"(?:\s+in\s+(?:the\s+|this\s+|our\s+)?(?:code|codebase|repo|repository|project))?"
 )
 _LIST = r"(?:(?:list|show|find|give|get)(?:\s+me)?\s+)?(?:all\s+)?(?:of\s+)?(?:the\s+)?"

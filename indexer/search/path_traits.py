@@ -19,6 +19,7 @@ _TEST = re.compile(
 _EXAMPLE = re.compile(
     r"(^|/)(examples?|samples?|demos?|tutorials?|benchmarks?|bench|playground|_examples?|docs_src)/", re.IGNORECASE
 )
+_PACKAGES = "src/main/"  # folders below it are parts of names, such as `org.shop.samples`
 _SECONDARY = re.compile(
     r"(^|/)(vendor|vendored|_vendor|third_party|thirdparty|external|extern|node_modules|compat|legacy|deprecated"
     r"|_?generated|gen)/|[_.](pb|generated|g)\.[a-z]+$|_pb2\.py$|compat\.\w+$",
@@ -76,7 +77,7 @@ def read_path_traits(path: str) -> PathTraits:
     return PathTraits(
         source_type="test" if is_test and kind == "code" else kind,
         is_test=is_test,
-        is_example=bool(_EXAMPLE.search(path)),
+        is_example=bool(_EXAMPLE.search(path.partition(_PACKAGES)[0])),
         is_secondary=bool(_SECONDARY.search(path)),
     )
 

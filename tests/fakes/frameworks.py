@@ -185,6 +185,10 @@ emitter.on('order.placed', tellWarehouse)
 emitter.emit('order.shipped', order)
 mongoose.model('Order', orderSchema)
 cron.schedule('0 3 * * *', cleanUp)
+app.set('shelves', './shelves') // a setting of express
+app.enable('etag')
+cache.set('shelves', 3)
+select.define('shelf', shelf)
 """,
         (
             "environment PORT = 3000",
@@ -195,6 +199,8 @@ cron.schedule('0 3 * * *', cleanUp)
             "event order.shipped = emitted",
             "model Order = mongoose.model",
             "task cleanUp = 0 3 * * * -> cleanUp",
+            "setting shelves = './shelves'",
+            "setting etag = true",
         ),
     ),
     "fastify_shop/routes.ts": (
@@ -330,6 +336,10 @@ type Order struct {
             "model Order = gorm.Model -> Order",
             "environment SHOP_PORT = 80",
         ),
+    ),
+    "go_mode/mode.go": (
+        'package mode\n\nconst EnvMode = "SHOP_MODE"\n\nvar mode = os.Getenv(EnvMode)\n',
+        ("environment SHOP_MODE",),
     ),
     "go_shop/config/options.go": (
         'package config\n\nvar options = map[string]*value{\n\t"BASE_URL": {raw: "", rawValue: "http://localhost"},\n}\n',

@@ -15,6 +15,25 @@ from indexer.types import FileEntry, Location
 _GENERIC_STEMS = frozenset({"__init__", "index", "mod", "main", "lib"})
 _PROSE = frozenset({".md", ".mdx", ".rst", ".txt", ".adoc"})
 _LEAST = 2
+_LEAST_PARTS = 3
+_DEEPEST_PARTS = 3
+_SUBPROJECTS = frozenset(
+    map(stem_word, "module package crate gem workspace subproject project submodule component".split())
+)
+_BUILDERS = frozenset("maven gradle npm cargo yarn pnpm go sub build workspace our ruby rust node".split())
+_MANIFESTS = frozenset(
+    "pom.xml build.gradle build.gradle.kts cargo.toml package.json go.mod pyproject.toml setup.py composer.json".split()
+)
+_HEADERS = (".h", ".hpp", ".hh", ".hxx")
+_FORMS = {
+    "header": _HEADERS,
+    "headers": _HEADERS,
+    "sql": (".sql",),
+    "yaml": (".yml", ".yaml"),
+    "json": (".json",),
+    "proto": (".proto",),
+}
+_INTERNAL = compile_pattern(r"(?i)internal|private|compat|(?:^|/)(?:tests?|samples?|examples?)/")
 _TRANSLATIONS = compile_pattern(
     r"(?i)(?:translations?|locales?|languages?|übersetzung(?:en)?|sprachen?|traductions?|langues?|traduccion(?:es)?|idiomas?)"
 )
@@ -83,6 +102,70 @@ def _find_below(files: Iterable[FileEntry], wanted: Sequence[str]) -> list[Evide
         if is_below and path.stem not in _GENERIC_STEMS and len(found) < MAX_ENTRIES:
             found.append(_refer(entry))
     return found
+
+
+def find_parts(files: Sequence[FileEntry], words: Sequence[str]) -> list[EvidenceRef]:
+    """Return the folders in a folder of the name, such as all examples, each with the files beside them.
+
+    The folder nearest to the top counts, if most of what it holds lies in folders of its own.
+    """
+    wanted = [stem_word(word) for word in words]
+    held: dict[str, list[FileEntry]] = {}
+    for entry in files:
+        parts = PurePosixPath(entry.path).parts
+        for at, folder in enumerate(parts[:_DEEPEST_PARTS]):
+            own = [stem_word(word) for word in split_words(folder)]
+            if at < len(parts) - 1 and own[-len(wanted) :] == wanted:
+                held.setdefault("/".join(parts[: at + 1]), []).append(entry)
+                break
+    top = min(held, key=lambda folder: (folder.count("/"), -len(held[folder])), default="")
+    return _describe_parts(top, held[top]) if top else []
+
+
+def _describe_parts(top: str, entries: Sequence[FileEntry]) -> list[EvidenceRef]:
+    inner: dict[str, list[FileEntry]] = {}
+    own: list[FileEntry] = []
+    for entry in entries:
+        name, sign, _ = entry.path[len(top) + 1 :].partition("/")
+        if sign:
+            inner.setdefault(name, []).append(entry)
+        elif PurePosixPath(name).suffix not in _PROSE and PurePosixPath(name).stem not in _GENERIC_STEMS:
+            own.append(entry)
+    if len(inner) < _LEAST_PARTS or len(own) > len(inner):
+        return []
+    refs = [_refer(entry) for entry in own]
+    for name, within in inner.items():
+        ref = _refer(within[0])
+        ref["symbol"], ref["kind"] = f"{name}/", "folder"
+        refs.append(ref)
+    return sorted(refs, key=lambda ref: ref["symbol"])
+
+
+def find_subprojects(files: Sequence[FileEntry], words: Sequence[str]) -> list[EvidenceRef]:
+    """Return the folders that are built by themselves, where modules, crates or packages are asked for."""
+    if stem_word(words[-1]) not in _SUBPROJECTS or not _BUILDERS.issuperset(words[:-1]):
+        return []
+    found: dict[str, EvidenceRef] = {}
+    for entry in files:
+        path = PurePosixPath(entry.path)
+        is_manifest = path.name.lower() in _MANIFESTS or path.suffix in {".gemspec", ".csproj", ".cabal"}
+        if is_manifest and str(path.parent) != "." and str(path.parent) not in found:
+            ref = _refer(entry)
+            ref["symbol"], ref["kind"] = f"{path.parent}/", "folder"
+            found[str(path.parent)] = ref
+    return list(found.values()) if len(found) >= _LEAST else []
+
+
+def find_files_of_form(files: Sequence[FileEntry], words: Sequence[str]) -> list[EvidenceRef]:
+    """Return the files of a form that the words name, such as header files; `public` ones lie apart."""
+    endings = _FORMS.get(words[-2]) if len(words) > 1 and words[-1] in {"file", "files"} else _FORMS.get(words[-1])
+    if not endings:
+        return []
+    found = [entry for entry in files if entry.path.endswith(endings)]
+    if "public" in words:
+        apart = [entry for entry in found if "include/" in f"/{entry.path}" or "public/" in f"/{entry.path}"]
+        found = apart or [entry for entry in found if not _INTERNAL.search(entry.path)]
+    return [_refer(entry) for entry in found[:MAX_ENTRIES]]
 
 
 def _refer(entry: FileEntry) -> EvidenceRef:

@@ -42,6 +42,13 @@ def read_members(lines: Sequence[str], language: str) -> tuple[Member, ...]:
     return tuple(replace(one, offset=one.offset + above) for one in found)
 
 
+def split_arguments(text: str, language: str) -> list[tuple[int, str]]:
+    """Return what stands between the first parentheses, cut at the commas, each with the lines above it."""
+    start = text.find("(")
+    items = _split_items(text, start, language)[0] if start >= 0 else []
+    return [(text.count("\n", 0, begin), item.strip()) for begin, item in items if item.strip()]
+
+
 def _read_declaration(lines: Sequence[str], language: str) -> tuple[Member, ...]:
     if language == "python" and lines[0].lstrip().startswith("class "):
         return tuple(_read_fields(lines))

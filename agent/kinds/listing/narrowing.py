@@ -33,6 +33,7 @@ _ALIASES = (
     frozenset({"log", "logg"}),
 )
 _BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")
+_LEAST_OF_FILE = 2  # words
 _LEAST_JOINED = 5  # letters of a word that is found in a longer one
 _BUILD_FOLDERS = frozenset("extras scripts tools contrib ci hack devtools build etc".split())
 _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
@@ -79,6 +80,9 @@ def narrow_entries(refs: Sequence[EvidenceRef], alternatives: Sequence[frozenset
         return list(refs)
     whole, *each = alternatives
     found = _narrow(refs, whole, least=1.0)
+    of_file = _narrow_to_file(refs, whole)
+    if len(of_file) > len(found) and not any(_is_said(_describe_name(ref), whole) for ref in found):
+        return of_file  # a controller is meant, and not what its words are said of elsewhere
     if not found and len(each) > 1:
         kept = [ref for terms in each for ref in _narrow(refs, terms, least=1.0) or _narrow_by_name(refs, terms)]
         found = [ref for ref in refs if any(ref is one for one in kept)]
@@ -102,6 +106,22 @@ def _narrow(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float)
         if most and most >= least * len(meanings):
             return [ref for ref, count in zip(refs, said, strict=True) if count == most]
     return []
+
+
+def _narrow_to_file(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> list[EvidenceRef]:
+    """Return the entries of files whose own names say all of several words."""
+    if len(terms) < _LEAST_OF_FILE:
+        return []
+    return [ref for ref in refs if _is_said(ref["path"].rpartition("/")[2].replace("_", " "), terms)]
+
+
+def _is_said(text: str, terms: frozenset[str]) -> bool:
+    meanings = list_meanings(terms)
+    return count_meanings(text, meanings) == len(meanings)
+
+
+def _describe_name(ref: EvidenceRef) -> str:
+    return f"{ref['symbol']} {ref['signature']}".replace("_", " ")
 
 
 def _narrow_by_name(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> list[EvidenceRef]:

@@ -24,6 +24,7 @@ _FIXED = compile_pattern(r"(?:^|\s)(?:static|final|protected|private|public|cons
 _NAMED = compile_pattern(r"(?:^|[^.\w$])([A-Za-z_$][\w$]*)(?:\s*\[[^\]=]{0,40}\])?\s*(?::[^=]{0,80})?=(?:[^=>]|$)")
 _COMPUTED = compile_pattern(r"=>|\b(?:function|lambda|async|await|def|require|import)\b|=\s*[\w.]+\.\w+\(")
 _ENUMERATED = compile_pattern(r"\b(?:enum|\w*Enum|IntFlag|Flag|Literal)\b")
+_ENTRY = compile_pattern(r"\s+[\"':]?([A-Za-z_]\w*)[\"']?\s*(?::|=>)\s*[\[{(]")  # a table within a table
 _ARGUMENT = compile_pattern(r"^\s*\w+\s*\(\s*[\"']?([A-Za-z_]\w*)|^\s*[-*|{\[(]*\s*[\"'`]?([A-Za-z_][\w.-]*)")
 
 
@@ -68,6 +69,7 @@ async def _find_enumerations(code: CodeSearch, words: Sequence[str]) -> list[Def
         found += [one for one in await code.types_named(ending) if _is_enumeration(one)]
         found += [one for one in await code.types_named(f"{ending}s") if _is_enumeration(one)]
     named = [one for one in found if all(word in one.symbol.name.lower() for word in words[:-1])]
+    named = named or [one for one in found if all(word in one.symbol.qualified_name.lower() for word in words[:-1])]
     named = [one for one in named if not is_test_or_docs(one.path)] or named
     extra = [len(split_words(one.symbol.name)) for one in named]
     return [one for one, count in zip(named, extra, strict=True) if count == min(extra)]
@@ -84,20 +86,29 @@ def _list_alike(word: str) -> frozenset[str]:
 def _make_pattern(words: Sequence[str]) -> str:
     """Write what a declaration with such a name looks like, of which the value opens a bracket on the same line."""
     named = r"\w{0,3}".join(f"(?:{'|'.join(sorted(_list_alike(word)))})" for word in words)
-    return rf"(?i)^[^=\n]{{0,120}}{named}[^=\n]{{0,80}}=[^=\n>].{{0,80}}"
+    return (
+        rf"(?i)^[^=\n]{{0,120}}{named}[^=\n]{{0,80}}=[^=\n>].{{0,80}}"
+        rf"|^\s+[\"':]?\w{{0,40}}{named}\w{{0,3}}[\"']?\s*(?::|=>)\s*[\[{{(]\s*$"
+    )
 
 
 def _read_declared(line: str, words: Sequence[str]) -> str:
     """Return the name that a line declares at the top of a file, or as a constant; empty for anything else."""
+    if (entry := _ENTRY.fullmatch(line.rstrip())) is not None:
+        return entry[1] if len(split_words(entry[1])) == len(words) and _is_named(entry[1], words) else ""
     is_fixed = not line[:1].isspace() or bool(_FIXED.search(line))
     found = _NAMED.search(line)
     if found is None or _COMPUTED.search(line) or not any(sign in line[found.end() - 1 :] for sign in "[{(%"):
         return ""
     if not is_fixed and not found[1].isupper():
         return ""
-    said = [stem_word(part) for part in split_words(found[1])]
-    is_named = all(any(stem_word(alike) in said for alike in _list_alike(word)) for word in words)
-    return found[1] if is_named else ""
+    return found[1] if _is_named(found[1], words) else ""
+
+
+def _is_named(name: str, words: Sequence[str]) -> bool:
+    """Whether a name says each of the words, or one that means the same."""
+    said = [stem_word(part) for part in split_words(name)]
+    return all(any(stem_word(alike) in said for alike in _list_alike(word)) for word in words)
 
 
 async def _read_table(code: CodeSearch, one: Definition) -> Table | None:

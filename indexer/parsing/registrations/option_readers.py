@@ -234,7 +234,7 @@ def read_java_option(invocation: Invocation, context: FileContext) -> Iterator[R
 
 def read_environment(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
     """Read a call that reads an environment variable: `os.getenv("X", "default")`, `env.bool("X")`, `getEnv("X")`."""
-    name = invocation.text_at(0)
+    name = invocation.text_at(0) or _read_constant(invocation, context)
     if name is None or _VARIABLE.fullmatch(name) is None or len(name) < 2:
         return
     given = invocation.named.get("default")
@@ -242,6 +242,18 @@ def read_environment(invocation: Invocation, context: FileContext) -> Iterator[R
         given = invocation.positional[1]
     default = _read_default(given, invocation.node, context)
     yield context.make("environment", name, invocation.line, detail=default)
+
+
+def _read_constant(invocation: Invocation, context: FileContext) -> str | None:
+    """Return the text of the constant of the same file that stands for the name: `const EnvMode = "SHOP_MODE"`."""
+    first = invocation.positional[0] if invocation.positional else None
+    if first is None or first.type not in {"identifier", "constant", "name"}:
+        return None
+    found = re.search(
+        rb"\b%s\b[^=\n]{0,40}=[ \t]*[\"']([A-Z][A-Z0-9_]{1,80})[\"']" % re.escape(context.code_of(first).encode()),
+        context.source,
+    )
+    return found[1].decode() if found is not None else None
 
 
 def _read_default(given: Node | None, node: Node, context: FileContext) -> str:

@@ -190,7 +190,10 @@ RULES: tuple[RegistrationRule, ...] = (
     ),
     # Models
     RegistrationRule(
-        languages=_SCRIPT, names="model define pgTable mysqlTable sqliteTable", read=command_readers.read_named_model
+        languages=_SCRIPT,
+        names="model define pgTable mysqlTable sqliteTable",
+        read=command_readers.read_named_model,
+        receiver=r"(?i)^$|sequelize|mongoose|\bdb|database|connection|orm|schema|sql",
     ),
     RegistrationRule(
         languages=f"{_SCRIPT} java php",
@@ -249,6 +252,12 @@ RULES: tuple[RegistrationRule, ...] = (
     RegistrationRule(languages="python", names="dataclass define", read=setting_readers.read_dataclass, place="above"),
     RegistrationRule(languages="go", names="SetDefault", read=setting_readers.read_set_call),
     RegistrationRule(languages="ruby", names="set", read=setting_readers.read_set_call, receiver=r"^$"),
+    RegistrationRule(
+        languages=_SCRIPT,
+        names="set enable disable",
+        read=setting_readers.read_application_setting,
+        receiver=r"(?:^|\.)(?:app|this|server)$",
+    ),
     RegistrationRule(languages="java", names="Value", read=setting_readers.read_value_annotation, place="above"),
 )
 

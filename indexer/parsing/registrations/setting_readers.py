@@ -132,6 +132,16 @@ def read_set_call(invocation: Invocation, context: FileContext) -> Iterator[Regi
         yield context.make("setting", name, invocation.line, detail=value)
 
 
+def read_application_setting(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
+    """Read `app.set('views', './views')` and `app.enable('etag')` of Express, and the same within it."""
+    name = invocation.text_at(0)
+    is_set = invocation.name == "set" and len(invocation.positional) > 1
+    if not name or name.startswith("/") or b"express" not in context.source or not (is_set or invocation.name != "set"):
+        return
+    value = context.code_of(invocation.positional[1]) if is_set else str(invocation.name == "enable").lower()
+    yield context.make("setting", name, invocation.line, detail=value)
+
+
 def read_value_annotation(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
     """Read `@Value("${server.port:8080}")`."""
     found = _PLACEHOLDER.fullmatch(invocation.text_at(0) or invocation.text_of("value") or "")

@@ -188,6 +188,6 @@ async def test_a_name_beside_a_text_that_is_nowhere_leads(saver: SafeSqliteSaver
 
 async def test_an_empty_file_is_said_to_hold_nothing(saver: SafeSqliteSaver) -> None:
     answer = await ask(saver, "what is in src/__init__.py?", files={**BLUEPRINTS, "src/__init__.py": ""})
-    assert "`src/__init__.py` holds nothing." in answer.text
+    assert "`src/__init__.py` [1] holds nothing." in answer.text
     assert "```" not in answer.text
-    assert answer.citations == ()
+    assert [one.path for one in answer.citations] == ["src/__init__.py"]

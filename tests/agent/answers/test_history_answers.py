@@ -15,6 +15,7 @@ from tests.agent.conftest import answer_to, redact
 from tests.fakes.repositories import GitRepo
 
 BEN = "Ben Beispiel <ben@example.org>"
+BOT = "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>"
 PAY = '''"""Payments."""
 
 
@@ -123,6 +124,24 @@ async def test_changes_are_those_of_the_range_and_the_place(
     assert [part for part in said if part not in answer.text] == []
     assert [part for part in unsaid if part in answer.text] == []
     assert commits_of(answer)
+
+
+async def test_dependency_updates_of_bots_are_counted_and_not_listed(
+    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+) -> None:
+    for number in range(3):
+        repository.write("requirements.txt", f"till=={number}\n")
+        repository.commit(f"build(deps): bump till to {number}", author=BOT)
+
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), "what changed lately?")
+    finally:
+        await index.aclose()
+
+    assert "And 3 dependency updates by `dependabot`." in answer.text
+    assert "bump till" not in answer.text
 
 
 async def test_a_version_without_a_tag_is_told_with_the_tags_that_there_are(agent: Agent) -> None:

@@ -308,6 +308,88 @@ async def test_a_group_is_listed_whole_wherever_the_code_names_it(
     assert names is None or list_names(answer) == names
 
 
+HELD: Mapping[str, str] = {
+    "shop/till.php": "<?php\nclass Till {\n  private $own = 1;\n"
+    "  public function __construct(string $name, int $most = 9)"
+    " {}\n}\nclass DrawerTill extends Till {}\nclass PocketTill extends Till {}\n",
+    "shop/RequestOptions.php": "<?php\nfinal class RequestOptions\n{\n    /** How long to wait. */\n"
+    "    public const TIMEOUT = 'timeout';\n\n    public const PROXY = 'proxy';\n}\n",
+    "shop/Filters.php": "<?php\nclass Filter\n{\n    public static function round(): callable {}\n\n"
+    "    public static function cut(): callable {}\n\n    private static function hide(): callable {}\n}\n",
+    "shop/defaults.rb": "DEFAULTS = {\n  queues: [],\n  timeout: 25,\n  lifecycle_events: {\n    startup: [],\n"
+    "    shutdown: []\n  }\n}\n",
+    "shop/draw.go": "package shop\n\ntype Drawer interface {\n\tDraw() error\n\tName() string\n}\n\n"
+    "type Line struct {\n\t// How thick it is.\n\tWidth int\n\town bool\n}\n\n"
+    "func (l Line) Draw() error { return nil }\n"
+    "func (l Line) Name() string { return \"\" }\n\ntype Dot struct{}\n\nfunc (d *Dot) Draw() error { return nil }\n\n"
+    "// Retry returns a guard that tries again.\nfunc Retry() {}\n\n// Slow returns a simple guard.\nfunc Slow() {}\n\n"
+    "// Config is the table for a guard.\nfunc Config() {}\n",
+    "shop/OrderBuilder.java": "class OrderBuilder {\n    OrderBuilder() {}\n\n"
+    "    public OrderBuilder setName(String n) {"
+    " return this; }\n\n    public OrderBuilder express() { return this; }\n}\n",
+    "shop/errors.py": "class HTTPError(Exception): ...\n\n\nclass Gone(HTTPError): ...\n\n\n"
+    "class Missing(HTTPError): ...\n",
+    "shop/options.py": "class QueryOptions:\n    def __init__(self):\n        self.strict = True\n"
+    "        self._own = 1\n"
+    "        self.depth: int = 4\n",
+    "include/shop.h": "#define SHOP_OPT_FAST 1\n#define SHOP_OPT_SAFE 2\n",
+    "include/till.h": "int till(void);\n",
+    "shop/cut-internal.h": "int cut(void);\n",
+    "plugins/stripe/pom.xml": "<project/>\n",
+    "plugins/stripe/Stripe.java": "class Stripe {}\n",
+    "plugins/paypal/pom.xml": "<project/>\n",
+    "plugins/paypal/Paypal.java": "class Paypal {}\n",
+    "plugins/cash/pom.xml": "<project/>\n",
+    "plugins/cash/Cash.java": "class Cash {}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "lines"),
+    [
+        ("what options does Till take?", "2 parameters of `Till`", ["- `name` [1]", "- `most` [1] = `9`"]),
+        (
+            "which request options are there?",
+            "2 constants of `RequestOptions`",
+            ["- `TIMEOUT` [1] = `'timeout'`: *How long to wait.*", "- `PROXY` [2] = `'proxy'`"],
+        ),
+        ("which filters does shop ship?", "2 methods of `Filter`", ["- `round` [1]", "- `cut` [2]"]),
+        ("what are the default options and their values?", "3 members of `DEFAULTS`", ["- `timeout` [2] = `25`"]),
+        ("which lifecycle events are there?", "2 members of `lifecycle_events`", ["- `shutdown` [2] = `[]`"]),
+        ("which types implement the Drawer interface?", "1 type inherits from `Drawer`", ["- `Line` [1]"]),
+        ("what fields does the Line struct have?", "1 field of `Line`", ["- `Width` [1]: *How thick it is.*"]),
+        ("which guards are there?", "2 functions for `guards`", ["- `Slow` [2]: *Slow returns a simple guard.*"]),
+        (
+            "which options does OrderBuilder have?",
+            "2 methods of `OrderBuilder`",
+            ["- `setName` [1]", "- `express` [2]"],
+        ),
+        (
+            "how many http error classes are there?",
+            "2 types inherit from `HTTPError`",
+            ["- `Gone` [1]", "- `Missing` [2]"],
+        ),
+        (
+            "which options does QueryOptions have and what are the defaults?",
+            "2 fields of `QueryOptions`",
+            ["- `strict` [1] = `True`", "- `depth` [2] = `4`"],
+        ),
+        ("list the SHOP_OPT_* flags", "2 macros for `SHOP_OPT_`", ["- `SHOP_OPT_FAST` [1]"]),
+        ("list the public header files", "2 files for `public header files`", ["- `include/till.h` [2]"]),
+        ("which plugins are there?", "3 folders for `plugins`", ["- `cash/` [1]", "- `stripe/` [3]"]),
+        ("which maven modules are there?", "3 folders for `maven modules`", ["- `plugins/stripe/` [3]"]),
+        ("which tills extend Till?", "2 types inherit from `Till`", ["- `DrawerTill` [1]"]),
+    ],
+)
+async def test_what_is_of_a_type_or_a_folder_is_listed(
+    tmp_path: Path, question: str, sentence: str, lines: list[str]
+) -> None:
+    [answer] = await ask(tmp_path, question, files=HELD)
+
+    assert sentence in answer.text
+    assert [line for line in lines if line not in answer.text.split("\n")] == []
+
+
 VALUES: Mapping[str, str] = {
     "read.h": "/* Deepest nesting of a reply. */\n#define READER_MAX_REPLY_DEPTH 1024\n",
     "shop/Connection.java": "class Connection {\n    Connection() {\n        timeoutMillis = 30000; // 30 seconds\n"

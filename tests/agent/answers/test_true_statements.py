@@ -57,7 +57,7 @@ async def test_a_call_that_may_mean_two_definitions_is_one_call(saver: SafeSqlit
 
     answer = await answer_to(make_agent(saver, files), "who calls pay?")
 
-    assert answer.text.startswith("1 call of `pay` [1]:")
+    assert answer.text.startswith("1 call of `pay`, which may mean any of 2 definitions [1] [2]:")
     assert answer.text.count("`c.py:2`") == 1
 
 
@@ -379,3 +379,96 @@ async def test_the_version_of_a_library_is_shown_where_it_is_declared(saver: Saf
     answer = await answer_to(make_agent(saver, ERRORS), question)
 
     assert answer.text.startswith("`pyproject.toml` [1], around line 5:")
+
+
+RUBY = (
+    "class Till\n  def dispatch!\n    1\n  end\n\n  def dispatch\n    2\n  end\n\n  def run\n"
+    "    dispatch!\n  end\nend\n"
+)
+
+
+@pytest.mark.parametrize(
+    "question", ["who calls `dispatch!`?", "who calls dispatch!?", "where is `dispatch!` defined?"]
+)
+async def test_a_name_keeps_the_mark_that_it_ends_in(saver: SafeSqliteSaver, tmp_path: Path, question: str) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("till.rb", RUBY)
+    repository.commit()
+    async with pinned(repository, tmp_path) as code:
+        answer = await answer_to(Agent(IndexedLibrary(code), saver, redact), question)
+
+    assert "dispatch!`" in answer.text
+    assert answer.citations[0].start_line == 2
+
+
+@pytest.mark.parametrize("question", ["show me `pay`!", "where is pay!"])
+async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SafeSqliteSaver, question: str) -> None:
+    answer = await answer_to(make_agent(saver, {"a.py": "def pay():\n    pass\n"}), question)
+
+    assert answer.text.startswith("`pay` is defined in `a.py` [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "beginning"),
+    [
+        ("does package.json exist?", "Yes: `package.json` [1] is there, with 3 lines."),
+        ("is there a package.json?", "Yes: `package.json` [1] is there, with 3 lines."),
+        ("do we have a web/setup.cfg file?", "There is no `web/setup.cfg` here."),
+    ],
+)
+async def test_whether_a_file_is_there_is_said_with_yes_and_its_place(
+    saver: SafeSqliteSaver, question: str, beginning: str
+) -> None:
+    answer = await answer_to(
+        make_agent(saver, {"package.json": '{\n  "name": "shop"\n}\n', "a.py": "x = 1\n"}), question
+    )
+
+    assert answer.text.startswith(beginning)
+
+
+async def test_an_empty_file_is_cited_where_it_stands(saver: SafeSqliteSaver) -> None:
+    answer = await answer_to(
+        make_agent(saver, {"shop/__init__.py": "", "a.py": "x = 1\n"}), "what is in shop/__init__.py?"
+    )
+
+    assert answer.text.startswith("`shop/__init__.py` [1] holds nothing.")
+    assert [one.path for one in answer.citations] == ["shop/__init__.py"]
+
+
+async def test_a_proper_name_that_occurs_nowhere_is_not_found(saver: SafeSqliteSaver) -> None:
+    files = {"a.py": "def capital(account):\n    return account.capital\n"}
+
+    answer = await answer_to(make_agent(saver, files), "where is the capital of Narnia kept?")
+
+    assert not answer.found
+    assert "Nothing in the code clearly answers this." in answer.text
+
+
+async def test_what_is_beyond_the_code_is_not_found(saver: SafeSqliteSaver) -> None:
+    files = {"a.py": "def capital(account):\n    return account.capital\n"}
+
+    assert not (await answer_to(make_agent(saver, files), "what is the capital of France?")).found
+
+
+async def test_where_a_setting_is_set_leads_with_its_declaration(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write("shop/settings.py", 'BODY_LIMIT = int(os.getenv("BODY_LIMIT", "100"))\n')
+    repository.write("shop/views.py", "def read(request):\n    return request.body[: settings.BODY_LIMIT]\n")
+    repository.commit()
+    async with pinned(repository, tmp_path) as code:
+        answer = await answer_to(Agent(IndexedLibrary(code), saver, redact), "where is BODY_LIMIT set?")
+
+    assert answer.text.startswith("`BODY_LIMIT`, an environment variable, is")
+    assert (answer.citations[0].path, answer.citations[0].start_line) == ("shop/settings.py", 1)
+
+
+async def test_each_question_of_a_message_is_answered_in_turn(saver: SafeSqliteSaver) -> None:
+    files = {"a.py": "def pay():\n    pass\n\n\ndef buy():\n    pay()\n", "b.py": "def ship():\n    pass\n"}
+
+    answer = await answer_to(make_agent(saver, files), "where is pay defined? who calls it? and where is ship defined?")
+
+    first, second, third = (answer.text.index(f"**{part}") for part in ("where is pay", "who calls", "where is ship"))
+    assert "`pay` is defined in `a.py` [1]" in answer.text[first:second]
+    assert "1 call of `pay` [1]" in answer.text[second:third]
+    assert "`ship` is defined in `b.py`" in answer.text[third:]
+    assert {one.path for one in answer.citations} == {"a.py", "b.py"}

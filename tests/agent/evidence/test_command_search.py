@@ -71,6 +71,10 @@ FILES = {
     "tox.ini": "[tox]\nenvlist = py\n\n[testenv:docs]\ncommands = sphinx-build docs out\n",
     ".github/workflows/ci.yml": WORKFLOW,
     "justfile": "# Start the server\nserve port='80':\n    python serve.py\n",
+    "composer.json": '{\n  "scripts": {\n    "phpstan": ["@php vendor/bin/phpstan"],\n'
+    '    "post-install-cmd": "x"\n  }\n}\n',
+    "Rakefile": "Rake::TestTask.new(:specs) do |test|\nend\n",
+    "ReleaseSteps.md": "Run `mvn release:prepare` to begin.\n",
     "src/steps.py": "def step():\n    pass\n",
 }
 
@@ -89,6 +93,9 @@ FILES = {
         (".github/workflows/ci.yml", "make test", 5),
         (".github/workflows/ci.yml", "pytest -x", 6),
         ("justfile", "just serve", 2),
+        ("composer.json", "composer phpstan", 3),
+        ("Rakefile", "rake specs", 1),
+        ("ReleaseSteps.md", "mvn release:prepare", 1),
     ],
 )
 def test_a_command_is_found_where_its_file_names_it(path: str, command: str, line: int) -> None:
@@ -133,6 +140,30 @@ async def test_the_command_comes_first_and_where_it_stands_next(
     assert answer.text.startswith(f"`{command}` [1], ")
     assert answer.citations[0].path == place
     assert len(answer.text.splitlines()) <= 30
+
+
+@pytest.mark.parametrize(
+    ("question", "command"),
+    [
+        ("how do I run the tests?", "make test"),
+        ("how do I run the tests with coverage?", "npm run test-cov"),
+        ("how do i fix lint errors automatically", "npm run lint:fix"),
+        ("how do I build the docs?", "make docs"),
+    ],
+)
+async def test_what_starts_or_installs_a_command_says_nothing_of_it(
+    saver: SafeSqliteSaver, question: str, command: str
+) -> None:
+    files = {
+        "Makefile": "help:\n\techo docs\n\ntest:\n\tphpunit\n\ndocs:\n\tsphinx-build docs\n",
+        "docs/testing.rst": "Testing\n-------\n\nRun the tests with the test server:\n\n    pip install test-server\n",
+        "package.json": '{"scripts": {\n"test-cov": "nyc mocha",\n"lint": "eslint .",\n'
+        '"lint:fix": "eslint . --fix"\n}}\n',
+    }
+
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), question)
+
+    assert answer.text.startswith(f"`{command}` [1], ")
 
 
 async def test_all_targets_are_listed_for_a_question_after_them(saver: SafeSqliteSaver) -> None:

@@ -187,3 +187,8 @@ def test_the_aim_of_a_search_leaves_the_order_of_files_as_it_is() -> None:
     ]
 
     assert orders[0] == orders[1]
+
+
+def test_a_folder_within_the_name_of_a_java_package_is_no_example() -> None:
+    assert not read_path_traits("src/main/java/org/shop/samples/Owner.java").is_example
+    assert read_path_traits("samples/src/main/java/org/shop/Owner.java").is_example

@@ -1,0 +1,65 @@
+"""Answers each question of a message that asks several, one after the other, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.answers.extractive import write_extractive_answer
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.rule_router import route_by_rules
+from agent.kinds.fetching import fetch_evidence
+from agent.ports import Deps
+from agent.questions.question_parts import name_subject
+from agent.questions.terms import find_content_terms
+from agent.state import EvidenceRef, RetrievalMetadata, make_empty_metadata
+from agent.text.escaping import format_quote
+
+_LONGEST = 120
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartAnswers:
+    """What the answers were made from, and what the first one was about."""
+
+    refs: tuple[EvidenceRef, ...]
+    subject: AnswerSubject
+
+
+async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Deps) -> PartAnswers:
+    """Write an answer to each question below it; "it" stands for what the answer before was about."""
+    refs: list[EvidenceRef] = []
+    first = subject = AnswerSubject()
+    for question in questions:
+        asked = name_subject(question, subject.symbol) if question != questions[0] else question
+        draft.say(f"**{format_quote(question, longest=_LONGEST)}**")
+        if not asked:
+            draft.say("This points back to something; ask it by itself, with the name.")
+            continue
+        material = await _gather_material(asked, deps)
+        refs += material.retrieved
+        subject = await write_extractive_answer(draft, material)
+        first = first if first.symbol else subject
+    return PartAnswers(refs=tuple(refs), subject=AnswerSubject(symbol=first.symbol, kind=first.kind))
+
+
+async def _gather_material(question: str, deps: Deps) -> AnswerContext:
+    decision = await route_by_rules(question, deps.code)
+    found = await asyncio.gather(*(fetch_evidence(deps.code, request) for request in decision["requests"]))
+    metadata: RetrievalMetadata = {
+        **make_empty_metadata(),
+        "searched": [request["query"] for request in decision["requests"]],
+        "failures": [failure for one in found for failure in one.failures],
+        "totals": {name: total for one in found for name, total in one.totals.items()},
+        "facts": {name: fact for one in found for name, fact in one.facts.items()},
+    }
+    return AnswerContext(
+        deps=deps,
+        question=question,
+        terms=find_content_terms(question),
+        decision=decision,
+        retrieved=[ref for one in found for ref in one.refs],
+        expanded=[ref for one in found for ref in one.around],
+        metadata=metadata,
+    )
