@@ -43,12 +43,13 @@ async def fetch_example(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     found, documents = await asyncio.gather(search(code, request), search_relaxed(code, of_docs, limit=_DOCUMENTS))
     target = request.get("parts", {}).get("target", request["query"])
     files = await code.files()
-    family = find_family(files, read_noun(target))
+    noun = read_noun(target)
+    family = find_family(files, noun)
     newest = await _choose_newest(code, family)
     code_files = {entry.path for entry in files if entry.source_type == "code" and "migrations/" not in entry.path}
     named = await _find_registrations(code, newest, family, code_files) if newest else []
     example = [_refer_to_member(newest, files), *named] if newest else []
-    explained = await choose_explanation(code, documents.hits, request["query"])
+    explained = await choose_explanation(code, documents.hits, request["query"], about=noun if family else frozenset())
     return Retrieved(
         refs=[*explained, *example, *found.refs],
         around=found.around,

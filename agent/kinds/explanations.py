@@ -45,8 +45,13 @@ async def fetch_explanation(code: CodeSearch, request: RetrievalRequest) -> Retr
     )
 
 
-async def choose_explanation(code: SourceFiles, hits: Sequence[Hit], question: str) -> list[EvidenceRef]:
-    """Choose the document to quote, from the heading that says most; changelogs and plans speak of other times."""
+async def choose_explanation(
+    code: SourceFiles, hits: Sequence[Hit], question: str, *, about: frozenset[str] = frozenset()
+) -> list[EvidenceRef]:
+    """Choose the document to quote, from the heading that says most; changelogs and plans speak of other times.
+
+    Where it has to be `about` something, its name or a heading says one of the words.
+    """
     terms = find_content_terms(question)
     best, most = None, 0.0
     for hit in hits:
@@ -54,8 +59,11 @@ async def choose_explanation(code: SourceFiles, hits: Sequence[Hit], question: s
             continue
         share = len(match_terms(f"{hit.location.path} {hit.text}", terms)) / max(1, len(terms))
         titles = " ".join(title for _, title in find_titles(hit.text.split("\n")))
+        if about and not match_terms(f"{hit.location.path} {titles}", about):
+            continue
         in_title = len(match_terms(titles, terms)) / max(1, len(terms))
-        weight = share + _TITLE_WEIGHT * in_title
+        named = bool(match_terms(hit.location.path.rpartition("/")[2], about))
+        weight = share + _TITLE_WEIGHT * (in_title + named)
         is_about = share >= _LEAST_SHARE and (
             len(terms) <= _FEW_TERMS or in_title >= _TITLE_SHARE or share >= _MOST_SHARE
         )
