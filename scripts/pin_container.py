@@ -33,6 +33,10 @@ MACHINES = ("x86_64", "aarch64")
 GLIBC = (36, 35, 34, 31, 28, 27, 26, 24, 17)
 EXTRAS = ("guard",)  # what the container has beside the bare citebot
 
+# pip waits for an index that does not answer, again and again for each package, and whole wheels are fetched.
+PATIENCE = ("--timeout=30", "--retries=2")
+DEADLINE = 1200.0  # seconds for one call of pip
+
 HEADER = """\
 # {what}, for Linux on {machines} and Python {python}: `make pins` writes this file.
 """
@@ -144,23 +148,24 @@ def report(pinned: Sequence[str], machine: str) -> list[dict[str, Any]]:
     platforms = [f"--platform=manylinux_2_{minor}_{machine}" for minor in GLIBC]
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "report.json"
-        command = ["install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary=:all:"]
+        command = ["install", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary=:all:", *PATIENCE]
         target = [f"--python-version={PYTHON}", "--implementation=cp", f"--target={folder}", f"--report={told}"]
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                *command,
-                *target,
-                *platforms,
-                f"--platform=manylinux2014_{machine}",
-                *pinned,
-            ],
-            check=True,
-        )
+        run_pip([*command, *target, *platforms, f"--platform=manylinux2014_{machine}", *pinned], machine)
         items: list[dict[str, Any]] = json.loads(told.read_text(encoding="utf-8"))["install"]
     return items
+
+
+def run_pip(arguments: Sequence[str], machine: str) -> None:
+    """Run pip, which says on standard error what it is at; end with a sentence where it fails or takes too long."""
+    try:
+        subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, stdout=sys.stderr, timeout=DEADLINE)
+    except subprocess.TimeoutExpired:
+        sys.exit(
+            f"pip has not got the wheels for {machine} within {DEADLINE:.0f} seconds: the package index that it is "
+            "configured for is slow or does not answer. Nothing was written."
+        )
+    except subprocess.CalledProcessError:
+        sys.exit(f"pip could not get all wheels for {machine}; what it says is above. Nothing was written.")
 
 
 def take(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 import subprocess
 import sys
 import tomllib
@@ -161,3 +163,25 @@ def test_the_script_tells_what_is_not_pinned() -> None:
     )
 
     assert (done.returncode, done.stderr.strip()) == (1, "six is not pinned in constraints.txt.")
+
+
+def test_the_script_ends_with_a_sentence_where_the_package_index_does_not_answer() -> None:
+    program = (
+        "import sys; sys.path.insert(0, 'scripts'); import pin_container; pin_container.DEADLINE = 3; "
+        "pin_container.resolve(['six==1.17.0'], {})"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connections wait here, and are never taken
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env=kept | {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("pip has not got the wheels for x86_64 within ")
