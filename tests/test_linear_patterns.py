@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +13,11 @@ from types import ModuleType
 from typing import Any, cast
 
 import pytest
+import re2
 
+from agent.questions.question_kinds import load_kinds
 from indexer.parsing.registrations.rules import RULES
+from indexer.text.linear_patterns import Pattern
 from tests.ambiguity import Mode, find_slowness
 from tests.test_architecture import ROOT, imports, name_of, parsed, sources
 
@@ -26,7 +30,6 @@ ALLOWED = {
     ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
-    ("agent/questions/symbol_questions.py", "_COMPILED"): "read_form() looks at questions of up to 400 characters",
     ("bot/repositories/names.py", "_END"): "named() cuts the text to 4,000 characters",
     ("bot/repositories/names.py", "self._name"): "named(), only_named() and hinted() cut the text to 4,000 characters",
     ("bot/repositories/names.py", "f'{labelled}|{phrase}'"): "named() cuts the text to 4,000 characters",
@@ -79,7 +82,6 @@ EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
 }
 # Functions that compile what a module has when it is imported, where it is found.
 AT_IMPORT = {
-    ("agent/questions/symbol_questions.py", "f'(?:{named})[\\\\s?？.!。]*'"),
     ("agent/questions/intent.py", "f'(?:{pattern})[\\\\s?.!,:)(]{{0,8}}'"),
     ("indexer/git/file_selection.py", "'|'.join(map(translate, patterns))"),
 }
@@ -124,6 +126,25 @@ def test_no_reason_outlives_its_pattern() -> None:
     ]
 
     assert outlived == []
+
+
+def test_every_pattern_that_waits_for_its_first_use_can_be_compiled() -> None:
+    for path in sources():
+        if "indexer.text.linear_patterns.compile_pattern" in imports(path):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    load_kinds()
+    patterns = [each for each in gc.get_objects() if type(each) is Pattern]
+
+    assert len(patterns) > 300
+    assert [each.pattern for each in patterns if not is_valid(each)] == []
+
+
+def is_valid(pattern: Pattern) -> bool:
+    try:
+        pattern.search("")
+    except (re2.error, ValueError):
+        return False
+    return True
 
 
 def test_patterns_are_made_where_these_tests_look_for_them() -> None:

@@ -23,7 +23,8 @@ _ALONE = re.compile(rf"\s*`?{_NAME}`?[\s.!:]*")
 # What programs and shells put before what they say, at the beginning of a line.
 _LEVEL = compile_pattern(
     r"(?im)^(?:[\w./-]{1,40}: )?(?:\w{1,40} )?(?:error|fatal(?: error)?|panic|failure|warning)(?:\[\w{1,20}\])?: "
-    r"(?P<message>[^\n]{3,})"
+    r"(?P<message>[^\n]{3,})",
+    loose=True,
 )
 _ENDING = re.compile(rf"{_KIND}$")
 _GENERAL = frozenset({"Error", "Exception", "Warning", "Exit", "Fault", "Failure", "Interrupt"})

@@ -4,18 +4,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from agent.questions.mentions import normalize_name
 from agent.state import Lookup
+from indexer.text.linear_patterns import Pattern, compile_pattern
 
 _KIND = (
     r"(?:function|method|class|interface|struct|enum|trait|type|constant|(?:environment\s+|env\s+)?variable|env\s+var|macro"
     r"|module|symbol|decorator|exception|(?:config(?:uration)?\s+)?(?:option|setting|value|key)|helper|hook|fixture)"
 )
 _X = (
-    rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]{{1,200}}`|[\w$][\w$.:#]{{0,200}}!?(?:\(\))?)(?:\s+{_KIND})?"
+    rf"(?:the\s+|our\s+)?(?:{_KIND}\s+)?(?P<name>`[^`\n]+`|[\w$][\w$.:#]*!?(?:\(\))?)(?:\s+{_KIND})?"
     r"(?:\s+in\s+(?:the\s+|this\s+|our\s+)?(?:code|codebase|repo|repository|project))?"
 )
 _LIST = r"(?:(?:list|show|find|give|get)(?:\s+me)?\s+)?(?:all\s+)?(?:of\s+)?(?:the\s+)?"
@@ -109,11 +109,11 @@ _FORMS: tuple[tuple[Lookup, str], ...] = (
 )
 
 
-def _compile_form(form: str) -> re.Pattern[str]:
+def _compile_form(form: str) -> Pattern:
     """Compile a form whose alternatives each have a name, which a pattern may hold only once."""
     alternatives = form.split("(?P<name>")
     named = alternatives[0] + "".join(f"(?P<name{at}>{rest}" for at, rest in enumerate(alternatives[1:]))
-    return re.compile(rf"(?:{named})[\s?？.!。]*", re.IGNORECASE)
+    return compile_pattern(rf"(?i)(?:{named})[\s?？.!。]*", loose=True)
 
 
 _COMPILED = tuple((lookup, _compile_form(form)) for lookup, form in _FORMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import re2
@@ -16,13 +17,20 @@ _LOOSE_CLASSES = {**_CLASSES, "w": r"0-9A-Z_a-z\x{80}-\x{10FFFF}"}
 
 
 class Pattern:
-    """A compiled pattern, used as those of `re`; its matches too offer what those of `re` do."""
+    """A pattern, used as those of `re`; its matches too offer what those of `re` do.
+
+    It is compiled at its first use: there are hundreds, and a process that answers one question needs few of them.
+    """
 
     def __init__(self, pattern: str, *, loose: bool = False) -> None:
+        self.pattern = pattern
+        self._is_loose = loose
+
+    @cached_property
+    def _compiled(self) -> Any:
         options = re2.Options()
         options.log_errors = False
-        self.pattern = pattern
-        self._compiled: Any = re2.compile(_widen(pattern, _LOOSE_CLASSES if loose else _CLASSES), options)
+        return re2.compile(_widen(self.pattern, _LOOSE_CLASSES if self._is_loose else _CLASSES), options)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Find the first place that matches."""
