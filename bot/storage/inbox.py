@@ -9,6 +9,7 @@ import socket
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from agent.text.storable import make_storable
@@ -279,7 +280,7 @@ def is_process_dead(owner: str, own: str) -> bool:
     host, _, rest = owner.rpartition("/")[0].rpartition("/")
     if owner == own or host != socket.gethostname() or not rest.isdecimal():
         return False
-    if int(rest) == os.getpid():  # an earlier process that had this number
+    if int(rest) == os.getpid() or _is_unburied(rest):  # or an earlier process that had this number
         return True
     try:
         os.kill(int(rest), 0)
@@ -288,3 +289,12 @@ def is_process_dead(owner: str, own: str) -> bool:
     except (PermissionError, OverflowError):
         return False
     return False
+
+
+def _is_unburied(pid: str) -> bool:
+    """Whether a process has ended and its parent has not noticed yet: it takes signals like a living one."""
+    try:
+        status = Path("/proc", pid, "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # there is none, or a system that says nothing of this kind
+        return False
+    return status.rpartition(")")[2].split()[:1] == ["Z"]

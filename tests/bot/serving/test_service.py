@@ -139,6 +139,28 @@ async def test_a_turn_killed_at_any_node_is_finished_in_the_same_message(
 
 
 @on_all_platforms
+async def test_the_lease_of_a_process_that_was_killed_is_not_waited_out(
+    office: Office, processes: Processes, home: Path
+) -> None:
+    """Nor where its parent has not noticed yet that it is dead, as below a shell that waits for something else."""
+    dying = await processes.start()
+    gate = office.hang(office.opening, after=True)
+    question = await office.ask()
+    await office.until(lambda: gate.waiting)
+    os.kill(dying, signal.SIGKILL)
+    await office.until(lambda: not office.is_connected)
+    async with open_database(home / INBOX_FILE) as database:
+        leases = "UPDATE inbox SET lease_until = lease_until + 100000 WHERE state = 'running'"
+        assert await database.write(leases) == 1
+    office.recover()
+
+    second = await processes.start()
+
+    await answered(office, question)
+    assert await processes.end(second) == 128 + signal.SIGTERM
+
+
+@on_all_platforms
 async def test_a_question_that_kills_two_processes_is_put_aside_by_the_third(
     office: Office, processes: Processes
 ) -> None:
