@@ -14,10 +14,9 @@ from tenacity import stop_after_attempt, wait_chain, wait_fixed
 
 from bot.access import AccessPolicy
 from bot.adapters.discord.api_errors import map_post_errors
-from bot.adapters.discord.call_pacer import CallPacer
 from bot.adapters.discord.channels import ChannelDirectory
 from bot.adapters.discord.client import GatewayClient, override_api_url
-from bot.adapters.discord.connection import PORTAL, log_in, stay_connected
+from bot.adapters.discord.connection import PORTAL, CallPacer, log_in, stay_connected
 from bot.adapters.discord.diagnostics import list_problems
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages
 from bot.adapters.discord.interactions import InteractionHandler

@@ -18,8 +18,8 @@ from bot.adapters.discord.api_errors import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.call_pacer import CallPacer
 from bot.adapters.discord.channels import PLATFORM, ChannelDirectory, find_reply, read_thread
+from bot.adapters.discord.connection import CallPacer
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
 from bot.adapters.discord.reply_targets import ReplyTarget, ReplyTargets

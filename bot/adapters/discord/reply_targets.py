@@ -18,8 +18,8 @@ from bot.adapters.discord.api_errors import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.call_pacer import CallPacer
 from bot.adapters.discord.channels import MOST_KNOWN
+from bot.adapters.discord.connection import CallPacer
 from bot.adapters.discord.rendering import UNNAMED, make_thread_name, to_plain_markdown
 from bot.errors import PostRefused
 from bot.messages import Place
