@@ -37,7 +37,8 @@ def is_left_to_people(message: IncomingMessage) -> bool:
     if message.kind == "follow_up":
         return is_talk(message.text) or is_statement(message.text)
     if message.kind == "overheard":
-        return message.mentions_others or is_talk(message.text) or not is_question(message.text)
+        is_small_talk = find_small_talk(message.text) is not None  # a joke that nobody asked citebot for, too
+        return message.mentions_others or is_small_talk or not is_question(message.text)
     if message.kind == "mention" and message.mentions_others:
         before = message.text.partition("@")[0]
         return any(map(str.isalnum, before)) and is_talk(before)

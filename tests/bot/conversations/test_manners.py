@@ -106,7 +106,13 @@ async def test_nothing_is_said_where_nothing_was_found(opening: Opening, tmp_pat
 @BOTH
 async def test_talk_in_a_help_channel_is_left_to_people(opening: Opening, tmp_path: Path) -> None:
     async with opening(tmp_path, "every question") as world:
-        for text in ("good morning all", "the build is red", "I'll look tomorrow", "see https://a.example/?q=1"):
+        for text in (
+            "good morning all",
+            "the build is red",
+            "I'll look tomorrow",
+            "see https://a.example/?q=1",
+            "what time is it?",
+        ):
             await say(world, text)
         await say(world, f"<@{world.people['bob']}> where is receive?")
         await say(world, "where is send?")
