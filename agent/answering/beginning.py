@@ -11,7 +11,7 @@ from agent.prompts.commit_evidence import load_commit_evidence
 from agent.prompts.loop_prompts import START, format_start, make_first_messages
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_cited
 from agent.prompts.prompt_evidence import collect_flags, load_prompt_evidence
-from agent.prompts.repository_overview import format_overview
+from agent.prompts.repository_overview import load_overview
 from agent.prompts.research_prompts import format_findings
 from agent.state import AgentState, CitationRef, EvidenceRef, clear_messages, to_location
 
@@ -26,7 +26,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)
-    overview = state.get("codebase_tree") or await format_overview(deps)
+    overview = await load_overview(state, deps)
     known: AgentState = {**state, "nonce": nonce, "codebase_tree": overview}
     await deps.evidence.keep(START, format_start(known, deps, exhibits))
     return {

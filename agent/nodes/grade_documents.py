@@ -12,6 +12,7 @@ from agent.ports import ChatModel, Deps, Runtime, SourceFiles, TextSearch
 from agent.prompts.answer_prompts import build_grading_prompt
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.prompts.repository_overview import load_overview
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata, to_location
@@ -33,7 +34,8 @@ log = logging.getLogger(__name__)
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
 
-    Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output, iteration_count, mode, flagged.
+    Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output, iteration_count, mode, flagged,
+    codebase_tree.
     Writes retrieved, retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
@@ -100,7 +102,14 @@ async def _grade_hits(
     """Let the model judge; None where it fails, and the scores decide."""
     searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
     question = deps.redact(state.get("cleaned_query", ""))
-    messages = build_grading_prompt(question, shown, searched, hardened=deps.is_hardened, nonce=deps.nonce)
+    messages = build_grading_prompt(
+        question,
+        shown,
+        searched,
+        tree=await load_overview(state, deps),
+        hardened=deps.is_hardened,
+        nonce=deps.nonce,
+    )
     try:
         return await model.generate_structured(messages, GradeOutput, task="grade_documents")
     except ModelError as error:

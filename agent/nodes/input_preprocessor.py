@@ -12,6 +12,7 @@ from agent.guard.thread_quotes import read_quotes, split_background
 from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import build_preprocess_prompt
 from agent.prompts.output_schemas import IntentOutput
+from agent.prompts.repository_overview import load_overview
 from agent.questions.follow_ups import (
     find_antecedent,
     find_continuation,
@@ -58,8 +59,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
 
     What others wrote around it says what it is about only where the question itself does not.
 
-    Reads user_query, conversation_history. Writes cleaned_query, lookup_query, mode, skip, background, intent,
-    is_follow_up, needs_retrieval, and final_answer when the history is the answer.
+    Reads user_query, conversation_history. Writes cleaned_query, lookup_query, mode, codebase_tree, skip, background,
+    intent, is_follow_up, needs_retrieval, and final_answer when the history is the answer.
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
@@ -71,6 +72,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = find_antecedent(history)
     mode = _choose_mode(runtime.context)
+    tree = await load_overview(state, runtime.context) if mode != "rules" else ""
     written = own.strip()
     completed = _complete_from_thread(question, read_quotes(background)) if target is None or intent in _OPEN else ""
     if picked is not None:
@@ -80,7 +82,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     elif intent == "follow_up_with_retrieval" and target is not None:
         question = resolve_references(question, target)
     elif mode == "forms" and intent == "new_question" and _may_lean(question, history):
-        intent, question = await _read_by_model(question, history, runtime.context)
+        intent, question = await _read_by_model(question, history, runtime.context, tree)
     lookup = question
     if mode == "tools" and picked is None and history:
         intent, lookup = _lean_on_history(clean_question(own), question, intent, history)
@@ -89,6 +91,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         "cleaned_query": written if mode == "tools" else question,
         "lookup_query": lookup if mode == "tools" else "",
         "mode": "rules" if is_repeat else mode,
+        "codebase_tree": tree,
         "skip": further["skip"] if further is not None else 0,
         "background": list(background),
         "intent": intent,
@@ -172,12 +175,14 @@ def _has_subject(question: str) -> bool:
     return project is not None and _PRONOUN.search(question, project.end()) is not None
 
 
-async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps) -> tuple[Intent, str]:
+async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps, tree: str) -> tuple[Intent, str]:
     """Ask the small model; without one, or where it fails, the question is new."""
     if deps.models.small is None:
         return "new_question", question
     try:
-        messages = build_preprocess_prompt(deps.redact(question), history, hardened=deps.is_hardened, nonce=deps.nonce)
+        messages = build_preprocess_prompt(
+            deps.redact(question), history, tree=tree, hardened=deps.is_hardened, nonce=deps.nonce
+        )
         form = await deps.models.small.generate_structured(messages, IntentOutput, task="input_preprocessor")
     except ModelError as error:
         log.warning("the question is treated as a new one: %s", error)

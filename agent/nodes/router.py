@@ -15,7 +15,7 @@ from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import build_router_prompt, format_question
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
-from agent.prompts.repository_overview import format_overview
+from agent.prompts.repository_overview import load_overview
 from agent.repositories.routing import route_question
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
 from agent.text.storable import is_storable, make_storable
@@ -46,7 +46,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     chosen = await route_question(asked_for, deps.code) if is_by_rules else None
     is_settled = chosen is not None and (chosen["fast_path"] or bool(chosen["unknown"]))
     if not (is_settled or state.get("mode") == "tools"):
-        tree = tree or (await format_overview(deps) if deps.models.small is not None else "")
+        tree = await load_overview(state, deps) if deps.models.small is not None else tree
         asked = await _ask_model(state, deps, tree)
         chosen = _add_messages(asked, chosen) if asked is not None else chosen
     chosen = chosen or _decide_without_model(state)

@@ -21,6 +21,7 @@ from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
 from agent.prompts.commit_evidence import load_commit_evidence
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
+from agent.prompts.repository_overview import load_overview
 from agent.prompts.research_prompts import format_findings
 from agent.questions.intent import is_repeat_request
 from agent.questions.question_parts import split_questions
@@ -40,8 +41,9 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Write the answer from the evidence of the turn, and fall back to quoting it where a model fails.
 
     Reads error, shown, lookup_query, cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata,
-    findings, tool_history, conversation_history, flagged, skip. Writes final_answer, answer_model, citations, shown,
-    flagged, main_symbol, main_kind, more, and retrieved where the answer read more, or is the last one repeated.
+    findings, tool_history, conversation_history, flagged, skip, codebase_tree. Writes final_answer, answer_model,
+    citations, shown, flagged, main_symbol, main_kind, more, and retrieved where the answer read more, or is the last
+    one repeated.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -110,6 +112,7 @@ async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptE
         format_question(state, deps),
         shown,
         history=history,
+        tree=await load_overview(state, deps),
         findings=format_findings(state.get("findings", {}), deps),
         results=await format_tool_results(state, deps),
         searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],

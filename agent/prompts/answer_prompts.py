@@ -139,6 +139,7 @@ def build_synthesis_prompt(
     exhibits: Sequence[PromptEvidence],
     *,
     history: Sequence[PastTurn] = (),
+    tree: str = "",
     findings: str = "",
     results: str = "",
     searched: Sequence[str] = (),
@@ -149,6 +150,7 @@ def build_synthesis_prompt(
     """Ask for the answer; `can_ask` says whether the person could reply to a question back."""
     fence = DataFence(nonce, twice=hardened)
     parts = [
+        fence.data("The repository", tree) if tree else "",
         fence.data("The conversation so far", _format_history(history)) if history else "",
         fence.data("The question", question),
         fence.data("Notes of the research; cite the evidence, not these notes", findings) if findings else "",
@@ -193,12 +195,14 @@ def build_grading_prompt(
     exhibits: Sequence[PromptEvidence],
     searched: Sequence[str],
     *,
+    tree: str = "",
     hardened: bool = False,
     nonce: str = "",
 ) -> list[BaseMessage]:
     """Ask which results bear on the question."""
     fence = DataFence(nonce, twice=hardened)
     parts = [
+        fence.data("The repository", tree) if tree else "",
         fence.data("The question", question),
         fence.data("What was searched for", "\n".join(searched)),
         fence.data("The results", format_prompt_evidence(exhibits)),
@@ -207,13 +211,16 @@ def build_grading_prompt(
 
 
 def build_preprocess_prompt(
-    question: str, history: Sequence[PastTurn], *, hardened: bool = False, nonce: str = ""
+    question: str, history: Sequence[PastTurn], *, tree: str = "", hardened: bool = False, nonce: str = ""
 ) -> list[BaseMessage]:
     """Ask what a message wants."""
     fence = DataFence(nonce, twice=hardened)
-    return fence.messages(
-        _PREPROCESS, [fence.data("The conversation", _format_history(history)), fence.data("The message", question)]
-    )
+    parts = [
+        fence.data("The repository", tree) if tree else "",
+        fence.data("The conversation", _format_history(history)),
+        fence.data("The message", question),
+    ]
+    return fence.messages(_PREPROCESS, parts)
 
 
 def _format_history(history: Sequence[PastTurn]) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from agent.guard.evidence_check import mark_text
 from agent.ports import CodeSearch, Deps
 from agent.repositories.joined_code import JoinedCode
+from agent.state import AgentState
 from agent.text.escaping import to_one_line
 from indexer.types import Commit, RepositoryOverview
 
@@ -18,6 +19,11 @@ _LONGEST_SENTENCE = 300
 _LONGEST_NAME = 100
 _MOST_INNER = 10  # folders in a folder that are named
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
+
+
+async def load_overview(state: AgentState, deps: Deps) -> str:
+    """Return the overview that comes first in the prompts of the turn: what the turn has, or else a new one."""
+    return state.get("codebase_tree") or await format_overview(deps)
 
 
 async def format_overview(deps: Deps) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agent.agent import Agent
+from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps
 from agent.prompts.repository_overview import MAX_CHARACTERS, format_overview
 from agent.prompts.research_prompts import build_executor_prompt, build_planner_prompt
-from tests.agent.conftest import SECRET, Told, redact
-from tests.fakes.code import FakeCode
+from tests.agent.conftest import SECRET, Told, answer_to, redact
+from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.repositories import GitRepo
+from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
 from tests.indexer.git.test_history import pinned
 
@@ -71,3 +74,26 @@ async def test_the_overview_comes_first_in_the_prompts_of_the_research() -> None
         text = str(messages[1].content)
         assert text.startswith("The repository:\n<data-")
         assert text.index("retries payments and ships") < text.index("how are payments retried?")
+
+
+async def test_the_overview_comes_first_in_every_prompt_of_a_model_that_fills_in_forms(saver: SafeSqliteSaver) -> None:
+    script: dict[str, list[Line]] = {
+        "router": [{"route": "investigate"}, {"route": "retrieve", "requests": [{"query": "parcel"}]}],
+        "planner": [{"steps": ["Find pay"]}],
+        "executor_llm": [[("find_symbol", {"name": "Order.pay"})], "Order.pay pays [E1]."],
+        "refinery": [{"decision": "FINISH"}],
+        "input_preprocessor": [{"intent": "new_question", "standalone": ""}],
+        "grade_documents": [{"verdict": "enough", "relevant": [1]}],
+        "synthesis": ["It is paid [E1].", "They are shipped [E1]."],
+    }
+    model = ScriptedModel(script, calls_tools=False)
+    agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model))
+    for question in ("how do orders get paid while the bank is busy?", "and the others?"):
+        await answer_to(agent, question)
+
+    assert set(model.tasks) == script.keys()
+    for _, messages, _ in model.asked:
+        before, found, after = str(messages[1].text).partition("The repository:\n<data-")
+        assert found
+        assert "<data-" not in before.removeprefix("Data stands between <data-")
+        assert "retries payments and ships" in after.partition("</data-")[0]
