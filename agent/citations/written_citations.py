@@ -17,7 +17,7 @@ _TOKEN = compile_pattern(
     r"(?P<id>[Ee]\d{1,4})"
     r"|(?P<lines>[Ll]?\d{1,7}(?:\s{0,3}[-\x{2010}-\x{2015}]\s{0,3}[Ll]?\d{1,7})?)"
     r"|(?P<word>\p{L}{1,16}\.?)"
-    r"|(?P<sign>[\s,;:#/&|+\x{2020}\x{3001}\x{ff0c}\x{ff1b}\x{ff1a}\x{2010}-\x{2015}-]{1,8})"
+    r"|(?P<sign>[\s,;:#/&|+()\x{2020}\x{3001}\x{ff0c}\x{ff1b}\x{ff1a}\x{2010}-\x{2015}-]{1,8})"
 )
 _NUMBER = re.compile(r"\d{1,7}")
 _DASH = re.compile(r"[-\u2010-\u2015]")

@@ -35,8 +35,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
 
     Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output, iteration_count, mode, flagged,
-    codebase_tree.
-    Writes retrieved, retrieval_metadata, grade, better_query, flagged.
+    codebase_tree. Writes retrieved, retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
     deps.emit("step_start", node="grade_documents", stage="Weighing what was found")

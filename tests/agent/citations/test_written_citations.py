@@ -51,6 +51,7 @@ def parse(text: str) -> tuple[str, list[tuple[str, int, int]]]:
         ("([E1], [E2])", [place(1), place(2)]),
         ("[E1, lines 2-3]", [place(1, 2, 3)]),
         ("[E1 lines 2 to 5]", [place(1, 2, 5)]),
+        ("[E1 (lines 2-3)]", [place(1, 2, 3)]),
         ("[E1, Zeilen 2-3]", [place(1, 2, 3)]),
         ("[E1, \u0441\u0442\u0440\u043e\u043a\u0438 2-3]", [place(1, 2, 3)]),
         ("[E1\uff0c\u7b2c2-3\u884c]", [place(1, 2, 3)]),
