@@ -99,6 +99,13 @@ def test_a_line_counts_as_shown_only_with_its_number_path_and_text() -> None:
     assert shown[0].tokens < shown[1].tokens
 
 
+def test_a_line_counts_that_a_tool_names_with_the_definition_around_it() -> None:
+    text = "[E4] pumps/valve.py:L2-L2 open_valve: return pump.flow\n[E5] pumps/prime.py:L2-L2 prime_pump: nothing of it"
+    shown = list(find_shown_lines([text], FILES, lambda path: FILES[path].split("\n")))
+
+    assert [(one.path, one.line) for one in shown] == [("pumps/valve.py", 2)]
+
+
 def test_only_what_stands_within_the_tokens_counts() -> None:
     question = PlacedQuestion(text="?", kind="how", places={"a.py": frozenset({1, 2}), "b.py": frozenset()})
     shown = [ShownLine(path="a.py", line=1, tokens=1_000), ShownLine(path="b.py", line=9, tokens=5_000)]
