@@ -288,7 +288,6 @@ LEFT_OUT: dict[str, str] = {
     "agent.kinds.listing.file_groups.find_parts": "it is given the listing of the files",
     "agent.kinds.listing.file_groups.find_subprojects": "it is given the listing of the files",
     "agent.kinds.listing.group_lookup.name_group": "it only joins the parts of a question of 300 characters",
-    "agent.kinds.listing.type_members.find_public_methods": "it is given definitions, whose names the index has cut",
     "agent.kinds.listing.narrowing.count_meanings": "match_terms() and split_words(), which it calls, are here",
     "agent.kinds.listing.narrowing.list_meanings": "it is given the words of a question",
     "agent.kinds.listing.narrowing.narrow_to_path": "it is given entries, and a question of 300 characters",

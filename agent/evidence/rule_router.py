@@ -30,6 +30,7 @@ from agent.questions.question_kinds import KindQuestion, parse_kind
 from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
 from agent.state import Lookup, RetrievalRequest, RouterDecision
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import FileEntry
 
 MAX_LINES = 80
@@ -43,12 +44,11 @@ _NAMES_A_THING = re.compile(
 _SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
 _OF_NAMES = frozenset("tests calls callers usages uses references functions methods classes files places lines".split())
-_EXISTS = re.compile(
-    r"(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
+_EXISTS = compile_pattern(
+    r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
     r"(?:an? |the |any |our )?(?:file )?(?:called |named )?\S{1,200}(?: file)?"
     r"(?: (?:exists?|there|here|present|in (?:this|the) (?:repo(?:sitory)?|project)))?"
     r"[ ?!.]*",
-    re.IGNORECASE,
 )
 _SORTS = frozenset("classes files methods functions".split())
 _IMPORTERS = re.compile(

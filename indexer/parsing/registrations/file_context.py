@@ -16,7 +16,7 @@ class FileContext:
     """One file.
 
     `prefixes` are what the paths of routes begin with, by the variable that holds their group, and `includes` where a
-    list of routes is included: from which list, below which path.
+    list of routes is included: from which list, below which path; `constants` are those that hold a name in capitals.
     """
 
     path: str
@@ -26,6 +26,7 @@ class FileContext:
     prefixes: dict[str, str] = field(default_factory=dict)
     includes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     docs: Mapping[str, str] = field(default_factory=dict)
+    constants: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Map the names of the file's definitions to their documentation."""

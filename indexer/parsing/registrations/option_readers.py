@@ -20,6 +20,7 @@ from indexer.parsing.registrations.invocations import (
 )
 from indexer.types import Registration
 
+_CONSTANT = re.compile(rb"\b([A-Za-z_][A-Za-z0-9_]{0,80}) ?= ?[\"']([A-Z][A-Z0-9_]{1,80})[\"']")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_?")
 _OPTION_WORDS = re.compile(r"(?<![\w-])--?(?:\[no-\])?[A-Za-z0-9][\w-]*")
 _FLAG_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -249,11 +250,10 @@ def _read_constant(invocation: Invocation, context: FileContext) -> str | None:
     first = invocation.positional[0] if invocation.positional else None
     if first is None or first.type not in {"identifier", "constant", "name"}:
         return None
-    found = re.search(
-        rb"\b%s\b[^=\n]{0,40}=[ \t]*[\"']([A-Z][A-Z0-9_]{1,80})[\"']" % re.escape(context.code_of(first).encode()),
-        context.source,
-    )
-    return found[1].decode() if found is not None else None
+    if context.constants is None:  # read once: a file may ask for thousands of variables
+        found = ((each[1].decode(), each[2].decode()) for each in _CONSTANT.finditer(context.source))
+        context.constants = dict(found)
+    return context.constants.get(context.code_of(first))
 
 
 def _read_default(given: Node | None, node: Node, context: FileContext) -> str:
