@@ -43,7 +43,7 @@ from agent.ports import (
     WebSearch,
 )
 from agent.prompts.answer_prompts import derive_nonce
-from agent.questions.question_kinds import load_kinds
+from agent.questions.question_kinds import compile_kinds
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
 from agent.text.masked_values import MaskedValues
@@ -100,7 +100,7 @@ class Agent:
         self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
         if not isinstance(saver, MemoryStore):  # on the way of the first question they would hold the loop
-            load_kinds()
+            compile_kinds()
             load_remarks()
         self._turns: TurnRunner = (
             SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)

@@ -114,6 +114,13 @@ def load_kinds() -> tuple[KindTable, ...]:
     return tuple(sorted(tables, key=lambda table: table.order))
 
 
+def compile_kinds() -> None:
+    """Compile all patterns of the tables, which takes some tenths of a second, before anybody asks."""
+    for table in load_kinds():
+        for pattern in table.patterns:
+            pattern.compile()
+
+
 def _read_table(name: str, text: str) -> KindTable:
     written = tomllib.loads(text)
     return KindTable(

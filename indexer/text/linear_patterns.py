@@ -26,6 +26,10 @@ class Pattern:
         self.pattern = pattern
         self._is_loose = loose
 
+    def compile(self) -> None:
+        """Compile it now, where its first use must not take longer than others."""
+        _ = self._compiled
+
     @cached_property
     def _compiled(self) -> Any:
         options = re2.Options()
