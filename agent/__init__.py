@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.memory_store import open_memory_store
     from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
+    from agent.persistence.postgres_migrations import migrate_postgres
     from agent.persistence.pruning import prune_idle_conversations
     from agent.ports import (
         Answer,
@@ -92,6 +93,7 @@ __all__ = [
     "load_conversation_schema",
     "match_terms",
     "migrate_database",
+    "migrate_postgres",
     "normalize_name",
     "open_memory_store",
     "open_models",
@@ -126,6 +128,7 @@ _HOMES = {
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
+    "agent.persistence.postgres_migrations": "migrate_postgres",
     "agent.persistence.pruning": "prune_idle_conversations",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",

@@ -81,6 +81,8 @@ HOMES = {
     "platformdirs": ("bot/settings.py",),
     "prometheus_client": ("bot/monitoring/metrics.py",),
     "prompt_toolkit": ("bot/adapters/terminal/prompt.py", "bot/adapters/terminal/completion.py"),
+    "psycopg": ("agent/persistence/postgres_migrations.py", "bot/storage/postgres.py"),
+    "psycopg_pool": ("bot/storage/postgres.py",),
     "pydantic_settings": ("bot/settings.py",),
     "rank_bm25": ("indexer/search/bm25.py",),
     "rich": ("bot/adapters/",),

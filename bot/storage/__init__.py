@@ -1,1 +1,1 @@
-"""The chat side's SQLite database, one module per table, with the lock and the permissions of the data folder."""
+"""The chat side's database, one module per table, with the lock and the permissions of the data folder."""

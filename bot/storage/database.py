@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiosqlite
 
@@ -17,6 +17,19 @@ from bot.errors import InboxError
 INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
 _SHRINK_STEP = 500  # pages
+
+
+class SqlDatabase(Protocol):
+    """A database that runs each statement in a transaction of its own; all methods raise `InboxError`."""
+
+    async def write(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Change rows and return how many were changed."""
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query, or a change that returns rows."""
+
+    async def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """Run a query and return its first row."""
 
 
 class Database:

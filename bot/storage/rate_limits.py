@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.clock import Clock
 from bot.errors import NotAllowed, SilentlyThrottled
 from bot.messages import IncomingMessage
-from bot.storage.database import Database
+from bot.storage.database import SqlDatabase
 
 _MINUTE, _DAY = 60, 86_400
 _COMMANDS = 3  # commands for every question that may be asked
@@ -24,7 +24,7 @@ class QuestionLimits:
 class QuestionCounter:
     """The table `usage`."""
 
-    def __init__(self, database: Database, clock: Clock, limits: QuestionLimits) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock, limits: QuestionLimits) -> None:
         self._database = database
         self._clock = clock
         self._limits = limits
@@ -55,7 +55,7 @@ class QuestionCounter:
         place = message.place
         row = await self._database.row(
             "INSERT INTO usage (person, period, ends, count) VALUES (?, ?, ?, 1) "
-            "ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count",
+            "ON CONFLICT (person, period) DO UPDATE SET count = usage.count + 1 RETURNING count",
             (
                 f"{place.platform}:{place.workspace}:{message.author}",
                 f"{what}{seconds}:{number}",

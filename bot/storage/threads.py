@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.clock import Clock
 from bot.messages import IncomingMessage, Place
-from bot.storage.database import Database
+from bot.storage.database import SqlDatabase
 
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
 EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-up is not for citebot
@@ -29,7 +29,7 @@ class ThreadState:
 class ThreadStore:
     """The table `threads`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
@@ -126,7 +126,7 @@ class ThreadStore:
     async def _save(self, thread: ThreadState) -> None:
         await self._database.write(
             "INSERT INTO threads (key, conversation, takes_part, muted, repository, people, last_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET conversation = excluded.conversation, "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET conversation = excluded.conversation, "
             "takes_part = excluded.takes_part, muted = excluded.muted, repository = excluded.repository, "
             "people = excluded.people, last_at = excluded.last_at",
             (

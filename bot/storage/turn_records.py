@@ -10,7 +10,7 @@ from typing import Literal
 
 from agent import AgentEvent, Answer
 from bot.clock import Clock
-from bot.storage.database import Database
+from bot.storage.database import SqlDatabase
 
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
@@ -110,14 +110,16 @@ class RunStats:
 class TurnRecordStore:
     """The tables `turns` and `feedback`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
         """Keep a turn; a run that was taken up again replaces what was kept of it."""
         await self._database.write(
-            "INSERT OR REPLACE INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (run_id) DO UPDATE SET conversation = excluded.conversation, "
+            "record = excluded.record, at = excluded.at",
             (run_id, conversation, json.dumps(dataclasses.asdict(record)), self._clock.now()),
         )
 
@@ -147,7 +149,8 @@ class TurnRecordStore:
     async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
         """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
         await self._database.write(
-            "INSERT OR REPLACE INTO feedback (run_id, person, opinion, at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO feedback (run_id, person, opinion, at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (run_id, person) DO UPDATE SET opinion = excluded.opinion, at = excluded.at",
             (run_id, person, opinion, self._clock.now()),
         )
 

@@ -11,11 +11,13 @@ import pytest
 import pytest_asyncio
 
 from bot.ports import QuestionLimiter, Ratings, ThreadMembership, ThreadSettings, TurnRecords
-from bot.storage.database import open_database
+from bot.storage.database import SqlDatabase, open_database
+from bot.storage.postgres import open_postgres
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
+from tests.fakes.postgres import make_database
 
 LIMITS = QuestionLimits(per_minute=2, per_day=5)
 
@@ -34,16 +36,36 @@ class ChatStore:
 OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]
 
 
+def make_store(database: SqlDatabase, clock: FakeClock) -> ChatStore:
+    threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
+    counter = QuestionCounter(database, clock, LIMITS)
+    return ChatStore(threads=threads, settings=threads, records=records, ratings=records, limiter=counter)
+
+
 @asynccontextmanager
-async def open_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[ChatStore]:
-    async with open_database(folder / "inbox.sqlite") as database:
-        threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
-        counter = QuestionCounter(database, clock, LIMITS)
-        yield ChatStore(threads=threads, settings=threads, records=records, ratings=records, limiter=counter)
+async def begin_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
+    @asynccontextmanager
+    async def open_store() -> AsyncIterator[ChatStore]:
+        async with open_database(folder / "inbox.sqlite") as database:
+            yield make_store(database, clock)
+
+    yield open_store
 
 
-# By technology: a function of a folder that is this test's alone, and of the clock.
-IMPLEMENTATIONS = {"sqlite": open_sqlite}
+@asynccontextmanager
+async def begin_postgres(_: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
+    async with make_database() as url:
+
+        @asynccontextmanager
+        async def open_store() -> AsyncIterator[ChatStore]:
+            async with open_postgres(url) as database:
+                yield make_store(database, clock)
+
+        yield open_store
+
+
+# By technology: what is there for one test, in a folder or a database that is its alone.
+IMPLEMENTATIONS = {"sqlite": begin_sqlite, "postgres": begin_postgres}
 
 
 @pytest.fixture
@@ -51,10 +73,11 @@ def clock() -> FakeClock:
     return FakeClock(1_000_000.0)
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> OpenStore:
+@pytest_asyncio.fixture(params=IMPLEMENTATIONS)
+async def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
     """Open the stores, as another process does that shares them, or the same one after a restart."""
-    return lambda: IMPLEMENTATIONS[request.param](tmp_path, clock)
+    async with IMPLEMENTATIONS[request.param](tmp_path, clock) as opening:
+        yield opening
 
 
 @pytest_asyncio.fixture
