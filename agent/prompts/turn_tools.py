@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -59,7 +60,9 @@ def is_turn_tool(name: str) -> bool:
     return name in _FORMS
 
 
-def _make_schema(form: type[ModelForm]) -> dict[str, Any]:
+@cache
+def _make_schema(form: type[ModelForm]) -> Mapping[str, Any]:
+    """Describe a form, once: to work it out takes longer than most lookups."""
     schema = form.model_json_schema()
     properties = {
         name: {key: value for key, value in about.items() if key not in {"title", "default"}}
