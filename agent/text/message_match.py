@@ -77,12 +77,15 @@ def _match_runs(wanted: tuple[str, ...], code: str, run: int) -> MessageMatch:
     places: dict[tuple[str, ...], set[int]] = {}
     for at, sought in _list_runs(wanted, run):
         places.setdefault(sought, set()).update(range(at, at + size))
+    if not places:
+        return MessageMatch()
+    begins = {words[0] for words in places}
     tokens = [(word, line) for line, text in enumerate(code.split("\n")) for word in _split_words(text)]
     words = [word for word, _ in tokens]
     found = [
         (tokens[at][1], tokens[at + size - 1][1], here)
         for at in range(len(tokens) - size + 1)
-        if (here := tuple(words[at : at + size])) in places
+        if words[at] in begins and (here := tuple(words[at : at + size])) in places
     ]
     return _choose_window(found, places, len(wanted))
 
