@@ -26,6 +26,8 @@ _COMMAND = re.compile(
     r"|brew|autoreconf|meson|deno|node|kubectl|helm|mkdir|cp|ctest|twine|invoke|sphinx-build|mkdocs|flake8|mypy|ruff|black"
     r"|conda|virtualenv|createdb|psql|goreleaser|golangci-lint|tsc|jest|vitest|eslint|prettier)(?=[ \t]|$))"
 )
+_PROMPT = re.compile(r"[ \t]{0,12}[$>%][ \t]+\S")
+_UNSAID = (".. ", "    # ")  # directives, and comments of a block: they say nothing of a command
 _TARGET = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})[ \t]{0,4}:(?![=:])[^#]{0,200}(?:##[ \t]*(?P<about>.{1,150}))?")
 _RECIPE = re.compile(r"(?P<name>[A-Za-z_][\w-]{0,60})(?:[ \t]+[\w+*='\"{}$]{1,40}){0,6}[ \t]*:(?!=)")
 _COMMENT = re.compile(r"#{1,2}[ \t]?(?P<text>[^!#].{0,150})")
@@ -204,9 +206,7 @@ def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
             at = end + 1
             continue
         if line.startswith(("    ", "\t", "  ", "   ")) and _COMMAND.match(line.strip()):
-            end = at
-            while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].strip():
-                end += 1
+            end = _find_block_end(lines, at)
             yield from _read_block(lines, at, end, f"{heading} {above}")
             at = end
             continue
@@ -215,13 +215,25 @@ def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
         at += 1
 
 
+def _find_block_end(lines: Sequence[str], at: int) -> int:
+    """Return where an indented block ends: with its paragraph, or after the output of the last of what was typed."""
+    is_session = _PROMPT.match(lines[at]) is not None
+    end = at
+    while end < len(lines) and (lines[end].startswith((" ", "\t")) or (is_session and not lines[end].strip())):
+        end += 1
+    if is_session:
+        return end
+    return next((blank for blank in range(at, end) if not lines[blank].strip()), end)
+
+
 def _follow_prose(lines: Sequence[str], at: int, heading: str, above: str) -> tuple[str, str]:
     found = _HEADING.match(lines[at])
     if found is not None:
         return found["text"], ""
     if at + 1 < len(lines) and lines[at].strip() and _is_underline(lines[at + 1]):
         return lines[at].strip(), ""
-    return heading, above if _is_underline(lines[at]) else lines[at].strip() or above
+    is_said = not (_is_underline(lines[at]) or lines[at].startswith(_UNSAID))
+    return heading, (is_said and lines[at].strip()) or above
 
 
 def _is_underline(line: str) -> bool:
@@ -230,10 +242,15 @@ def _is_underline(line: str) -> bool:
 
 
 def _read_block(lines: Sequence[str], start: int, end: int, about: str) -> Iterator[NamedCommand]:
-    """Yield each command of a block, with the whole block as its body and its lines."""
+    """Yield each command of a block, with the whole block as its body and its lines.
+
+    Where some lines stand behind a prompt, the others are what was printed, or comments.
+    """
     end = min(end, start + _LONGEST_BLOCK)
+    if prompts := [at for at in range(start, end) if _PROMPT.match(lines[at])]:
+        end = prompts[-1] + 1
     typed = [line.strip() for line in lines[start:end]]
-    for line in typed:
+    for line in [lines[at].strip() for at in prompts] or typed:
         if _COMMAND.match(line):
             yield _make(line.lstrip("$>%# "), about, "document", start, end, "\n".join(typed))
 

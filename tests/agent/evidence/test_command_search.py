@@ -111,6 +111,39 @@ def test_nothing_but_commands_is_taken_for_one(path: str) -> None:
     assert not any('make("nothing")' in text or "%" in text or ".PHONY" in text for text in texts)
 
 
+SESSION = """Running the Tests
+-----------------
+
+To run the tests, use the ``pytest`` command.
+
+.. code-block:: none
+
+    $ pytest
+
+    ========= test session starts =========
+    rootdir: /home/user/Projects/tutorial
+    collected 23 items
+
+    tests/test_factory.py ..        [100%]
+
+To begin ::
+
+    # clone the repository
+    $ git clone https://example.com/steps
+    $ cd steps
+"""
+
+
+def test_what_a_command_printed_is_no_command() -> None:
+    found = read_commands("docs/tests.rst", SESSION)
+
+    assert [(one.text, one.start_line, one.end_line, one.about) for one in found] == [
+        ("pytest", 8, 8, "Running the Tests To run the tests, use the ``pytest`` command."),
+        ("git clone https://example.com/steps", 19, 20, "Running the Tests To begin"),
+        ("cd steps", 19, 20, "Running the Tests To begin"),
+    ]
+
+
 def test_what_is_said_beside_a_target_goes_with_it() -> None:
     about = {one.text: one.about for one in read_commands("Makefile", MAKEFILE)}
 
