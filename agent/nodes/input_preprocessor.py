@@ -17,6 +17,7 @@ from agent.questions.follow_ups import (
     find_antecedent,
     find_continuation,
     is_pointing_back,
+    may_mean_project,
     resolve_references,
     resolve_selection,
 )
@@ -157,7 +158,8 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     if find_antecedent(history) is not None:
         return "follow_up_with_retrieval"
     # A question that points at something is no question when nothing has been said, unless it can mean the project.
-    return "new_question" if parse_kind(question) is not None else "out_of_scope"
+    is_clear = parse_kind(question) is not None or may_mean_project(question)
+    return "new_question" if is_clear else "out_of_scope"
 
 
 def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:

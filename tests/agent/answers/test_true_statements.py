@@ -188,6 +188,25 @@ def test_an_it_that_stands_for_something_points_back(question: str) -> None:
     assert is_pointing_back(question)
 
 
+@pytest.mark.parametrize(
+    "question", ["does it support sqlite?", "Can it store sessions in redis?", "is it stored in sqlite?"]
+)
+async def test_before_anything_is_said_it_may_be_the_project(saver: SafeSqliteSaver, question: str) -> None:
+    code = {"store.py": "class Store:\n    # supports sqlite, and stores sessions in redis\n    engines = 2\n"}
+    agent = make_agent(saver, code)
+
+    answer = await answer_to(agent, question)
+
+    assert [citation.path for citation in answer.citations] == ["store.py"]
+
+
+@pytest.mark.parametrize("question", ["does it work?", "is it tested?", "who calls it?"])
+async def test_a_question_of_nothing_but_a_pointer_is_asked_back(saver: SafeSqliteSaver, question: str) -> None:
+    answer = await answer_to(make_agent(saver, {"store.py": "class Store:\n    works = True\n"}), question)
+
+    assert "points to" in answer.text
+
+
 ATTRIBUTES = {
     "shop/app.py": '''class Base:
     template_folder = "templates"
