@@ -344,6 +344,7 @@ LEFT_OUT: dict[str, str] = {
     "bot.adapters.slack.ephemeral.make_ephemeral_place": NO_TEXT,
     "bot.conversations.assembly.open_conversations": OF_PORTS,
     "bot.cli.main.run": "it runs commands",
+    "bot.app.open_joint_assistant": "it only opens what it is given",
     "bot.conversations.descriptions.describe_progress": NO_TEXT,
     "bot.conversations.descriptions.describe_commit_read": NO_TEXT,
     "bot.conversations.descriptions.describe_refresh": NO_TEXT,
