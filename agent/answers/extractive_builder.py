@@ -53,11 +53,6 @@ class AnswerBuilder:
         self._paragraphs.append(text)
 
     @property
-    def marks_used(self) -> int:
-        """How many different places are cited so far."""
-        return len(self._marks)
-
-    @property
     def text(self) -> str:
         """The answer as Markdown."""
         return "\n\n".join(self._paragraphs)

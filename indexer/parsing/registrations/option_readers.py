@@ -22,7 +22,6 @@ from indexer.types import Registration
 
 _CONSTANT = re.compile(rb"\b([A-Za-z_][A-Za-z0-9_]{0,80}) ?= ?[\"']([A-Z][A-Z0-9_]{1,80})[\"']")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_?")
-_OPTION_WORDS = re.compile(r"(?<![\w-])--?(?:\[no-\])?[A-Za-z0-9][\w-]*")
 _FLAG_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _OR = frozenset({b"||", b"??", b"or", b"?:"})
 _IN_TEXT = re.compile(
