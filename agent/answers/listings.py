@@ -58,8 +58,9 @@ async def _write_sites(
     if len(called) <= 1 < len(meant) and all(ref["ambiguous"] for ref in sites):
         marks = " ".join(draft.cite(to_location(ref)) for ref in meant[:MAX_MEANT])
         target = f"{format_code_span(material.name)}, which may mean any of {len(meant)} definitions {marks}"
-    if len(called) > 1:
-        target = f"{format_code_span(material.name)}, {_divide_calls(draft, called)}"
+    uncertain = max(0, calls - sum(ref["calls"] for ref in called))
+    if len(called) > 1 or (called and uncertain and len(meant) > 1):
+        target = f"{format_code_span(material.name)}, {_divide_calls(draft, called, uncertain)}"
     where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
     draft.say(f"{_format_count(calls, 'call')} of {target}{where_from}:")
     places = group_by_place(sites)
@@ -70,8 +71,8 @@ async def _write_sites(
     await _list_places(draft, material, shown, calls, left=left)
 
 
-def _divide_calls(draft: AnswerBuilder, called: Sequence[EvidenceRef]) -> str:
-    """Say how many calls are of which of several definitions of a name."""
+def _divide_calls(draft: AnswerBuilder, called: Sequence[EvidenceRef], uncertain: int) -> str:
+    """Say how many calls are of which of several definitions of a name, and how many may be of another one."""
     names = Counter(ref["symbol"] for ref in called)
     shares = [
         f"{ref['calls']} of {format_name(ref)}"
@@ -79,6 +80,7 @@ def _divide_calls(draft: AnswerBuilder, called: Sequence[EvidenceRef]) -> str:
         + f" {draft.cite(to_location(ref))}"
         for ref in called
     ]
+    shares += [f"{uncertain} that may be of another definition of that name"] if uncertain else []
     return " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
 
 

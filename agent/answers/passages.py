@@ -16,7 +16,7 @@ from agent.answers.answer_parts import (
     quote_window,
 )
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import IMPORTS, count_distance, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
 from agent.questions.mentions import find_mentions, is_code_like
@@ -208,12 +208,13 @@ def _describe_literal(material: AnswerContext) -> str:
 
 
 async def describe_missing_files(material: AnswerContext) -> str:
-    """Say which files that the question names there are none of."""
+    """Say which files and folders that the question names there are none of."""
     named = dict.fromkeys(mention.path for mention in find_mentions(material.question).paths)
     if not named:
         return ""
     files = FilePathLookup(await material.deps.code.files(), named)
-    missing = [path for path in named if not files.find_alike(path)]
+    folders = [path for path in named if await find_folder(material.deps.code, path) is not None]
+    missing = [path for path in named if path not in folders and not files.find_alike(path)]
     return f"There is no {' and no '.join(map(format_code_span, missing))} here. " if missing else ""
 
 

@@ -28,6 +28,7 @@ _COMMAND = re.compile(
 )
 _PROMPT = re.compile(r"[ \t]{0,12}[$>%][ \t]+\S")
 _UNSAID = (".. ", "    # ")  # directives, and comments of a block: they say nothing of a command
+_MERE_STEP = re.compile(r"(?:[$>#%][ \t]+)?cd[ \t]+\S{1,200}")  # on the way to a command
 _TARGET = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})[ \t]{0,4}:(?![=:])[^#]{0,200}(?:##[ \t]*(?P<about>.{1,150}))?")
 _RECIPE = re.compile(r"(?P<name>[A-Za-z_][\w-]{0,60})(?:[ \t]+[\w+*='\"{}$]{1,40}){0,6}[ \t]*:(?!=)")
 _COMMENT = re.compile(r"#{1,2}[ \t]?(?P<text>[^!#].{0,150})")
@@ -251,7 +252,7 @@ def _read_block(lines: Sequence[str], start: int, end: int, about: str) -> Itera
         end = prompts[-1] + 1
     typed = [line.strip() for line in lines[start:end]]
     for line in [lines[at].strip() for at in prompts] or typed:
-        if _COMMAND.match(line):
+        if _COMMAND.match(line) and not _MERE_STEP.fullmatch(line):
             yield _make(line.lstrip("$>%# "), about, "document", start, end, "\n".join(typed))
 
 

@@ -71,6 +71,7 @@ _INSTALLS = re.compile(
     r"(?:sudo )?(?:composer (?:require|remove)|pip3? install|npm (?:i|install) \S|yarn add|gem install|go get"
     r"|cargo add|brew install|apt(?:-get)? install|docker pull)\b"
 )
+_NO_CHECK = frozenset({"checkout", "checkouts"})
 _LEAST_SHORTENED = 3
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _LISTED = re.compile(r"make targets?|npm scripts?|package\.json scripts?|recipes|environments|sessions", re.IGNORECASE)
@@ -157,7 +158,7 @@ def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
 
 def _has_word(text: str, words: Sequence[str]) -> bool:
     """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it stands."""
-    parts = set(_WORD.findall(text))
+    parts = set(_WORD.findall(text)) - _NO_CHECK
     return any(word in text if "-" in word else any(part.startswith(word) for part in parts) for word in words)
 
 

@@ -97,7 +97,8 @@ _ASKING_WORDS = re.compile(
 )
 # A question whose "it" may be the whole project, as long as nothing else has been spoken of: "does it support ...".
 _YES_OR_NO = re.compile(
-    r"(?:(?:and|but|so|hi|hey|hello)[, ]+)?(?:does|do|did|can|could|will|would|is|are|has|have)(?:n['’]t)?\s+(?:it|this|they)\s+",
+    r"(?:(?:and|but|so|hi|hey|hello)[, ]+)?(?:does|do|did|can|could|will|would|is|are|has|have)(?:n['’]t)?"
+    r"\s+(?:it|this|they)\s+",
     re.IGNORECASE,
 )
 _LEAST_TERMS = 2  # of such a question, with which it can be looked up: what it does, and with what

@@ -17,6 +17,7 @@ from bot.adapters.terminal.trace import RunTrace
 from bot.app import App, open_joint_assistant
 from bot.errors import SettingsError
 from bot.ports import Assistant, RepositoryIndex
+from bot.repositories.names import RepositoryProfile, find_named
 from bot.repositories.refresh import refresh_if_stale
 from bot.settings import Settings
 from indexer import IndexerError
@@ -34,6 +35,7 @@ async def ask(
     """Answer one question; nothing is remembered of it. A success where the repository has what was asked for."""
     await refresh_if_stale(app.index, terminal)
     root = await find_tree(terminal, app.index)
+    question = _leave_out_names(question, [(await app.index.status()).repository])
     async with app.open_single() as assistant:
         answer = await _follow(assistant, terminal, question, root=root, tracing=tracing)
     if not as_json:
@@ -59,11 +61,18 @@ async def ask_jointly(
             await refresh_if_stale(index, terminal)
         except IndexerError as error:  # the answer names the repository, and says why it is missing
             log.info("a repository could not be indexed: %s", error)
+    question = _leave_out_names(question, [*by_name])
     async with open_joint_assistant(settings, by_name) as assistant:
         answer = await _follow(assistant, terminal, question, [*by_name], root=None, tracing=tracing)
     if not as_json:
         await show_joint_answer(terminal, by_name, answer)
     return _make_outcome(answer, as_json=as_json)
+
+
+def _leave_out_names(question: str, names: Sequence[str]) -> str:
+    """Leave out that a question is about all of these repositories ("across shop and website, ..."), as in a chat."""
+    naming = find_named(question, dict.fromkeys(names, RepositoryProfile()))
+    return naming.question if set(naming.repositories) == set(names) else question
 
 
 async def _follow(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from indexer.calls.import_resolution import ImportResolver, ImportTarget, is_package_manifest
 from indexer.calls.name_resolution import ImportSource, find_language_family, group_by_language
@@ -113,8 +114,21 @@ class GenerationView:
                 alias = joint.join(parts[:count])
                 if alias in by_alias:
                     return self._find_behind(path, by_alias[alias], parts[count:])
-        module = self.modules.find(qualifier, path) if "::" in qualifier else ImportTarget()
+        # `import shop.views` names `shop` as well, and every other module of it that something else has imported.
+        is_path = "::" in qualifier or any(alias.startswith(f"{parts[0]}.") for alias in by_alias)
+        module = self.modules.find(qualifier, path) if is_path else ImportTarget()
         return None if module.is_outside else (_make_module_source(module),)
+
+    def find_declared_module(self, path: str, use: Reference) -> tuple[ImportSource, ...] | None:
+        """The module beside or below a Rust file that a use goes through: `walk::scan`, and not the object `walk`."""
+        if not path.endswith(".rs") or not use.qualifier.isidentifier():
+            return None
+        line = self.text(path).split("\n", use.line)[: use.line][-1]
+        if f"{use.qualifier}::{use.name}" not in line:
+            return None
+        found = self.modules.find(f"self::{use.qualifier}", path).files
+        named = frozenset(file for file in found if use.qualifier in PurePosixPath(file).with_suffix("").parts[-2:])
+        return (ImportSource(name=use.qualifier, files=named),) if named else None
 
     def _find_behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
         """What the rest of a qualifier leads to: a module within what is imported, where there is one."""

@@ -80,12 +80,11 @@ class TypeInference:
 
     def site(self, path: str, use: Reference) -> UseSite:
         """What the imports of a file say of a use."""
-        return UseSite(
-            path=path,
-            use=use,
-            named=None if use.qualifier else self._view.find_sources(path, use.name),
-            qualified=self._view.find_qualifier_sources(path, use.qualifier) if use.qualifier else None,
-        )
+        if not use.qualifier:
+            return UseSite(path=path, use=use, named=self._view.find_sources(path, use.name))
+        qualified = self._view.find_qualifier_sources(path, use.qualifier)
+        qualified = qualified or self._view.find_declared_module(path, use)
+        return UseSite(path=path, use=use, qualified=qualified)
 
     def _find_around(self, place: ScopedLine) -> Lineages:
         """The class around a place."""

@@ -56,6 +56,7 @@ class _Call:
     line: int
     name: str
     scope: str
+    receiver: str = ""
 
 
 class FakeCode:
@@ -177,7 +178,8 @@ class FakeCode:
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
         """Return the calls of every definition of a name."""
         found = await self.definitions(name)
-        return [replace(site, callee=one) for one in found for site in self._sites(one.symbol.name)]
+        sites = [(one, site) for one in found for site in self._sites(one.symbol.name)]
+        return [replace(site, callee=one) for one, site in sites if site.ambiguous or site.callee == one]
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """Return the calls within every definition of a name."""
@@ -190,6 +192,7 @@ class FakeCode:
     def _site(self, call: _Call) -> CallSite:
         callers = [d for d in self._definitions if d.path == call.path and d.symbol.qualified_name == call.scope]
         callees = [d for d in self._definitions if d.symbol.name == call.name]
+        callees = [d for d in callees if d.symbol.parent and d.symbol.parent == call.receiver] or callees
         return CallSite(
             path=call.path,
             line=call.line,
@@ -411,4 +414,6 @@ def _calls(path: str, text: str) -> Iterator[_Call]:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             scopes = [scope for d, scope in inner if d.lineno <= node.lineno <= (d.end_lineno or d.lineno)]
-            yield _Call(path=path, line=node.lineno, name=name, scope=scopes[-1] if scopes else "")
+            receiver = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            scope = scopes[-1] if scopes else ""
+            yield _Call(path=path, line=node.lineno, name=name, scope=scope, receiver=receiver)

@@ -148,6 +148,30 @@ async def test_a_line_is_shown_of_each_file_of_the_name_that_has_it(saver: SafeS
     assert {one.path for one in answer.citations} == set(TWO_OF_A_NAME)
 
 
+async def test_a_call_that_may_be_of_another_definition_is_not_counted_with_those_of_one(
+    saver: SafeSqliteSaver,
+) -> None:
+    files = {
+        "walk.py": "class Walker:\n    def scan(self):\n        pass\n\n\ndef scan(paths):\n    Walker.scan(paths)\n",
+        "main.py": "def run(walk):\n    walk.scan(1)\n",
+    }
+
+    answer = await answer_to(make_agent(saver, files), "who calls scan?")
+
+    assert answer.text.startswith(
+        "2 calls of `scan`, 1 of `Walker.scan` [1] and 1 that may be of another definition of that name:"
+    )
+
+
+async def test_a_folder_that_is_there_is_not_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver, {"internal/crypto/crypto.go": "package crypto\n\nfunc Hash() {}\n"})
+
+    answer = await answer_to(agent, "what uses internal/crypto?")
+
+    assert "no `internal/crypto`" not in answer.text
+    assert "crypto.go" in answer.text
+
+
 async def test_a_file_of_which_there_are_two_is_not_said_to_be_missing(saver: SafeSqliteSaver) -> None:
     answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "what is in app.py?")
 

@@ -66,6 +66,25 @@ def test_a_question_about_two_repositories_gets_one_answer_from_both(citebot: Ci
     assert "[1] site/pages.py:5-6" in shown.out
 
 
+@pytest.mark.parametrize(
+    ("question", "repositories"),
+    [
+        ("in all repositories, who calls draw?", ["site", "the-shop"]),
+        ("across site and the-shop, who calls draw?", ["site", "the-shop"]),
+        ("in site, who calls draw?", ["site"]),
+    ],
+)
+@pytest.mark.usefixtures("site")
+def test_words_that_only_name_the_repositories_are_no_part_of_the_question(
+    citebot: Citebot, question: str, repositories: list[str]
+) -> None:
+    named = [word for name in repositories for word in ("--repo", name)]
+
+    done = citebot("ask", question, *named)
+
+    assert done.out.startswith("1 call of `draw` [1]:"), done
+
+
 @pytest.mark.usefixtures("site")
 def test_one_name_twice_is_one_repository(citebot: Citebot) -> None:
     twice = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "site", "--json")

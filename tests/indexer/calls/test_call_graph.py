@@ -585,3 +585,30 @@ def test_a_call_through_a_base_class_possibly_means_the_method_that_overrides(gr
 
     assert callers(code, "Files.save") == ["store.py:16?", "store.py:17", "store.py:18?"]
     assert callers(code, "Store.save") == ["store.py:8", "store.py:16", "store.py:18"]
+
+
+def test_a_module_that_is_imported_within_a_package_names_the_package_too(graph: Graph) -> None:
+    made = graph(
+        {
+            "src/shop/__init__.py": "from .helpers import make_response as make_response\n",
+            "src/shop/helpers.py": "def make_response():\n    pass\n",
+            "src/shop/views.py": "class Views:\n    def make_response(self):\n        pass\n",
+            "test_views.py": "import shop.views\n\n\ndef test():\n    shop.make_response()\n",
+        }
+    )
+
+    assert callers(made, "helpers.make_response") == ["test_views.py:5"]
+    assert callers(made, "Views.make_response") == []
+
+
+def test_a_module_that_a_rust_file_declares_is_called_by_its_name(graph: Graph) -> None:
+    made = graph(
+        {
+            "src/main.rs": "mod walk;\n\nfn main() {\n    walk::scan(1);\n}\n",
+            "src/walk.rs": "struct State {}\n\nimpl State {\n    fn scan(&self) {}\n}\n\n"
+            "pub fn scan(paths: u8) {\n    State {}.scan();\n}\n",
+        }
+    )
+
+    assert callees(made, "main") == ["4 src/walk.rs scan"]
+    assert "src/main.rs:4" not in "".join(callers(made, "State.scan"))
