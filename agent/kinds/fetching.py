@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from agent.evidence.lookups import LOOKUPS, search
@@ -20,6 +21,9 @@ from agent.kinds.outlines import fetch_folder
 from agent.kinds.overviews import fetch_overview
 from agent.ports import CodeSearch
 from agent.state import Lookup, RetrievalRequest
+from indexer.errors import IndexerError
+
+log = logging.getLogger(__name__)
 
 # What the kinds of question of `agent/questions/kinds` want; of a kind that is missing here, a search is made.
 _KINDS: Mapping[Lookup, Fetch] = {
@@ -51,3 +55,12 @@ async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retriev
     if found.refs or request["lookup"] in _LOOKUPS:
         return found
     return await search(code, request)
+
+
+async def try_fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """Carry out one request that must not end the others: of one that fails, return why."""
+    try:
+        return await fetch_evidence(code, request)
+    except IndexerError as error:
+        log.warning("the %s request failed: %s", request["lookup"], error)
+        return Retrieved(refs=(), failures=(str(error),))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from agent.answers.extractive import write_extractive_answer
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.rule_router import route_by_rules
-from agent.kinds.fetching import fetch_evidence
+from agent.kinds.fetching import try_fetch
 from agent.ports import Deps
-from agent.questions.question_parts import name_subject
+from agent.questions.follow_ups import Antecedent, is_pointing_back, resolve_references
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalMetadata, make_empty_metadata
 from agent.text.escaping import format_quote
@@ -32,10 +32,10 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
     refs: list[EvidenceRef] = []
     first = subject = AnswerSubject()
     for question in questions:
-        asked = name_subject(question, subject.symbol) if question != questions[0] else question
+        asked = _resolve_question(question, subject) if question != questions[0] else question
         draft.say(f"**{format_quote(question, longest=_LONGEST)}**")
         if not asked:
-            draft.say("This points back to something; ask it by itself, with the name.")
+            draft.say("It is not clear what this refers to. Ask it again by itself, with the name.")
             continue
         material = await _gather_material(asked, deps)
         refs += material.retrieved
@@ -44,9 +44,17 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
     return PartAnswers(refs=tuple(refs), subject=AnswerSubject(symbol=first.symbol, kind=first.kind))
 
 
+def _resolve_question(question: str, subject: AnswerSubject) -> str:
+    """Return a question with the subject of the one before in place of "it"; empty where that has none."""
+    if not is_pointing_back(question):
+        return question
+    before = Antecedent(symbol=subject.symbol, kind=subject.kind, path="")
+    return resolve_references(question, before) if subject.symbol else ""
+
+
 async def _gather_material(question: str, deps: Deps) -> AnswerContext:
     decision = await route_by_rules(question, deps.code)
-    found = await asyncio.gather(*(fetch_evidence(deps.code, request) for request in decision["requests"]))
+    found = await asyncio.gather(*(try_fetch(deps.code, request) for request in decision["requests"]))
     metadata: RetrievalMetadata = {
         **make_empty_metadata(),
         "searched": [request["query"] for request in decision["requests"]],

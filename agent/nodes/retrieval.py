@@ -12,7 +12,7 @@ from agent.evidence.retrieved import Retrieved
 from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.reading_tools import note_flags
 from agent.history.last_change import asks_for_reason, find_telling_commits
-from agent.kinds.fetching import fetch_evidence
+from agent.kinds.fetching import try_fetch
 from agent.ports import CodeSearch, Deps, Runtime, SymbolIndex
 from agent.repositories.joined_code import JoinedCode
 from agent.repositories.labels import label_ref, label_retrieved, unlabel_ref
@@ -96,14 +96,10 @@ def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Fetch one request, of one of several repositories where it says so; one that fails leaves the others standing."""
-    try:
-        name = request.get("repository", "")
-        if not isinstance(code, JoinedCode) or name not in code.members:
-            return await fetch_evidence(code, request)
-        return label_retrieved(await fetch_evidence(code.members[name], request), name, code.labels.by_name[name])
-    except IndexerError as error:
-        log.warning("the %s request failed: %s", request["lookup"], error)
-        return Retrieved(refs=(), failures=(str(error),))
+    name = request.get("repository", "")
+    if not isinstance(code, JoinedCode) or name not in code.members:
+        return await try_fetch(code, request)
+    return label_retrieved(await try_fetch(code.members[name], request), name, code.labels.by_name[name])
 
 
 async def _expand_evidence(

@@ -12,8 +12,6 @@ _ASKS = compile_pattern(
     r"(?i)(?:who|what|which|where|when|why|how|does|do|is|are|can|list|show|wer|was|welche[rsn]?|wo|wann|warum|wie|qui"
     r"|que|quel(?:le)?s?|où|comment|pourquoi|quién|qué|dónde|cómo|cuál(?:es)?)\b.*"
 )
-_POINTS_BACK = compile_pattern(r"(?i)\b(?:it|its|that|this|they|them|their|there|one|he|she|es|ça|eso)\b")
-_IT = compile_pattern(r"(?i)\bit\b")
 
 
 def split_questions(message: str) -> list[str]:
@@ -24,9 +22,3 @@ def split_questions(message: str) -> list[str]:
     parts = [part.strip(" ?") for part in _END.split(line) if part.strip(" ?")]
     asks = [len(part.split()) >= _LEAST_WORDS and _ASKS.fullmatch(part) is not None for part in parts]
     return [f"{part}?" for part in parts] if 1 < len(parts) <= _MOST and all(asks) else [message]
-
-
-def name_subject(question: str, subject: str) -> str:
-    """Write the subject of the question before in place of "it"; empty where something else points back."""
-    named = _IT.sub(f"`{subject}`", question) if subject else question
-    return "" if _POINTS_BACK.search(named.replace(f"`{subject}`", "")) else named

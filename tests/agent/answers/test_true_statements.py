@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from agent.evidence.refs import sort_definitions
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import CodeSearch
 from agent.questions.follow_ups import is_pointing_back
-from indexer.types import Definition, Symbol, SymbolKind
+from indexer.errors import DamagedCatalog
+from indexer.types import Definition, RegistrationKind, RegistrationSite, Symbol, SymbolKind
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.repositories import GitRepo
@@ -515,3 +517,44 @@ async def test_each_question_of_a_message_is_answered_in_turn(saver: SafeSqliteS
     assert "1 call of `pay` [1]" in answer.text[second:third]
     assert "`ship` is defined in `b.py`" in answer.text[third:]
     assert {one.path for one in answer.citations} == {"a.py", "b.py"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["is there a function that ships parcels?", "which functions are there in b.py?", "does this project ship?"],
+)
+async def test_a_question_of_a_message_that_names_its_subject_is_not_taken_for_one_that_does_not(
+    saver: SafeSqliteSaver, question: str
+) -> None:
+    files = {"a.py": "def pay():\n    pass\n", "b.py": "def ship(parcel):\n    pass\n"}
+
+    answer = await answer_to(make_agent(saver, files), f"where is pay defined? {question}")
+
+    assert "not clear what this refers to" not in answer.text
+    assert "`ship`" in answer.text
+
+
+async def test_a_question_of_a_message_that_refers_to_nothing_is_said_to(saver: SafeSqliteSaver) -> None:
+    agent = make_agent(saver, {"a.py": "def pay():\n    pass\n"})
+
+    answer = await answer_to(agent, "how do we deploy this week? who calls it?")
+
+    assert "It is not clear what this refers to." in answer.text
+
+
+class CodeWithoutRegistrations(FakeCode):
+    """Code of whose index the table of what is registered cannot be read."""
+
+    async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
+        raise DamagedCatalog("The table of registrations is damaged.")
+
+
+async def test_a_question_of_a_message_that_cannot_be_looked_up_leaves_the_others(saver: SafeSqliteSaver) -> None:
+    code = CodeWithoutRegistrations({"a.py": "def pay():\n    pass\n"})
+    agent = Agent(FakeLibrary(code), saver, redact)
+
+    answer = await answer_to(agent, "where is pay defined? which environment variables are there?")
+
+    assert answer.route != "failed"
+    assert "`pay` is defined in `a.py` [1]" in answer.text
+    assert "The index could not be read: `The table of registrations is damaged.`" in answer.text
