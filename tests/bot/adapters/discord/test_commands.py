@@ -92,7 +92,7 @@ async def test_a_private_answer_is_shared_when_its_asker_says_so(world: DiscordW
 
     assert "Answer to: where is send?" in world.fake.answers(thread)[0].text
     again = world.fake.press(asking.response.id, world.people["ann"], "Share")
-    await answered(world, again, "I do not have this answer any more")
+    await answered(world, again, "This answer has been shared")
     assert len(world.fake.answers(thread)) == 1
 
 
