@@ -13,6 +13,7 @@ from agent.evidence.refs import sort_definitions
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import CodeSearch
 from agent.questions.follow_ups import is_pointing_back
+from agent.questions.question_parts import split_questions
 from indexer.errors import DamagedCatalog
 from indexer.types import Definition, RegistrationKind, RegistrationSite, Symbol, SymbolKind
 from tests.agent.conftest import answer_to, redact
@@ -231,6 +232,27 @@ async def test_a_question_of_nothing_but_a_pointer_is_asked_back(saver: SafeSqli
     answer = await answer_to(make_agent(saver, {"store.py": "class Store:\n    works = True\n"}), question)
 
     assert "points to" in answer.text
+
+
+async def test_a_second_question_about_what_the_first_one_names_is_answered_too(saver: SafeSqliteSaver) -> None:
+    files = {"pay.py": "def send_payment():\n    pass\n\n\ndef run():\n    send_payment()\n"}
+
+    answer = await answer_to(make_agent(saver, files), "where is send_payment defined and who calls it?")
+
+    assert "`send_payment` is defined in `pay.py`" in answer.text
+    assert "1 call of `send_payment`" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how does the scheduler choose a task and where does it keep it?",
+        "what does send_payment do when a card is refused and when it fails?",
+        "who calls send_payment and refund_payment?",
+    ],
+)
+def test_one_question_stays_one(question: str) -> None:
+    assert split_questions(question) == [question]
 
 
 ATTRIBUTES = {
