@@ -42,7 +42,9 @@ async def write_example(draft: AnswerBuilder, material: AnswerContext) -> Answer
     folder = example["symbol"].rpartition("/")[0]
     count = material.metadata["totals"].get("examples", 0)
     newest = f"{format_code_span(example['path'])} {draft.cite(to_location(example))}"
-    draft.say(f"There are {count} in {format_code_span(folder + '/')}; the newest is {newest}.")
+    dated = material.metadata["totals"].get("dated", count)
+    among = "the newest" if dated == count else f"the newest of the first {dated}"
+    draft.say(f"There are {count} in {format_code_span(folder + '/')}; {among} is {newest}.")
     if not explained:
         await _quote_core(draft, material, example)
     items = [

@@ -22,7 +22,7 @@ from indexer.types import FileEntry, Location, LogQuery
 
 log = logging.getLogger(__name__)
 
-MAX_DATED = 24  # members whose first commit is looked up
+MAX_DATED = 32  # members whose first commit is looked up
 MAX_NAMED = 8  # members that a file is to name to be the one that registers them
 MAX_PLACES = 3
 _DOCUMENTS = 8
@@ -53,7 +53,7 @@ async def fetch_example(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     return Retrieved(
         refs=[*explained, *example, *found.refs],
         around=found.around,
-        totals={**found.totals, "examples": len(family)},
+        totals={**found.totals, "examples": len(family), "dated": min(len(family), MAX_DATED)},
         relaxed=found.relaxed,
         failures=found.failures,
     )
@@ -73,7 +73,11 @@ def find_family(files: Sequence[FileEntry], terms: frozenset[str]) -> list[str]:
         if entry.source_type != "code" or is_test_or_docs(entry.path):
             continue
         for at, folder in enumerate(parts[:-1]):
-            if stem_word(folder.lower()) in terms and PurePosixPath(parts[at + 1]).stem.lower() not in _GENERIC:
+            stem = PurePosixPath(parts[at + 1]).stem.lower()
+            is_hub = stem_word(stem) == stem_word(
+                folder.lower()
+            )  # what holds the family together is often named like it
+            if stem_word(folder.lower()) in terms and stem not in _GENERIC and not is_hub:
                 members["/".join(parts[: at + 1])].add(parts[at + 1])
     largest = max(members, key=lambda folder: len(members[folder]), default="")
     names = sorted(members[largest]) if largest else []

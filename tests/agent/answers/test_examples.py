@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.agent import Agent
-from agent.kinds.examples import find_family, read_noun
+from agent.kinds.examples import MAX_DATED, find_family, read_noun
 from agent.persistence.checkpointer import SafeSqliteSaver
 from indexer.types import FileEntry
 from tests.agent.conftest import answer_to, redact
@@ -79,3 +79,23 @@ def test_a_family_is_called_like_the_noun_and_not_like_what_is_said_of_it(target
     found = find_family(files, read_noun(target))
 
     assert [path.removeprefix("src/channels/").removesuffix(".py") for path in found] == family
+
+
+def test_what_holds_a_family_together_is_no_member_of_it() -> None:
+    files = [
+        FileEntry(path=f"internal/integration/{name}.go", language="go", source_type="code", lines=2)
+        for name in ("integration", "slack/slack", "ntfy/ntfy", "matrix/matrix")
+    ]
+
+    found = find_family(files, read_noun("a new integration"))
+
+    assert found == [f"internal/integration/{name}" for name in ("matrix", "ntfy", "slack")]
+
+
+async def test_the_newest_is_said_to_be_of_those_whose_commits_were_read(saver: SafeSqliteSaver) -> None:
+    many = {f"src/channels/c{at:02}.py": f"class C{at}:\n    pass\n" for at in range(MAX_DATED + 6)}
+    agent = Agent(FakeLibrary(FakeCode(many)), saver, redact)
+
+    answer = await answer_to(agent, "how do I add a new channel?", "t")
+
+    assert f"There are {MAX_DATED + 6} in `src/channels/`; the newest of the first {MAX_DATED} is " in answer.text
