@@ -17,7 +17,7 @@ from agent.answers.answer_parts import (
 )
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.refs import IMPORTS, count_distance, read_quote, sort_code_first
+from agent.evidence.refs import IMPORTS, count_distance, is_overlapping, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
 from agent.questions.mentions import find_mentions, is_code_like
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
@@ -82,13 +82,14 @@ async def _write_places(
 ) -> AnswerSubject:
     """Lead with the documentation that explains it, or with the place that fits best; the code behind it follows."""
     ordered = _order_places(hits, material)[material.skip :]
+    explained = material.of("explanation")[:1] if not material.skip else []
     shown: list[EvidenceRef] = []
-    if (explained := material.of("explanation")) and not material.skip:
+    if explained and await _explains_more(material, explained[0], ordered):
         remark = await _describe_missing_words(material, explained)
         shown.append(await _write_explanation(draft, material, explained[0], unknown + remark))
     elif ordered:
         shown.append(await _write_lead(draft, material, ordered[0], unknown))
-        ordered = ordered[1:]
+        ordered = [*ordered[1:MAX_RELATED], *explained, *ordered[MAX_RELATED:]]
     further = list_further(material, shown=shown, ranked=ordered)
     count = write_related(draft, material, further)
     lead = next((ref for ref in shown if ref["symbol"]), further[0] if further and count else None)
@@ -97,6 +98,17 @@ async def _write_places(
         kind=lead["kind"] if lead else "",
         more=_continue_after(material, len(shown) + count, len(further) - count),
     )
+
+
+async def _explains_more(material: AnswerContext, page: EvidenceRef, hits: Sequence[EvidenceRef]) -> bool:
+    """Whether documentation is the place to begin: it was found beside the code, or says more of the question than it.
+
+    A large manual has a passage with all words of nearly any question, which need not be about it.
+    """
+    if any(is_overlapping(to_location(page), to_location(hit)) for hit in hits):
+        return True
+    code = [await _measure_share(material, hit) for hit in hits if not count_distance(hit["path"])]
+    return await _measure_share(material, page) > max(code, default=0.0)
 
 
 async def _write_explanation(
@@ -197,9 +209,14 @@ async def _describe_doubt(material: AnswerContext, ref: EvidenceRef) -> str:
         return ""
     if any(one["lookup"] == "message" for one in material.decision["requests"]):
         return "No place clearly says this message; the nearest is "
+    return "I am not sure; the nearest is " if await _measure_share(material, ref) < _SURE_SHARE else ""
+
+
+async def _measure_share(material: AnswerContext, ref: EvidenceRef) -> float:
+    """Measure how many of the question's words a place says, as a share of them."""
     passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
     found = match_terms(f"{ref['path']} {ref['symbol']} {passage.text}", material.terms)
-    return "I am not sure; the nearest is " if len(found) / len(material.terms) < _SURE_SHARE else ""
+    return len(found) / max(1, len(material.terms))
 
 
 def _describe_literal(material: AnswerContext) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,10 @@ def stand_ins(
     (tmp_path / "questions").write_text("who calls parse_date?\n", encoding="utf-8")
     assert converse(citebot, "who calls parse_date?").code == 0  # so that there is a conversation to save
     assert citebot("backup", str(tmp_path / "saved")).code == 0
-    (tmp_path / "citebot.toml").write_text(f'[[repositories]]\npath = "{shop}"\n', encoding="utf-8")
+    shutil.copytree(shop, tmp_path / "website")
+    named = {"shop": shop, "website": tmp_path / "website"}
+    tables = (f'[[repositories]]\nname = "{name}"\npath = "{path}"\n' for name, path in named.items())
+    (tmp_path / "citebot.toml").write_text("".join(tables), encoding="utf-8")
     monkeypatch.setenv("CITEBOT_CONFIG", str(tmp_path))
     with (tmp_path / "questions").open(encoding="utf-8") as questions:
         monkeypatch.setattr("sys.stdin", questions)

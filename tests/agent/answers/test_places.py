@@ -92,3 +92,24 @@ async def test_a_document_that_only_has_the_words_of_a_long_question_does_not_ex
     answer = await answer_to(agent, "how is the next refresh time of a feed computed for pagers?", "t")
 
     assert answer.citations[0].path == "src/a.py"
+
+
+async def test_a_page_that_says_no_more_than_the_best_code_does_not_lead(saver: SafeSqliteSaver) -> None:
+    checks = {f"src/a{at}.py": f"def check_{at}(pets):\n    return pets.validated\n" for at in range(9)}
+    files = {**checks, "docs/pets.md": "# Keeping pets\n\nA pet can be sold once its papers have been validated.\n"}
+    agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+    answer = await answer_to(agent, "how are pets validated?", "t")
+
+    assert answer.text.startswith("`check_0`, function in `src/a0.py` [1]")
+    assert "- `docs/pets.md:1`" in answer.text
+
+
+async def test_a_page_that_says_more_than_all_the_best_code_leads(saver: SafeSqliteSaver) -> None:
+    lists = {f"src/a{at}.py": f"# How pets are kept.\ndef keep_{at}(pets):\n    return pets\n" for at in range(9)}
+    files = {**lists, "docs/checks.md": "# Checks\n\nPets: validated by hand.\n"}
+    agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
+
+    answer = await answer_to(agent, "how are pets validated?", "t")
+
+    assert answer.text.startswith("`docs/checks.md` [1], *Checks*")
