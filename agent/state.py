@@ -291,6 +291,7 @@ class AgentState(TypedDict, total=False):
     final_answer: str
     answer_model: str
     shown: Annotated[list[CitationRef], take_newest]  # by the numbers of the evidence ids: `E1` is the mark 1
+    told: Annotated[list[int], take_newest]  # marks of what the model that answers was shown at first
     citations: list[CitationRef]
     main_symbol: str
     main_kind: str
@@ -340,6 +341,7 @@ def reset_turn(left: AgentState) -> AgentState:
         "final_answer": "",
         "answer_model": "",
         "shown": [],
+        "told": [],
         "citations": [],
         "main_symbol": "",
         "main_kind": "",

@@ -7,9 +7,10 @@ of one that makes one round of the tool calls that suggest themselves (`one-roun
 measured how much of the truth was in it: the share of the files, and of the lines where the truth names some, among
 the first 2,000, 4,000 and 8,000 tokens of evidence and in all of it. Beside that stand the passages of the plain search
 in their order, measured in the same run, and the ratio to them. Then: calls of the model, tokens sent, the time to the
-first word (for information: it is the machine's), and the citations: how many that the model wrote are in the answer,
-and how many of these lie in a file of the truth. With `--judge PROVIDER:MODEL` a language model also judges each
-answer (`benchmarks/answer_judge.py` has the rubric). `--data` keeps the indexes for next time.
+first word (for information: it is the machine's), the share of the second call's prompt that the first begins with,
+which a provider has in its cache (`benchmarks/prefixes.py`), and the citations: how many that the model wrote are in
+the answer, and how many of these lie in a file of the truth. With `--judge PROVIDER:MODEL` a language model also judges
+each answer (`benchmarks/answer_judge.py` has the rubric). `--data` keeps the indexes for next time.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Outcome:
     coverage: Coverage
     tokens: int
     calls: int = 0
+    prefix: float | None = None
     seconds_to_first: float = 0.0
     written: int = 0
     kept: int = 0
@@ -157,6 +159,7 @@ class Bench:
             coverage=await self._measure(question, watch.list_texts()),
             tokens=sum(call.input_tokens for call in watch.calls.values()),
             calls=len(watch.calls),
+            prefix=watch.measure_prefix(),
             seconds_to_first=first,
             written=watch.count_citations(),
             kept=len(kept),
@@ -255,7 +258,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         "",
         f"{'cost and citations':28} {'calls':>6} {'most':>5} {'tokens p50':>11} {'p90':>7} {'first word':>11}",
     ]
-    lines[-1] += f" {'written':>8} {'kept':>6} {'in truth':>9} {'judged':>7}"
+    lines[-1] += f" {'prefix':>7} {'written':>8} {'kept':>6} {'in truth':>9} {'judged':>7}"
     lines += [_format_cost(name, rows) for name, rows in groups.items()]
     return "\n".join(lines)
 
@@ -278,10 +281,12 @@ def _format_cost(name: str, rows: Sequence[Outcome]) -> str:
     tokens = sorted(row.tokens for row in rows)
     written, kept = sum(row.written for row in rows), sum(row.kept for row in rows)
     judged = [row.judged for row in rows if row.judged is not None]
+    prefixes = [row.prefix for row in rows if row.prefix is not None]
     first = statistics.median(row.seconds_to_first for row in rows)
     cells = [
         f"{statistics.median(row.calls for row in rows):6.1f} {max(row.calls for row in rows):5}",
         f"{statistics.median(tokens):11.0f} {tokens[int(0.9 * (len(tokens) - 1))]:7} {first:10.2f}s",
+        f"{statistics.median(prefixes):7.0%}" if prefixes else f"{'-':>7}",
         f"{written:8} {kept / written if written else 0:6.2f}",
         f"{sum(row.in_truth for row in rows) / kept if kept else 0:9.2f}",
         f"{statistics.fmean(judged):7.2f}" if judged else f"{'-':>7}",

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -21,6 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from agent.llm.providers import ModelSpec, Sampling
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
+from benchmarks.prefixes import measure_prefixes
 
 MOST_NAMES = 3  # that the scripted model looks up in its one round
 MOST_MISSING = 6  # words of the question that it searches for when nothing shown has them
@@ -37,6 +38,7 @@ class Call:
 
     messages: Sequence[BaseMessage]
     began: float
+    tools: Sequence[Mapping[str, Any]] = ()
     written: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
@@ -49,10 +51,11 @@ class ModelWatch(BaseCallbackHandler):
     calls: dict[UUID, Call] = field(default_factory=dict)
 
     def on_chat_model_start(
-        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **_: Any
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **more: Any
     ) -> None:
         """Remember what a model is sent."""
-        self.calls[run_id] = Call(messages=messages[0], began=time.perf_counter())
+        tools = (more.get("invocation_params") or {}).get("tools") or ()
+        self.calls[run_id] = Call(messages=messages[0], tools=tools, began=time.perf_counter())
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
         """Remember what it wrote; where the provider does not count tokens, four characters are one."""
@@ -68,6 +71,13 @@ class ModelWatch(BaseCallbackHandler):
         """List what was sent as data, each text once, in the order in which it was sent."""
         messages = (message for call in self.calls.values() for message in call.messages)
         return list(dict.fromkeys(str(message.text) for message in messages if message.type in {"human", "tool"}))
+
+    def measure_prefix(self) -> float | None:
+        """Return the share of the second call that the first begins with; None where there is no second."""
+        requests = [
+            {"messages": convert_to_openai_messages(call.messages), "tools": call.tools} for call in self.calls.values()
+        ]
+        return next(iter(measure_prefixes(requests)), None)
 
     def count_citations(self) -> int:
         """Count the citations that the model wrote."""
@@ -105,9 +115,10 @@ class ScriptedChat(BaseChatModel):
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
         """Offer tools, or the form that is to be filled in."""
-        offered = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
-        is_form = "ls_structured_output_format" in kwargs
-        return self.bind(**{"form" if is_form else "offered": offered[0] if is_form else offered})
+        offered = [convert_to_openai_tool(tool) for tool in tools]
+        if "ls_structured_output_format" in kwargs:
+            return self.bind(form=offered[0]["function"]["name"])
+        return self.bind(tools=offered)
 
     def _generate(
         self,
@@ -116,14 +127,16 @@ class ScriptedChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         *,
         form: str = "",
-        offered: Sequence[str] = (),
+        tools: Sequence[Mapping[str, Any]] = (),
         **_: Any,
     ) -> ChatResult:
+        offered = [tool["function"]["name"] for tool in tools]
         shown = "\n".join(str(message.text) for message in messages if message.type in {"human", "tool"})
         if form:
             reply = AIMessage("", tool_calls=[_make_call(form, self._fill(form, shown))])
         elif self.asks and offered and not any(message.type in {"ai", "tool"} for message in messages):
-            reply = AIMessage("", tool_calls=[_make_call(*call) for call in self._choose_calls(shown, offered)])
+            calls = self._choose_calls(shown, offered)
+            reply = AIMessage("", tool_calls=[_make_call(*call, number=at) for at, call in enumerate(calls, 1)])
         else:
             reply = AIMessage(_write_answer(shown))
         return ChatResult(generations=[ChatGeneration(message=reply)])
@@ -208,8 +221,8 @@ def _list_names(question: str, shown: str) -> Iterator[str]:
     return (name for score, _, name in sorted(scored, reverse=True) if score > 1)
 
 
-def _make_call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": name, "args": dict(args), "id": f"{name}-{json.dumps(args, sort_keys=True)}", "type": "tool_call"}
+def _make_call(name: str, args: Mapping[str, Any], *, number: int = 1) -> dict[str, Any]:
+    return {"name": name, "args": dict(args), "id": f"call_{number:024}", "type": "tool_call"}
 
 
 def _write_answer(shown: str) -> str:

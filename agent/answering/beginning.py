@@ -34,6 +34,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
         "nonce": nonce,
         "codebase_tree": overview,
         "shown": numbers.places,
+        "told": [one.number for one in exhibits],
         "flagged": flagged,
     }
 

@@ -14,7 +14,7 @@ from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ROUNDS
 from agent.ports import ChatModel, Deps
-from agent.prompts.loop_prompts import format_task
+from agent.prompts.loop_prompts import WRITE_NOW, format_task
 from agent.prompts.numbered_evidence import list_exhibits
 from agent.prompts.output_schemas import ClarifyOutput, PlanOutput
 from agent.prompts.research_prompts import insert_results, list_evidence_keys
@@ -36,12 +36,14 @@ log = logging.getLogger(__name__)
 async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
     """Ask the model, and do as it says; where it fails, what was found is answered without it or without tools."""
     count = state.get("rounds", 0)
-    tools = [] if count + 1 >= MAX_ROUNDS or deps.budget.is_low else _list_tools(state, deps)
-    messages = await _fill_messages(state, deps)
-    answer = ModelAnswer(deps, messages, list_exhibits(state.get("shown", [])), may_call=bool(tools))
+    is_last = count + 1 >= MAX_ROUNDS or deps.budget.is_low
+    # The last of several rounds has the same tools, as its prompt would begin otherwise than those before it.
+    tools = [] if is_last and not count else _list_tools(state, deps)
+    messages = await _fill_messages(state, deps, is_last=is_last)
+    answer = ModelAnswer(deps, messages, list_exhibits(state.get("shown", [])), may_call=not is_last)
     deps.emit("step_start", node="executor_llm", stage="Writing the answer")
     try:
-        changes = await _take_round(state, deps, tools, answer)
+        changes = await _take_round(state, deps, tools, answer, is_last=is_last)
     except ToolsUnsupported as error:
         log.warning("the model is asked by forms from now on: %s", error)
         return {"mode": "forms", "messages": [clear_messages()], "shown": []}
@@ -63,18 +65,22 @@ def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
     ]
 
 
-async def _fill_messages(state: AgentState, deps: Deps) -> list[BaseMessage]:
-    from langchain_core.messages import SystemMessage  # takes long, and without a model nothing comes here
+async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> list[BaseMessage]:
+    from langchain_core.messages import (
+        HumanMessage,
+        SystemMessage,
+    )  # takes long, and without a model nothing comes here
 
     messages: Sequence[BaseMessage] = state.get("messages", [])
     texts = await deps.evidence.texts(list_evidence_keys(messages))
     _, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     # What a tool has brought may have made the turn a watched one since it began.
-    return [SystemMessage(format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)), *rest]
+    task = format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)
+    return [SystemMessage(task), *rest, *([HumanMessage(WRITE_NOW)] if is_last else [])]
 
 
 async def _take_round(
-    state: AgentState, deps: Deps, tools: Sequence[Mapping[str, Any]], answer: ModelAnswer
+    state: AgentState, deps: Deps, tools: Sequence[Mapping[str, Any]], answer: ModelAnswer, *, is_last: bool
 ) -> AgentState:
     model: ChatModel | None = deps.models.main
     if model is None:
@@ -85,7 +91,7 @@ async def _take_round(
     except AnswerTruncated:
         is_cut = True
     else:
-        if tools and (reply.tool_calls or reply.invalid_tool_calls):
+        if not is_last and (reply.tool_calls or reply.invalid_tool_calls):
             answer.retract()  # words before a call are no answer
             return _follow_calls(state, deps, answer.messages, reply)
     text = answer.finish(is_cut=is_cut)

@@ -67,7 +67,8 @@ def format_place(ref: EvidenceRef) -> str:
     """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
     if not ref["path"]:
         return f"commit {ref.get('commit', '')[:12]}"
-    return f"{ref['path']}:L{ref['start_line']}-L{ref['end_line']}"
+    start, end = ref["start_line"], ref["end_line"]
+    return f"{ref['path']}:L{start}" if start == end else f"{ref['path']}:L{start}-L{end}"
 
 
 def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.ports import Deps, Runtime
 from agent.state import AgentState, RetrievalMetadata, make_empty_metadata
-from agent.tools.tool_calls import ToolCallResult, add_flags, append_tool_records, merge_refs, run_tool_calls
+from agent.tools.tool_calls import ToolCallResult, ToolCalls, add_flags, append_tool_records, merge_refs
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -18,7 +18,7 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
     wanted = [(call["tool"], call["args"]) for call in decision["calls"]] if decision is not None else []
     names = [name[:40] for name in dict.fromkeys(name for name, _ in wanted)][:4]
     deps.emit("step_start", node="tool_executor", stage=f"Using {', '.join(names) or 'no tool'}")
-    called = await run_tool_calls(deps, wanted, approved=state.get("approved", []))
+    called = await ToolCalls(deps, state.get("approved", [])).run(wanted)
     return {
         "retrieved": merge_refs(state.get("retrieved", []), called),
         "tool_history": append_tool_records(state.get("tool_history", []), called),

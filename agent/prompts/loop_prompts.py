@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 START = "start"  # the key of the first message's text in the evidence table
 
+WRITE_NOW = (
+    "Write the answer now, from what you have been shown: no tool is called any more. Say what you could not find out."
+)
+
 _TOOLS = """
 
 You have tools that read the repository at the commit that is asked about. What was looked up before you were asked is \

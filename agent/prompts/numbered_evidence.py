@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby, takewhile
 
 from agent.evidence.refs import format_place
 from agent.guard.evidence_check import mark_text
@@ -15,6 +16,7 @@ from indexer.types import Location
 
 MAX_NUMBERED = 300  # places of one turn; what comes later is shown without an id, and can be cited by its path
 
+_LEAST_LEFT_OUT = 80  # characters: fewer are no longer than saying where they stand
 _EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 
 
@@ -40,15 +42,62 @@ class EvidenceNumbers:
         numbered = [(one, self.assign(one.location)) for one in exhibits]
         return [replace(one, number=number) for one, number in numbered if number is not None]
 
-    def number_result(self, text: str, refs: Sequence[EvidenceRef]) -> str:
-        """Put the evidence ids beside the places and the commits in a tool's result."""
-        numbers = {format_place(ref): self.assign(to_location(ref)) for ref in refs}
+    def number_result(self, text: str, refs: Sequence[EvidenceRef], *, told: Sequence[CitationRef] = ()) -> str:
+        """Put the evidence ids beside the places and the commits in a tool's result.
+
+        Of lines that stand in places that were `told` before, only the evidence id is repeated.
+        """
+        places = {format_place(ref): ref for ref in refs}
+        numbers = {place: self.assign(to_location(ref)) for place, ref in places.items()}
         lines = text.split("\n")
-        for at, line in enumerate(lines):
+        written: list[str] = []
+        at = 0
+        while at < len(lines):
+            line = lines[at]
+            at += 1
             place = line.partition("]")[0].removeprefix("[") if line.startswith("[") else ""
-            if (number := numbers.get(place)) is not None:
-                lines[at] = f"[E{number}] {place}{line[len(place) + 2 :]}"
-        return "\n".join(lines)
+            if place not in places:
+                written.append(line)
+                continue
+            number, said = numbers[place], _shorten_mention(line[len(place) + 2 :], places[place], told)
+            written.append(f"[E{number}] {place}{said}" if number is not None else f"[{place}]{said}")
+            end = _find_end(lines, at, places[place])
+            written += _leave_out(lines[at:end], places[place], told)
+            at = end
+        return "\n".join(written)
+
+
+def _find_end(lines: Sequence[str], start: int, ref: EvidenceRef) -> int:
+    """Return where the numbered lines below a heading end."""
+    numbered = zip(range(start, len(lines)), range(ref["start_line"], ref["end_line"] + 1), strict=False)
+    return start + sum(1 for _ in takewhile(lambda pair: lines[pair[0]].startswith(f"{pair[1]:5} "), numbered))
+
+
+def _shorten_mention(text: str, ref: EvidenceRef, told: Sequence[CitationRef]) -> str:
+    """Leave a line out that mentions a word, and was told before."""
+    owner = _find_owner(ref["path"], ref["start_line"], told) if ref["role"] == "mention" else None
+    note = f" (in E{owner})"
+    return text if owner is None or len(text) <= len(note) else note
+
+
+def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRef]) -> list[str]:
+    """Replace runs of lines that were told before by the evidence id that they stand under."""
+    first = ref["start_line"]
+    owners = [_find_owner(ref["path"], first + at, told) for at in range(len(lines))]
+    kept: list[str] = []
+    for owner, run in groupby(range(len(lines)), key=owners.__getitem__):
+        places = list(run)
+        block = [lines[at] for at in places]
+        is_long = owner is not None and sum(map(len, block)) > _LEAST_LEFT_OUT
+        note = f"      (lines {first + places[0]}-{first + places[-1]} are shown above, in E{owner})"
+        kept += [note] if is_long else block
+    return kept
+
+
+def _find_owner(path: str, line: int, told: Sequence[CitationRef]) -> int | None:
+    """Return the number of the place that a line was told in."""
+    within = (one["mark"] for one in told if one["path"] == path and one["start_line"] <= line <= one["end_line"])
+    return next(within, None) if path else None
 
 
 def list_exhibits(shown: Sequence[CitationRef]) -> list[PromptEvidence]:

@@ -16,8 +16,8 @@ from agent.state import Role
 from agent.tools.tool import Tool, ToolEvidence, ToolReport
 from indexer.types import CallSite, Definition
 
-MAX_SITES = 40
-_MOST_DEFINED = 20  # callees whose definition is named
+MAX_SITES = 20
+_MOST_DEFINED = 8  # callees whose definition is named
 _MOST_NAMED = 4  # definitions that a possible call may mean
 
 DefinitionKey = tuple[str, str]

@@ -24,6 +24,7 @@ MAX_ENTRIES = 200
 MAX_RANGES = 12
 LONGEST_PATH = 140
 MAX_REVISIONS = 20
+_OPEN_RANGE = 100  # lines from a start without an end
 _NAMED_LANGUAGES = 4
 _RANGE = re.compile(r"[Ll]?(\d{1,7})(?:\s?(?:-|–|:|,|\.\.)\s?[Ll]?(\d{1,7}))?")
 
@@ -33,7 +34,7 @@ class ReadArguments(BaseModel):
 
     file_path: str = Field(min_length=1, description="The path from the root of the repository.")
     start: int = Field(default=1, ge=1, description="The first line.")
-    end: int | None = Field(default=None, ge=1, description="The last line; at most 200 lines are returned.")
+    end: int | None = Field(default=None, ge=1, description="The last line, at most 200 on; 100 lines without it.")
     ranges: list[str] = Field(
         default_factory=list, max_length=MAX_RANGES, description='Several ranges instead, such as ["10-40", "88"].'
     )
@@ -106,8 +107,9 @@ def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _bound_range(start: int, end: int | None) -> tuple[int, int]:
-    last = start + LONGEST_RANGE - 1
-    return start, last if end is None else min(max(end, start), last)
+    if end is None:
+        return start, start + _OPEN_RANGE - 1
+    return start, min(max(end, start), start + LONGEST_RANGE - 1)
 
 
 class ListArguments(BaseModel):

@@ -15,7 +15,8 @@ from indexer.types import Definition
 
 MAX_DEFINITIONS = 8
 MAX_RELATED = 20  # subclasses or overrides of one name
-_LONGEST_SHOWN = 60
+_LONGEST_SHOWN = 30  # lines of the first definition
+_LONGEST_OTHERS = 8  # lines of each further one
 _MOST_NAMESAKES = 40  # methods of one name whose classes are compared
 _LONGEST_SIGNATURE = 400
 _MOST_BASES = 12
@@ -48,9 +49,9 @@ class FindSymbol(Tool[NameArguments]):
         report = ToolReport(deps)
         if not definitions:
             report.say("Nothing of that name is defined here. Search or grep for it.")
-        for found in definitions[:MAX_DEFINITIONS]:
-            at = found.location
-            passage = await deps.code.read(at.path, at.start_line, min(at.end_line, at.start_line + _LONGEST_SHOWN - 1))
+        for number, found in enumerate(definitions[:MAX_DEFINITIONS]):
+            at, longest = found.location, _LONGEST_OTHERS if number else _LONGEST_SHOWN
+            passage = await deps.code.read(at.path, at.start_line, min(at.end_line, at.start_line + longest - 1))
             ref = make_definition_ref(found)
             ref["end_line"] = passage.location.end_line
             lines = f"{found.symbol.kind} {found.symbol.qualified_name}, lines {at.start_line} to {at.end_line}"

@@ -47,27 +47,37 @@ class ToolCallResult:
         }
 
 
-async def run_tool_calls(
-    deps: Deps, calls: Sequence[tuple[str, Mapping[str, Any]]], *, approved: Collection[str]
-) -> list[ToolCallResult]:
-    """Make the calls and keep their texts; those beyond the limits of number and cost are refused."""
+class ToolCalls:
+    """Makes the calls of one round: the same call of several steps that are taken side by side is made once."""
 
-    async def call(name: str, args: Mapping[str, Any]) -> ToolCallResult:
-        outcome = await _call_once(deps, name, args, approved)
-        return ToolCallResult(key=make_call_key(name, args), tool=name, args=args, outcome=outcome)
+    def __init__(self, deps: Deps, approved: Collection[str]) -> None:
+        self.deps = deps
+        self.approved = approved
+        self._made: dict[str, asyncio.Task[ToolOutcome]] = {}
 
-    count = _count_affordable([name for name, _ in calls], deps)
-    made = await asyncio.gather(*(call(name, args) for name, args in calls[:count]))
-    refused = [
-        ToolCallResult(
-            key=make_call_key(name, args, "refused"), tool=name, args=args, outcome=ToolOutcome(text=TOO_MANY, ok=False)
-        )
-        for name, args in calls[count:]
-    ]
-    results = [*made, *refused]
-    for key, text in {one.key: one.outcome.text for one in results}.items():
-        await deps.evidence.keep(key, text)
-    return results
+    async def run(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[ToolCallResult]:
+        """Make the calls and keep their texts; those beyond the limits of number and cost are refused."""
+        count = _count_affordable([name for name, _ in calls], self.deps)
+        made = await asyncio.gather(*(self._call(name, args) for name, args in calls[:count]))
+        refused = [
+            ToolCallResult(
+                key=make_call_key(name, args, "refused"),
+                tool=name,
+                args=args,
+                outcome=ToolOutcome(text=TOO_MANY, ok=False),
+            )
+            for name, args in calls[count:]
+        ]
+        results = [*made, *refused]
+        for key, text in {one.key: one.outcome.text for one in results}.items():
+            await self.deps.evidence.keep(key, text)
+        return results
+
+    async def _call(self, name: str, args: Mapping[str, Any]) -> ToolCallResult:
+        key = make_call_key(name, args)
+        if key not in self._made:
+            self._made[key] = asyncio.create_task(_call_once(self.deps, name, args, self.approved))
+        return ToolCallResult(key=key, tool=name, args=args, outcome=await self._made[key])
 
 
 async def _call_once(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> ToolOutcome:

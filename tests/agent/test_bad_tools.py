@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.prompts.loop_prompts import WRITE_NOW
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from tests.agent.conftest import answer_to, redact
 from tests.agent.test_loop import PLAIN_SHOP, QUESTION, Broken
@@ -63,7 +64,7 @@ async def test_a_tool_that_breaks_in_every_round_is_called_once_and_the_answer_c
     saver: SafeSqliteSaver, models: ChatModels, gemini: FakeGemini, name: str, told: str
 ) -> None:
     tool = Broken(name)
-    gemini.script = lambda asked: calls((name, {})) if "tools" in asked.body else says(WRITTEN)
+    gemini.script = lambda asked: says(WRITTEN) if WRITE_NOW in contents_of(asked) else calls((name, {}))
     answer = await answer_to(agent_with(saver, models, tool), QUESTION)
 
     assert tool.ran == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
@@ -18,7 +19,7 @@ from agent.events import AgentEvent
 from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps, Emit, TurnModels
-from agent.prompts.loop_prompts import START
+from agent.prompts.loop_prompts import START, WRITE_NOW
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
 from indexer.types import Revision
@@ -56,6 +57,11 @@ def shown_by(events: Sequence[AgentEvent]) -> str:
         text = text + event.payload["text"] if event.kind == "token" else text
         text = event.payload["text"] if event.kind == "reset" else text
     return text
+
+
+def is_last(messages: Sequence[BaseMessage]) -> bool:
+    """Whether the model is told to write, whatever it would still like to call."""
+    return str(messages[-1].text) == WRITE_NOW
 
 
 # The way of an answer
@@ -111,6 +117,52 @@ async def test_a_second_round_begins_with_the_first_word_for_word(saver: SafeSql
 
     assert prompt_of(model, 1).startswith(prompt_of(model, 0))
     assert prompt_of(model, 2).startswith(prompt_of(model, 1))
+
+
+async def test_the_last_round_begins_as_the_one_before_it_and_has_its_tools(saver: SafeSqliteSaver) -> None:
+    def insist(messages: Sequence[BaseMessage]) -> Line:
+        asked = sum(message.type == "ai" for message in messages)
+        return WRITTEN if is_last(messages) else [("grep", {"pattern": f"nothing{asked}"})]
+
+    agent, model = agent_with(saver, *[insist] * MAX_ROUNDS)
+    answer = await answer_to(agent, QUESTION)
+
+    assert len(model.asked) == MAX_ROUNDS
+    assert prompt_of(model, -1).startswith(prompt_of(model, -2))
+    assert model.asked[-1][2] == model.asked[-2][2] != ()
+    assert "session [1]" in answer.text
+
+
+async def test_a_model_that_still_calls_when_it_is_to_write_is_asked_without_tools(saver: SafeSqliteSaver) -> None:
+    def insist(messages: Sequence[BaseMessage]) -> Line:
+        return [("grep", {"pattern": f"nothing{sum(message.type == 'ai' for message in messages)}"})]
+
+    agent, model = agent_with(saver, *[insist] * MAX_ROUNDS, script={"synthesis": [WRITTEN]})
+    answer = await answer_to(agent, QUESTION)
+
+    assert model.tasks == ["executor_llm"] * MAX_ROUNDS + ["synthesis"]
+    assert "session [1]" in answer.text
+
+
+async def test_a_tool_does_not_repeat_the_lines_that_were_shown_at_first(saver: SafeSqliteSaver) -> None:
+    calls = [("read_file", {"file_path": "shop/payments.py"}), ("grep", {"pattern": "time.sleep"})]
+    agent, model = agent_with(saver, calls, WRITTEN)
+    await answer_to(agent, QUESTION)
+    first, second = prompt_of(model, 0), prompt_of(model, 1)
+    brought = second.removeprefix(first)
+
+    assert first.count("time.sleep(") == 1
+    assert "time.sleep(" not in brought
+    assert re.search(r"\(lines \d+-\d+ are shown above, in E\d+\)", brought)
+    assert re.search(r"\[E\d+\] shop/payments.py:L29 \(in E\d+\)", brought)
+
+
+async def test_a_step_of_a_plan_reads_what_the_answer_was_shown(saver: SafeSqliteSaver) -> None:
+    read = [("read_file", {"file_path": "shop/payments.py"})]
+    agent, model = agent_with(saver, plan("Read it"), read, "It waits [E1].", WRITTEN)
+    await answer_to(agent, QUESTION)
+
+    assert "time.sleep(" in str(model.asked[2][1][-1].text)
 
 
 async def test_what_the_tools_found_is_an_answer_though_the_first_search_had_none(saver: SafeSqliteSaver) -> None:
@@ -289,7 +341,7 @@ async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: Safe
         offered = model.asked[-1][2]
         is_answering = "not_about_the_code" in offered
         rounds = sum(message.type == "ai" for message in messages)
-        if not offered:
+        if is_last(messages) or not offered:
             return WRITTEN
         if is_answering and "make_plan" in offered and rounds == MAX_ROUNDS - 2:
             return plan(*(f"Step {next(asked)}" for _ in range(8)), dependent=list(range(1, 9)))
@@ -417,7 +469,7 @@ async def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(save
     assert len(model.asked) == MAX_ROUNDS
     assert len([event for event in events if event.kind == "tool_start"]) == 1
     assert "This call was made before" in prompt_of(model, 2)
-    assert model.asked[-1][2] == ()
+    assert is_last(model.asked[-1][1])
     assert "session [1]" in events[-1].payload["answer"].text
 
 

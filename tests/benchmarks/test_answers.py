@@ -50,9 +50,11 @@ async def test_each_answerer_is_asked_and_what_it_was_shown_is_measured(
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     coverage = {row[2]: row[-8:] for row in rows if row[:2] == ["keyless", "/"] and len(row) == 12 and row[3] == "1"}
     assert coverage["still"] == coverage["one-round"] == ["1.000"] * 8
-    costs = {row[2]: row for row in rows if row[:2] == ["keyless", "/"] and "s" in row[-5]}
+    costs = {row[2]: row for row in rows if row[:2] == ["keyless", "/"] and row[-6].endswith("s")}
     assert {name: row[-3] for name, row in costs.items() if name in coverage} == {"still": "1.00", "one-round": "1.00"}
     assert all(int(costs[name][-4]) > 0 for name in coverage)
+    assert costs["still"][-5] == "-"
+    assert 50 < int(costs["one-round"][-5].removesuffix("%")) < 100
 
 
 async def test_a_judge_that_is_named_gives_its_points_to_each_answer(

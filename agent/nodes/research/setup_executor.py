@@ -15,7 +15,7 @@ async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentStat
 
     Reads plan, dependent, current_step, loop_decision, findings, cleaned_query, background, mode, nonce, retrieved,
     expanded, retrieval_metadata, shown, is_follow_up, conversation_history, flagged, codebase_tree. Writes messages,
-    executor_call_count; for the answer also nonce, codebase_tree, shown and flagged.
+    executor_call_count; for the answer also nonce, codebase_tree, shown, told and flagged.
     """
     if is_answering(state):
         return await begin_answer(state, runtime.context)

@@ -11,15 +11,15 @@ from agent.ports import Deps, Runtime, ToolOutcome
 from agent.prompts.numbered_evidence import EvidenceNumbers
 from agent.prompts.research_prompts import find_fitting_results, list_evidence_keys, read_evidence_key
 from agent.prompts.step_messages import has_calls, mark_step, read_step_mark, split_by_step
-from agent.state import AgentState
+from agent.state import AgentState, CitationRef, is_answering
 from agent.tools.tool_calls import (
     TOO_MANY,
     ToolCallResult,
+    ToolCalls,
     add_flags,
     append_tool_records,
     make_call_key,
     merge_refs,
-    run_tool_calls,
 )
 
 if TYPE_CHECKING:
@@ -33,17 +33,20 @@ UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again
 async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Call the tools and answer with the keys of their results, in which every place has its evidence id.
 
-    Reads messages, plan, dependent, current_step, approved, retrieved, tool_history, flagged, shown. Writes messages,
-    retrieved, tool_history, flagged, shown.
+    Reads mode, loop_decision, messages, plan, dependent, current_step, approved, retrieved, tool_history, flagged,
+    shown, told. Writes messages, retrieved, tool_history, flagged, shown.
     """
     deps = runtime.context
     conversations = split_by_step(state.get("messages", []), state)
     asked = [each for each in conversations.values() if each and has_calls(each[-1])]
-    answered = await asyncio.gather(*(_answer_calls(state, deps, conversation) for conversation in asked))
-    called = [one for each in answered for one in each.called]
+    calls = ToolCalls(deps, state.get("approved", []))
+    answered = await asyncio.gather(*(_answer_calls(state, calls, conversation) for conversation in asked))
+    called = list({one.key: one for each in answered for one in each.called}.values())
     numbers = EvidenceNumbers(state.get("shown", []))
+    told = _list_told_places(state)
     for result in called:
-        await deps.evidence.keep(result.key, numbers.number_result(result.outcome.text, result.outcome.refs))
+        text = numbers.number_result(result.outcome.text, result.outcome.refs, told=told)
+        await deps.evidence.keep(result.key, text)
     unreadable = [one for each in answered for one in each.unreadable]
     return {
         "messages": [message for each in answered for message in each.messages],
@@ -52,6 +55,13 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "flagged": add_flags(state.get("flagged", []), called, deps),
         "shown": numbers.places,
     }
+
+
+def _list_told_places(state: AgentState) -> list[CitationRef]:
+    """Return what the conversation about the answer began with; one about a step has begun otherwise."""
+    if not is_answering(state):
+        return []
+    return [ref for ref in state.get("shown", []) if ref["mark"] in state.get("told", [])]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,14 +73,12 @@ class AnsweredReply:
     unreadable: Sequence[ToolCallResult]
 
 
-async def _answer_calls(state: AgentState, deps: Deps, conversation: Sequence[BaseMessage]) -> AnsweredReply:
+async def _answer_calls(state: AgentState, calls: ToolCalls, conversation: Sequence[BaseMessage]) -> AnsweredReply:
+    deps, approved = calls.deps, calls.approved
     reply = cast("AIMessage", conversation[-1])
     wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in reply.tool_calls]
-    approved = state.get("approved", [])
     repeats = await _find_repeats(state, deps, wanted, await _list_told(deps, conversation))
-    called = await run_tool_calls(
-        deps, [call for at, call in enumerate(wanted) if at not in repeats], approved=approved
-    )
+    called = await calls.run([call for at, call in enumerate(wanted) if at not in repeats])
     made = iter(called)
     results = [repeats[at] if at in repeats else next(made) for at in range(len(wanted))]
     unreadable = [await _record_unreadable(deps, str(call.get("name") or "")) for call in reply.invalid_tool_calls]

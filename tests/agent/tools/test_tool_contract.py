@@ -140,15 +140,15 @@ async def test_what_is_called_is_listed_with_where_it_is_defined(deps: Deps) -> 
     outcome = await call(deps, "get_callees", function_name="Order.pay")
 
     calls, _, defined = outcome.text.partition("Where these are defined:")
-    assert "[shop/orders.py:L16-L16] PaymentSession.send" in calls
-    assert "[shop/payments.py:L19-L19] PaymentSession.send: def send" in defined
+    assert "[shop/orders.py:L16] PaymentSession.send" in calls
+    assert "[shop/payments.py:L19] PaymentSession.send: def send" in defined
     assert "shop/payments.py:19-19" in places(outcome)
 
 
 async def test_a_class_shows_its_bases(deps: Deps) -> None:
     outcome = await call(deps, "find_symbol", name="Leaf")
 
-    assert "It inherits from, or names:\n[heirs.py:L5-L5] Branch: class Branch(Root):" in outcome.text
+    assert "It inherits from, or names:\n[heirs.py:L5] Branch: class Branch(Root):" in outcome.text
     assert places(outcome) == ["heirs.py:9-10", "heirs.py:5-5", "heirs.py:1-1"]
 
 

@@ -19,7 +19,7 @@ from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
-from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, run_tool_calls
+from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, ToolCalls
 from agent.tools.web_search import make_web_query
 from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact
@@ -74,7 +74,7 @@ def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
 @pytest.mark.parametrize(
     ("name", "args", "said", "place"),
     [
-        ("search_codebase", {"query": "payment retries"}, "MAX_RETRIES", ("shop/payments.py", 1, 30)),
+        ("search_codebase", {"query": "payment retries"}, "MAX_RETRIES", ("shop/payments.py", 3, 30)),
         ("read_file", {"file_path": "shop/dates.py", "start": 6, "end": 8}, "def parse_date", ("shop/dates.py", 6, 8)),
         ("read_file", {"file_path": "dates.py", "start": "6"}, "    6 def parse_date", ("shop/dates.py", 6, 13)),
         ("list_directory", {"path": "shop/"}, "shop/orders.py", ("shop/dates.py", 1, 1)),
@@ -94,7 +94,7 @@ async def test_each_tool_brings_text_and_the_lines_it_stands_in(
     assert outcome.ok, outcome.text
     assert said in outcome.text
     assert place in places(outcome)
-    assert f"[{place[0]}:L{place[1]}-L{place[2]}]" in outcome.text
+    assert f"[{place[0]}:L{place[1]}{f'-L{place[2]}' if place[2] > place[1] else ''}]" in outcome.text
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_each_tool_declares_its_cost_and_unknown_ones_have_none(deps: Deps) -> N
 async def test_calls_that_cost_more_than_there_is_room_for_are_refused(deps: Deps) -> None:
     histories = [("file_history", {"path": "shop/dates.py", "line": line}) for line in range(1, 9)]
     lookups = [("find_symbol", {"name": f"name_{number}"}) for number in range(9)]
-    results = [await run_tool_calls(deps, calls, approved=()) for calls in (histories, lookups)]
+    results = [await ToolCalls(deps, ()).run(calls) for calls in (histories, lookups)]
 
     assert [sum(one.outcome.ok for one in each) for each in results] == [MAX_COST // HISTORY, MAX_CALLS]
     assert results[0][-1].outcome.text == TOO_MANY
@@ -243,13 +243,51 @@ async def test_patterns_asked_together_are_counted_apart_and_list_a_line_once(de
     assert "4 of 4 files read" in outcome.text
 
 
-async def test_grep_says_what_it_left_out_and_how_to_get_it(told: Told) -> None:
-    code = FakeCode({"a.py": "x = 1\n" * 100, "b.py": "x = 1\n" * 100})
+async def test_grep_lists_some_lines_of_each_file_and_says_of_how_many_they_are(told: Told) -> None:
+    code = FakeCode(dict.fromkeys(("a.py", "b.py", "c.py", "d.py", "e.py"), "x = 1\n" * 40))
     outcome = await call(Deps(code=code, redact=redact, emit=told, tools=make_tool_registry()), "grep", pattern="x")
 
-    assert len(outcome.refs) == 60
-    assert "Only the first 60 lines of a pattern are listed. Give a path or a narrower pattern." in outcome.text
-    assert "More lines match than are listed in a.py, b.py." in outcome.text
+    assert outcome.text.startswith("200 lines in 5 files, of which 20 are listed; 5 of 5 files read.")
+    assert [path for path, _, _ in places(outcome)] == ["a.py"] * 5 + ["b.py"] * 5 + ["c.py"] * 5 + ["d.py"] * 5
+    assert "Further lines are in a.py (35), b.py (35), c.py (35), d.py (35), e.py (40)." in outcome.text
+
+
+async def test_grep_says_what_it_left_out_and_how_to_get_it(told: Told) -> None:
+    code = FakeCode({f"{name}.py": "x = 1\n" * 100 for name in "abcdef"})
+    outcome = await call(Deps(code=code, redact=redact, emit=told, tools=make_tool_registry()), "grep", pattern="x")
+
+    assert "Only the first 200 lines of a pattern are counted. Give a path or a narrower pattern." in outcome.text
+    assert "More lines match than are counted in a.py, b.py, c.py." in outcome.text
+
+
+async def test_the_lines_of_one_file_are_listed_until_there_are_enough(told: Told) -> None:
+    code = FakeCode({"a.py": "x = 1\n" * 30, "b.py": "x = 1\n"})
+    outcome = await call(Deps(code=code, redact=redact, emit=told, tools=make_tool_registry()), "grep", pattern="x")
+
+    assert [path for path, _, _ in places(outcome)] == ["a.py"] * 19 + ["b.py"]
+
+
+async def test_a_hit_is_shown_around_the_words_that_were_searched_for(told: Told) -> None:
+    body = [f"    value_{at} = compute({at}, precision={at}, unit='bar', source='gauge')" for at in range(25)]
+    body[20] = "    raise ValveStuck(pressure)"
+    code = FakeCode({"valve.py": "\n".join(["def open_valve(pressure):", *body])})
+    deps = Deps(code=code, redact=redact, emit=told, tools=make_tool_registry())
+    outcome = await call(deps, "search_codebase", query="valve stuck")
+    (path, start, end), *_ = places(outcome)
+
+    assert path == "valve.py"
+    assert 1 < start <= 22 <= end
+    assert "   22     raise ValveStuck(pressure)" in outcome.text
+    assert "from lines 1-26" in outcome.text
+
+
+async def test_the_same_call_of_several_steps_is_made_once(deps: Deps, code: FakeCode) -> None:
+    calls = ToolCalls(deps, ())
+    wanted = [("search_codebase", {"query": "payment retries"})]
+    first, second = await asyncio.gather(calls.run(wanted), calls.run(wanted))
+
+    assert len(code.searches) == 1
+    assert first == second
 
 
 @pytest.mark.parametrize("pattern", ["[z-a]", "\\", "*", "(?!x)"])
