@@ -21,7 +21,13 @@ from agent.questions.follow_ups import (
     resolve_references,
     resolve_selection,
 )
-from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
+from agent.questions.intent import (
+    clean_question,
+    find_small_talk,
+    is_history_request,
+    is_repeat_request,
+    is_rewording_request,
+)
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.question_kinds import parse_kind
@@ -120,6 +126,8 @@ def _lean_on_history(written: str, resolved: str, intent: Intent, history: Seque
     """
     if intent in {"history_request", "follow_up"} or find_small_talk(written) is not None:
         return intent, resolved
+    if is_rewording_request(written):
+        return "follow_up", written
     if resolved != written:
         return "follow_up_with_retrieval", resolved
     if intent == "new_question" and not _may_lean(written, history):

@@ -78,6 +78,19 @@ _SMALL_TALK: tuple[tuple[SmallTalk, str], ...] = (
 _CHATTER = tuple(
     (kind, re.compile(rf"(?:{pattern})[\s?.!,:)(]{{0,8}}", re.IGNORECASE)) for kind, pattern in _SMALL_TALK
 )
+# A message of these words alone wants the last answer in another form: there is nothing in it to look up.
+_FORM_WORDS = frozenset(
+    """arabic chinese czech danish dutch english french german greek hindi italian japanese korean norwegian polish
+    portuguese russian spanish swedish turkish deutsch englisch französisch français anglais español inglés italiano
+    simpler simple simply easier shorter short briefer brief briefly longer plainer plain words sentence sentences
+    table list bullets bullet points rephrase reword translate summarize summarise summary shorten explain
+    einfacher kürzer erkläre erklär más simplemente resumen plus court résume""".split()
+)
+_FILLING_WORDS = frozenset(
+    """a an the in as to into it this that again please pls now and me us one two three can could you for with more just
+    same answer your auf bitte es das mal noch nochmal in als en por favor s il te vous plaît le la""".split()
+)
+_WORD = re.compile(r"[^\W\d_]{1,40}")
 _ANY_WORD = re.compile(r"[^\W_]")
 _LONGEST = 300
 
@@ -98,6 +111,14 @@ def is_history_request(question: str) -> bool:
 def is_repeat_request(question: str) -> bool:
     """Whether the person wants the last answer once more."""
     return _is_whole_match(_REPEAT, question)
+
+
+def is_rewording_request(question: str) -> bool:
+    """Whether the person wants the last answer in other words, another language or another form, and nothing else."""
+    if len(question) > _LONGEST:
+        return False
+    words = _WORD.findall(question.lower())
+    return not _FORM_WORDS.isdisjoint(words) and _FORM_WORDS.union(_FILLING_WORDS).issuperset(words)
 
 
 def find_small_talk(question: str) -> SmallTalk | None:

@@ -593,6 +593,31 @@ async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence
     assert "session [1]" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("further", "searches"),
+    [
+        ("in German please", False),
+        ("explain it simpler", False),
+        ("Can you summarize that in one sentence?", False),
+        ("auf Deutsch bitte", False),
+        ("as a table", False),
+        ("and the database backend?", True),
+        ("explain the table of orders", True),
+        ("translate_order?", True),
+    ],
+)
+async def test_only_a_follow_up_with_words_of_its_own_is_searched_for(
+    saver: SafeSqliteSaver, further: str, searches: bool
+) -> None:
+    agent, model = agent_with(saver, WRITTEN, "It is paid through a session [E1].")
+    await answer_to(agent, QUESTION)
+    events = await events_of(agent, further)
+
+    assert any(event.kind == "step_end" and event.payload["node"] == "retrieval" for event in events) == searches
+    assert "[E1] shop/" in prompt_of(model, 1)
+    assert "session [1]" in events[-1].payload["answer"].text
+
+
 async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(saver: SafeSqliteSaver) -> None:
     agent, model = agent_with(saver, [("read_file", {"file_path": "shop/orders.py"})], "It pays [E1].", WRITTEN)
     await answer_to(agent, QUESTION)
