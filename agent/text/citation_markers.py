@@ -15,6 +15,7 @@ MARKER = re.compile(r"\[(?P<mark>\d{1,4})\]")
 _MARKER_IN_PROSE = re.compile(rf"(?P<space> ?){MARKER.pattern}(?!\()")  # before a bracket it would be a link
 _SENTENCE_END = re.compile(rf"(?<=[.!?])(?:\s*{MARKER.pattern})*\s+(?=[A-Z`*_\"'(\[])")
 _WORD = re.compile(r"\w")
+_JOINT = re.compile(r" ?[,;]?(?: (?:and|or|as well as|und|oder|et|ou|y|e)| ?&)?", re.IGNORECASE)  # between markers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,17 +76,19 @@ def find_markers(text: str) -> list[CitationMarker]:
 
 
 def replace_markers(text: str, new: Sequence[str]) -> str:
-    """Replace each marker by a text, in order; an empty one also takes the space before the marker."""
+    """Replace each marker by a text, in order; an empty one also takes the space before it, and an "and" beside it."""
     replacements = iter(new)
     scanner = CodeBlockScanner()
     lines: list[str] = []
     for line in text.split("\n"):
         pieces: list[str] = []
-        end = 0
+        end, before = 0, None
         for found in find_outside(_MARKER_IN_PROSE, line) if not scanner.take(line) and "[" in line else ():
             replacement = next(replacements)
-            pieces += [line[end : found.start()], f"{found['space']}{replacement}" if replacement else ""]
-            end = found.end()
+            between = line[end : found.start()]
+            is_loose = before is not None and not (before and replacement) and _JOINT.fullmatch(between)
+            pieces += ["" if is_loose else between, f"{found['space']}{replacement}" if replacement else ""]
+            end, before = found.end(), replacement
         lines.append("".join([*pieces, line[end:]]))
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from agent.ports import Deps
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import load_prompt_evidence
 from agent.state import CitationRef, to_citation, to_location
-from agent.text.citation_markers import find_markers
+from agent.text.citation_markers import find_markers, replace_markers
 from indexer.types import Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode
@@ -178,6 +178,24 @@ async def test_the_same_mark_may_hold_here_and_not_there() -> None:
 
     assert text == f"`parse_date` strips [1]. `unheard_of` too {UNSOURCED}.\n\n{LEGEND}"
     assert citations == [PARSE]
+
+
+@pytest.mark.parametrize(
+    ("cited", "left"),
+    [
+        ("[E2][E3] and [E9]", " [1][2]."),
+        ("[E9] and [E2]", " [1]."),
+        ("[E2], [E3], and [E9]", " [1], [2]."),
+        ("[E2], [E9] und [E3]", " [1] [2]."),
+        ("[E2] and the rest by name [E9]", " [1] and the rest by name."),
+    ],
+)
+def test_a_list_of_marks_leaves_no_loose_words_where_one_is_taken_out(cited: str, left: str) -> None:
+    kept = {"E2": "[1]", "E3": "[2]", "E9": ""}
+    written = cited.replace("[E2]", "[2]").replace("[E3]", "[3]").replace("[E9]", "[9]")
+    new = [kept[f"E{mark.number}"] for mark in find_markers(written)]
+
+    assert replace_markers(f"It waits {written}.", new) == f"It waits{left}"
 
 
 async def test_marks_in_code_stay_and_lists_agree() -> None:
