@@ -245,7 +245,7 @@ class Conversations:
         for starting in list(self._starting.values()):
             await starting.wait()
         turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
-        excuse = partial(self._deps.inbox.excuse, [turn.entry.run_id for turn in turns])
+        excuse = partial(self._deps.inbox.excuse, [turn.entry for turn in turns])
         async with asyncio.TaskGroup() as group:
             group.create_task(self._run_with_retry(excuse))
             for turn in await wait_for_turns(turns, self._deps.clock, seconds):
@@ -319,7 +319,7 @@ class Conversations:
 
     async def _beat(self) -> None:
         turns = list(self._turns.values())
-        held, to_stop = await self._deps.inbox.beat([turn.entry.run_id for turn in turns])
+        held, to_stop = await self._deps.inbox.beat([turn.entry for turn in turns])
         for turn in turns:
             if turn.ended.is_set() or turn.reason:
                 continue

@@ -364,7 +364,7 @@ class ActiveTurn:
 
         self._show(self._draft.partial_content())
         async with self._limit_time():
-            await follow_run(self._deps.agent, run, take, recovered=self.entry.claims > 1)
+            await follow_run(self._deps.agent, run, take, recovered=self.entry.token > 1)
 
     async def _conclude(self, why: str) -> MessageContent:
         """Record how the answer came about, and return it; a sentence where there is none."""
@@ -472,7 +472,7 @@ def open_reply(
         nonce=entry.run_id,
         note=partial(inbox.note_handles, entry),
         handles=entry.handles,
-        recovered=entry.claims > (entry.state == "running"),  # an earlier claim was not brought to its end
+        recovered=entry.token > (entry.state == "running"),  # an earlier claim was not brought to its end
         on_stop=on_stop,
         on_shown=on_shown,
         is_taken=is_taken,

@@ -7,55 +7,67 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place
 from bot.storage.database import Database
-
-EntryState = Literal["received", "running", "done", "closed", "withdrawn"]
-EndedState = Literal["done", "closed", "withdrawn"]
+from bot.storage.message_states import (
+    ASK_TO_STOP,
+    BURY,
+    CLAIM,
+    EXCUSE,
+    FREE,
+    NOTE_HANDLES,
+    OVER,
+    POSTPONE,
+    RELEASE,
+    RENEW,
+    REVISE,
+    SETTLE,
+    WITHDRAW,
+    EndedState,
+    MessageState,
+)
 
 LEASE_SECONDS = 30.0
 
 _COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at"
-_KEY = "platform = ? AND workspace = ? AND channel = ? AND message = ?"
-# A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
-_FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
-    AND (:beside OR NOT EXISTS (SELECT 1 FROM inbox other
-        WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
-        AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now))"""
-
-_BURY = "UPDATE inbox SET owner = '', deaths = deaths + under_way, under_way = 0 WHERE state = 'running'"
+_KEY = "platform = :platform AND workspace = :workspace AND channel = :channel AND message = :message"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InboxEntry:
     """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
 
-    `conversation` is what the agent remembers it under. Once `claims` exceeds one, an earlier claim was not brought to
-    its end, or was for the message as it was before an edit. `deaths` is in how many processes it was under way
-    when they died. An entry that is over keeps no text.
+    `conversation` is what the agent remembers it under. `token` is the number of its newest claim, which the holder
+    shows for all it does; beyond one, an earlier claim was not brought to its end, or was for the message as it was
+    before an edit. `deaths` is in how many processes it was under way when they died. An entry that is over keeps no
+    text.
     """
 
     id: int
     message: IncomingMessage
     conversation: str
-    state: EntryState
+    state: MessageState
     run_id: str
     handles: tuple[MessageHandle, ...]
     tries: int
-    claims: int
+    token: int
     deaths: int
     received_at: float
 
 
 class Inbox:
-    """The table `inbox`, shared by all processes that answer; `owner` is the name of this one."""
+    """The table `inbox`, shared by all processes that answer; `owner` is the name of this one.
+
+    What may be done to a message, when and by whom, is in `message_states`. A holder whose lease was lost changes
+    nothing any more.
+    """
 
     def __init__(self, database: Database, clock: Clock, owner: str) -> None:
         self._database = database
@@ -64,39 +76,31 @@ class Inbox:
 
     async def store(self, message: IncomingMessage, conversation: str) -> InboxEntry | None:
         """Store a message; None if it was delivered before."""
-        key, now = message.key, self._clock.now()
-        row = await self._database.row(
+        row = await self._fetch_row(
             "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, received_at, "
-            "updated_at) VALUES (?, ?, ?, ?, ?, ?, 'received', ?, ?, ?) ON CONFLICT DO NOTHING "
-            f"RETURNING {_COLUMNS}",
-            (*_make_key_values(key), conversation, _serialize_message(message), uuid.uuid4().hex, now, now),
-        )
+            "updated_at) VALUES (:platform, :workspace, :channel, :message, :conversation, :body, 'received', :run_id, "
+            f":now, :now) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
+            **_make_key_values(message.key), conversation=conversation, body=_serialize_message(message),
+            run_id=uuid.uuid4().hex, now=self._clock.now(),
+        )  # fmt: skip
         return _make_entry(row) if row else None
 
     async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
-        Runs of one message begin alike, so that its reply is known by the same nonce. None if the message is not
-        known, was withdrawn, or has come under another run than the one given.
+        None if the message is not known, was withdrawn, or has come under another run than the one given.
         """
-        row = await self._database.row(
-            "UPDATE inbox SET body = ?, state = 'received', run_id = substr(run_id, 1, 20) || ?, tries = 0, "
-            "deaths = 0, under_way = 0, owner = '', stop = 0, received_at = ?, updated_at = ? "
-            f"WHERE {_KEY} AND state <> 'withdrawn' AND ? IN ('', run_id) RETURNING {_COLUMNS}",
-            (
-                _serialize_message(message),
-                uuid.uuid4().hex[20:],
-                self._clock.now(),
-                self._clock.now(),
-                *_make_key_values(message.key),
-                run_id,
-            ),
-        )
+        statement = REVISE.make_statement(f"{_KEY} AND :run_id IN ('', run_id)")
+        row = await self._fetch_row(
+            f"{statement} RETURNING {_COLUMNS}",
+            **_make_key_values(message.key), body=_serialize_message(message), tail=uuid.uuid4().hex[20:],
+            run_id=run_id, now=self._clock.now(),
+        )  # fmt: skip
         return _make_entry(row) if row else None
 
     async def find(self, key: MessageKey) -> InboxEntry | None:
         """Find a message."""
-        row = await self._database.row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", _make_key_values(key))
+        row = await self._fetch_row(f"SELECT {_COLUMNS} FROM inbox WHERE {_KEY}", **_make_key_values(key))
         return _make_entry(row) if row else None
 
     async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
@@ -123,18 +127,16 @@ class Inbox:
         A message `beside` a conversation, such as a command, is taken whoever has the conversation.
         """
         now = self._clock.now()
-        row = await self._fetch_rows(
-            "UPDATE inbox SET state = 'running', owner = :owner, lease_until = :until, tries = tries + 1, "
-            "claims = claims + 1, under_way = 1, stop = 0, updated_at = :now "
-            f"WHERE id = :id AND {_FREE} RETURNING {_COLUMNS}",
+        row = await self._fetch_row(
+            f"{CLAIM.make_statement('id = :id')} RETURNING {_COLUMNS}",
             owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id, beside=beside,
         )  # fmt: skip
-        return _make_entry(row[0]) if row else None
+        return _make_entry(row) if row else None
 
     async def list_unfinished(self) -> Sequence[InboxEntry]:
         """Return the messages that no process is at, oldest first."""
         rows = await self._fetch_rows(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_FREE} ORDER BY id",
+            f"SELECT {_COLUMNS} FROM inbox WHERE {FREE} ORDER BY id",
             now=self._clock.now(), owner=self.owner, beside=True,
         )  # fmt: skip
         return [_make_entry(row) for row in rows]
@@ -146,60 +148,42 @@ class Inbox:
 
     async def take_from(self, owner: str) -> None:
         """Free everything that a process held, once it is known to have ended."""
-        await self._database.write(f"{_BURY} AND owner = ?", (owner,))
+        await self._change(BURY.make_statement("owner = :dead"), owner=self.owner, dead=owner)
 
     async def take_expired(self) -> None:
         """Free what other processes held whose leases have run out: they have died, or do nothing any more."""
-        await self._database.write(
-            f"{_BURY} AND owner NOT IN ('', ?) AND lease_until < ?", (self.owner, self._clock.now())
-        )
+        await self._change(BURY.make_statement("lease_until < :now"), owner=self.owner, now=self._clock.now())
 
-    async def excuse(self, runs: Collection[str]) -> None:
+    async def excuse(self, held: Collection[InboxEntry]) -> None:
         """Note that this process ends in order: if it is killed meanwhile, these messages are not the cause."""
-        await self._database.write(
-            "UPDATE inbox SET under_way = 0 WHERE owner = ? AND run_id IN (SELECT value FROM json_each(?))",
-            (self.owner, json.dumps(list(runs))),
-        )
+        if held:
+            await self._change(EXCUSE.make_statement(holds=len(held)), **_make_claim_values(held))
 
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> None:
         """Store which messages the reply consists of."""
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
-        await self._database.write(
-            "UPDATE inbox SET handles = ? WHERE id = ? AND run_id = ?", (listed, entry.id, entry.run_id)
-        )
+        await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
 
     async def settle(self, entry: InboxEntry, state: EndedState) -> bool:
         """Note that a message is over; False if it was edited, or taken by another process, meanwhile."""
-        changed = await self._database.write(
-            "UPDATE inbox SET state = ?, body = json_set(body, '$.text', ''), owner = '', updated_at = ? "
-            "WHERE id = ? AND run_id = ? AND owner = ?",
-            (state, self._clock.now(), entry.id, entry.run_id, self.owner),
+        return await self._change(
+            SETTLE.make_statement(), state=state, now=self._clock.now(), **_make_claim_values([entry])
         )
-        return changed > 0
 
     async def withdraw(self, key: MessageKey) -> InboxEntry | None:
         """Note that a message was deleted by its author; None if it is not known."""
-        row = await self._database.row(
-            "UPDATE inbox SET state = 'withdrawn', body = json_set(body, '$.text', ''), stop = 1, updated_at = ? "
-            f"WHERE {_KEY} AND state <> 'withdrawn' RETURNING {_COLUMNS}",
-            (self._clock.now(), *_make_key_values(key)),
+        row = await self._fetch_row(
+            f"{WITHDRAW.make_statement(_KEY)} RETURNING {_COLUMNS}", **_make_key_values(key), now=self._clock.now()
         )
         return _make_entry(row) if row else None
 
     async def release(self, entry: InboxEntry) -> None:
         """Hand a message over to whichever process comes next; this was no try."""
-        await self._database.write(
-            "UPDATE inbox SET owner = '', under_way = 0, tries = max(0, tries - 1) "
-            "WHERE id = ? AND run_id = ? AND owner = ?",
-            (entry.id, entry.run_id, self.owner),
-        )
+        await self._change(RELEASE.make_statement(), **_make_claim_values([entry]))
 
     async def postpone(self, entry: InboxEntry, seconds: float) -> None:
         """Let a message be tried again after a while."""
-        await self._database.write(
-            "UPDATE inbox SET under_way = 0, lease_until = ? WHERE id = ? AND run_id = ? AND owner = ?",
-            (self._clock.now() + seconds, entry.id, entry.run_id, self.owner),
-        )
+        await self._change(POSTPONE.make_statement(), until=self._clock.now() + seconds, **_make_claim_values([entry]))
 
     async def ask_to_stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """Ask the other processes to stop what they answer in a conversation; False if they answer nothing.
@@ -207,24 +191,25 @@ class Inbox:
         With a message, also what its author has asked anywhere in its channel.
         """
         place = asked_like.place if asked_like is not None else Place(platform="", workspace="", channel="")
-        changed = await self._database.write(
-            "UPDATE inbox SET stop = 1 WHERE state = 'running' AND owner NOT IN ('', ?) AND lease_until >= ? "
-            "AND (conversation = ? OR (platform = ? AND workspace = ? AND channel = ? "
-            "AND json_extract(body, '$.author') = ?))",
-            (
-                self.owner, self._clock.now(), conversation, place.platform, place.workspace, place.channel,
-                asked_like.author if asked_like is not None else "",
-            ),
-        )  # fmt: skip
-        return changed > 0
-
-    async def beat(self, runs: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
-        """Renew the leases of runs; return those that this process still holds, and those asked to stop."""
-        rows = await self._database.rows(
-            "UPDATE inbox SET lease_until = ? WHERE owner = ? AND state = 'running' "
-            "AND run_id IN (SELECT value FROM json_each(?)) RETURNING run_id, stop",
-            (self._clock.now() + LEASE_SECONDS, self.owner, json.dumps(list(runs))),
+        meant = (
+            "owner NOT IN ('', :owner) AND lease_until >= :now AND (conversation = :conversation OR "
+            "(platform = :platform AND workspace = :workspace AND channel = :channel "
+            "AND json_extract(body, '$.author') = :author))"
         )
+        return await self._change(
+            ASK_TO_STOP.make_statement(meant), owner=self.owner, now=self._clock.now(), conversation=conversation,
+            platform=place.platform, workspace=place.workspace, channel=place.channel,
+            author=asked_like.author if asked_like is not None else "",
+        )  # fmt: skip
+
+    async def beat(self, held: Collection[InboxEntry]) -> tuple[frozenset[str], frozenset[str]]:
+        """Renew the leases of messages; return the runs that this process still holds, and those asked to stop."""
+        if not held:
+            return frozenset(), frozenset()
+        rows = await self._fetch_rows(
+            f"{RENEW.make_statement(holds=len(held))} RETURNING run_id, stop",
+            until=self._clock.now() + LEASE_SECONDS, **_make_claim_values(held),
+        )  # fmt: skip
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 
     async def check(self) -> None:
@@ -234,16 +219,29 @@ class Inbox:
 
     async def forget_old(self, before: float) -> int:
         """Drop what was over before a time; return how many messages."""
-        return await self._database.write(
-            "DELETE FROM inbox WHERE state NOT IN ('received', 'running') AND updated_at < ?", (before,)
-        )
+        over = ", ".join(f"'{state}'" for state in OVER)
+        return await self._database.write(f"DELETE FROM inbox WHERE state IN ({over}) AND updated_at < ?", (before,))
 
     async def _fetch_rows(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         return await self._database.rows(sql, cast("Any", values))
 
+    async def _fetch_row(self, sql: str, **values: object) -> tuple[Any, ...] | None:
+        return await self._database.row(sql, cast("Any", values))
 
-def _make_key_values(key: MessageKey) -> tuple[str, str, str, str]:
-    return key.platform, key.workspace, key.channel, key.message
+    async def _change(self, sql: str, **values: object) -> bool:
+        return await self._database.write(sql, cast("Any", values)) > 0
+
+
+def _make_key_values(key: MessageKey) -> Mapping[str, str]:
+    return {"platform": key.platform, "workspace": key.workspace, "channel": key.channel, "message": key.message}
+
+
+def _make_claim_values(held: Collection[InboxEntry]) -> Mapping[str, object]:
+    """Show what a process holds, for a move of the holder."""
+    values: dict[str, object] = {}
+    for number, entry in enumerate(held):
+        values |= {f"id{number}": entry.id, f"token{number}": entry.token, f"run{number}": entry.run_id}
+    return values
 
 
 def _serialize_message(message: IncomingMessage) -> str:
@@ -252,7 +250,7 @@ def _serialize_message(message: IncomingMessage) -> str:
 
 
 def _make_entry(row: Sequence[Any]) -> InboxEntry:
-    entry_id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at = row
+    entry_id, conversation, body, state, run_id, handles, tries, token, deaths, received_at = row
     fields = json.loads(body)
     several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}
     message = IncomingMessage(**fields | several | {"place": Place(**fields["place"])})
@@ -260,11 +258,11 @@ def _make_entry(row: Sequence[Any]) -> InboxEntry:
         id=entry_id,
         message=message,
         conversation=conversation,
-        state=cast("EntryState", state),
+        state=cast("MessageState", state),
         run_id=run_id,
         handles=tuple(MessageHandle(**handle) for handle in json.loads(handles)),
         tries=tries,
-        claims=claims,
+        token=token,
         deaths=deaths,
         received_at=received_at,
     )

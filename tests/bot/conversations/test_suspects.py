@@ -160,7 +160,7 @@ async def test_a_kill_during_an_orderly_end_does_not_count(inboxes: tuple[Inbox,
     entry = await here.find(message().key)
     assert entry is not None
 
-    await here.excuse([entry.run_id])
+    await here.excuse([entry])
     await there.take_from("here")
 
     assert await deaths(there) == 0

@@ -103,7 +103,7 @@ async def test_a_message_is_free_again_when_its_lease_has_run_out(
     other = Inbox(database, clock, "there")
     entry = await claimed(inbox)
     await clock.advance(LEASE_SECONDS - 1)
-    assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset())
+    assert await inbox.beat([entry]) == (frozenset({entry.run_id}), frozenset())
     await clock.advance(LEASE_SECONDS - 1)
     assert await other.list_unfinished() == []
 
@@ -113,7 +113,7 @@ async def test_a_message_is_free_again_when_its_lease_has_run_out(
 
     assert taken is not None
     assert (taken.run_id, taken.tries) == (entry.run_id, 2)
-    assert await inbox.beat([entry.run_id]) == (frozenset(), frozenset())
+    assert await inbox.beat([entry]) == (frozenset(), frozenset())
     assert not await inbox.settle(entry, "done")
 
 
@@ -192,7 +192,7 @@ async def test_a_process_is_told_what_it_shall_stop(database: Database, clock: F
     assert await other.ask_to_stop("c")
     assert not await other.ask_to_stop("another")
     assert not await inbox.ask_to_stop("c")
-    assert await inbox.beat([entry.run_id]) == (frozenset({entry.run_id}), frozenset({entry.run_id}))
+    assert await inbox.beat([entry]) == (frozenset({entry.run_id}), frozenset({entry.run_id}))
 
 
 async def test_what_is_long_over_is_forgotten(inbox: Inbox, clock: FakeClock) -> None:
