@@ -43,7 +43,15 @@ from bot.conversations.crash_suspects import MAX_DEATHS
 from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.run_follower import TurnRun, follow_run
 from bot.conversations.thread_context import read_thread_quotes
-from bot.errors import BotError, ChatError, NotAllowed, PlatformUnreachable, SilentlyThrottled, describe_unexpected
+from bot.errors import (
+    BotError,
+    ChatError,
+    InboxError,
+    NotAllowed,
+    PlatformUnreachable,
+    SilentlyThrottled,
+    describe_unexpected,
+)
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent, MessageHandle
 from bot.monitoring import logs
@@ -158,7 +166,7 @@ class ActiveTurn:
         try:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
                 content = await self._make_final_content()
-                if content is None or self.reason == "superseded":
+                if content is None or not await self._is_still_held():
                     return
                 if self._is_overheard and not self._has_found:
                     await self._end_silently()
@@ -387,6 +395,20 @@ class ActiveTurn:
         if self.reason in {"late", "stopped"}:
             return "late" if self.reason == "late" else "stopped"
         return _OUTCOMES.get(answer.route, "answered") if answer is not None else "failed"
+
+    async def _is_still_held(self) -> bool:
+        """Whether the message is still this process's to end: what another one answers now is left to that one."""
+        if self.reason == "superseded":
+            return False
+        try:
+            held, _ = await self._deps.inbox.beat([self.entry])
+        except InboxError as error:  # nobody else can have claimed it where nothing can be stored
+            log.warning("a message is replied to without asking the database: %s", error)
+            return True
+        if self.entry.run_id not in held:
+            log.warning("a message was lost to another process, or edited, before it was replied to")
+            self.reason = "superseded"
+        return self.reason != "superseded"
 
     async def _send_final_content(self, content: MessageContent) -> None:
         """Show the final content, and note that the message is over."""

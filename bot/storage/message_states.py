@@ -19,10 +19,9 @@ burial came between, however late it wakes up. Three other columns are counters 
 claims since the last edit that did not end in order, `deaths` those of them in which the process died, and `under_way`
 is 1 while a death of the process would be held against the message.
 
-What the lease does not do, three locks do, each for something else. Within one process, turns of one conversation wait
-for each other at the lock of `AnswerQueue`, in the order of asking; the lease of a message in it keeps only other
-processes away. The agent's own lock on a thread is for callers that have no inbox, as the terminal, and for `forget`.
-The checkpointer's lock on a thread keeps the writes of one run in order.
+What the lease does not do, two locks do. Within one process, turns of one conversation wait for each other at the lock
+of `AnswerQueue`, in the order of asking and with a placeholder shown; the lease keeps only other processes away. The
+agent's lock on a thread is for those who ask it without an inbox, as the terminal does, and for `forget`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.thread_context import quote_thread
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
 from bot.messages import ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
+from bot.storage.database import open_database
+from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionLimits
 from tests.bot.contract import settled, until
 from tests.bot.worlds import FakeWorld
@@ -594,6 +596,32 @@ async def test_two_processes_give_one_answer_and_stop_each_other(tmp_path: Path)
     assert two.agent.asked == []
     for world in (one, two):
         await world.end()
+
+
+async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    await world.begin()
+    world.agent.gate = asyncio.Event()
+    asked = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    before = world.said()
+    async with open_database(tmp_path / "i.sqlite") as database:
+        other = Inbox(database, world.clock, "other")
+        await other.take_from("life 1")
+        entry = await other.find(world.written[asked].key)
+        assert entry is not None
+        claimed = await other.claim(entry.id)
+        assert claimed is not None
+
+        world.agent.gate.set()  # before the next beat could tell it
+        async with asyncio.timeout(5):
+            while not world.observer.outcomes:
+                await asyncio.wait({world.task}, timeout=0.01)
+
+        assert world.observer.outcomes == ["superseded"]
+        assert world.said() == before
+        assert await other.settle(claimed, "done")
+    await world.end()
 
 
 async def test_what_a_dead_process_left_is_taken_over_by_a_living_one(tmp_path: Path) -> None:
