@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.storage.inbox import InboxEntry
-
-MAX_DEATHS = 2  # a message that was under way in so many processes that died is not tried again
+from bot.storage.message_states import MAX_DEATHS
 
 
 def is_suspect(entry: InboxEntry) -> bool:

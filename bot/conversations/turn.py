@@ -39,7 +39,6 @@ from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.commands import CommandHandlers, ParsedCommand, UnknownCommand
-from bot.conversations.crash_suspects import MAX_DEATHS
 from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.run_follower import TurnRun, follow_run
 from bot.conversations.thread_context import read_thread_quotes
@@ -63,11 +62,11 @@ from bot.replies.send_budget import ReplyTransport
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.message_states import MAX_DEATHS, MAX_TRIES
 from bot.storage.rate_limits import QuestionCounter
 from bot.storage.turn_records import RunStats, TurnRecordStore
 from indexer import IndexDamaged, IndexerError, NotIndexed, Progress
 
-MAX_TRIES = 3  # of a message, for which orderly ends do not count
 LATE_SECONDS = 3_600.0
 PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
 SET_ASIDE = (

@@ -10,14 +10,18 @@
 A message is `received` while it waits for a process, and `running` from the moment that one has claimed it: what reads
 a message may die of it before there is a run. `done` says that its reply shows the final content, which may be a
 question to a person; the answer to that is a message of its own, or this one revised. `closed` says that there is no
-answer and must not be one. The move `forget` drops what is over, at any time after.
+answer and must not be one. What is over is dropped some weeks later.
 
 Every move is one statement, so that it is made as a whole or not at all, and only from the states it names. What a
 claim gives is a lease, which ends by itself, and a token: the number of the claim among all claims of the message
 (`claims`). Whoever acts as the holder shows its token and its run, and is refused where another claim, an edit, or a
-burial came between, however late it wakes up. Three other columns are counters of one thing each: `tries` are the
-claims since the last edit that did not end in order, `deaths` those of them in which the process died, and `under_way`
-is 1 while a death of the process would be held against the message.
+burial came between, however late it wakes up; after a burial it may still note what it has posted, until the next
+claim.
+
+Three other columns count one thing each: `tries` the claims since the last edit, but those that were released, `deaths`
+those of them in which the process died, and `under_way` is 1 while a death of the process would be held against the
+message. None follows from the others: a platform that is away, or a kill while the process ends in order, takes a try
+without a death.
 
 What the lease does not do, two locks do. Within one process, turns of one conversation wait for each other at the lock
 of `AnswerQueue`, in the order of asking and with a placeholder shown; the lease keeps only other processes away. The
@@ -34,6 +38,9 @@ EndedState = Literal["done", "closed"]
 # Who makes a move: a process that wants the message, the one that holds it, another one that watches over it, or what
 # people do, wherever that is noticed.
 Mover = Literal["claimer", "holder", "watcher", "person"]
+
+MAX_TRIES = 3  # a message that was claimed so often without coming to its end is closed at the next claim
+MAX_DEATHS = 2  # a message that was under way in so many processes that died is not tried again
 
 KNOWN: tuple[MessageState, ...] = ("received", "running", "done", "closed", "withdrawn")
 OPEN: tuple[MessageState, ...] = ("received", "running")
@@ -103,7 +110,7 @@ RELEASE = Move(
     target="received",
     writes="owner = '', lease_until = 0, under_way = 0, tries = tries - 1",
 )
-# Of a message that was withdrawn meanwhile, the reply still has to be found.
+# Also of a message that was freed or withdrawn meanwhile, the reply has to be found.
 NOTE_HANDLES = Move(mover="holder", sources=KNOWN, writes="handles = :handles")
 SETTLE = Move(
     mover="holder",
