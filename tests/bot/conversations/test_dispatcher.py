@@ -624,6 +624,22 @@ async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Pat
     await world.end()
 
 
+async def test_an_answer_is_shown_where_the_inbox_cannot_say_whose_it_is(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    await world.begin()
+    world.agent.gate = asyncio.Event()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    async with open_database(tmp_path / "i.sqlite") as database:
+        await database.write("ALTER TABLE inbox RENAME TO away")
+
+        world.agent.gate.set()
+        await until(world, lambda said: said[0].startswith("Answer to: where is send?"))
+
+        await database.write("ALTER TABLE away RENAME TO inbox")
+    await world.end()
+
+
 async def test_what_a_dead_process_left_is_taken_over_by_a_living_one(tmp_path: Path) -> None:
     one, two = (FakeWorld(tmp_path / "i.sqlite") for _ in range(2))
     two.clock, two.platform, two.agent = one.clock, one.platform, FakeAnswerer(runs=one.agent.runs)
