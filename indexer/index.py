@@ -17,6 +17,7 @@ from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
 from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.history_reader import HistoryReader
+from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
@@ -152,7 +153,7 @@ class CodeIndex:
         catalog = await asyncio.to_thread(self._catalogs.get)
         generation, snapshot = await asyncio.to_thread(self._get_current, catalog)
         if self._contents is None or not self._contents.is_of(catalog, generation.id):
-            self._contents = GenerationCache(catalog, generation.id)
+            self._contents = self._open_contents(catalog, generation)
         reader = IndexReader(
             self._repository.name,
             self._repository.web_url,
@@ -167,6 +168,9 @@ class CodeIndex:
         )
         self._readers.add(reader)
         return reader
+
+    def _open_contents(self, catalog: Catalog, generation: Generation) -> GenerationCache:
+        return GenerationCache(catalog, generation.id, self._folder.snapshot(generation.id) / OVERVIEW_FILE)
 
     def _get_current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
         catalog = catalog or self._catalogs.get()
@@ -233,14 +237,22 @@ class CodeIndex:
             report = build_generation(
                 self._make_parts(current), commit, current=current, full=full, ready=ready, progress=progress
             )
-            self._get_current()
+            generation, _ = self._get_current()
         except StorageError:
             self._drop_store()
             raise
         finally:
             self._made.clear()
+        self._save_overview(generation)
         self._catalogs.was_damaged = False
         return report
+
+    def _save_overview(self, generation: Generation) -> None:
+        """Note what is in a new generation at a glance, once it can be searched; without that it is found out later."""
+        try:
+            self._open_contents(self._catalogs.get(), generation).save_overview(self._repository.name)
+        except (OSError, StorageError) as error:
+            log.warning("The overview of %s was not kept: %s", self._repository.name, error)
 
     def _get_sound_generation(self) -> tuple[Generation, Snapshot] | None:
         try:

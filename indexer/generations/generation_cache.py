@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from threading import Lock
 
 from cachetools import LRUCache
 
 from indexer.calls.call_graph import CallGraph
+from indexer.generations.overview_file import load_overview, save_overview
 from indexer.generations.repository_facts import describe_repository
 from indexer.store.catalog import Catalog, FileRow
 from indexer.types import FileEntry, RepositoryOverview, Symbol
@@ -57,8 +59,9 @@ class FileListing:
 class GenerationCache:
     """What the readers of a generation share; a generation does not change, so nothing in here becomes stale."""
 
-    def __init__(self, catalog: Catalog, generation: int) -> None:
+    def __init__(self, catalog: Catalog, generation: int, overview_file: Path) -> None:
         self._generation = generation
+        self._overview_file = overview_file
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
         # An entry larger than the whole cache counts as all of it, so it is kept alone.
@@ -83,14 +86,19 @@ class GenerationCache:
         return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
 
     def describe_repository(self, name: str) -> RepositoryOverview:
-        """What the repository is at a glance, found out once."""
+        """What the repository is at a glance, as it was noted when it was indexed, or else found out once."""
         if self._overview is None:
-            listing = self.listing
-            texts = {row.entry.path: row.blob for row in listing.rows}
-            self._overview = describe_repository(
-                name, listing.entries, listing.folders, lambda path: self._catalog.text(texts[path])
-            )
+            self._overview = load_overview(self._overview_file) or self._find_overview(name)
         return self._overview
+
+    def save_overview(self, name: str) -> None:
+        """Note what the repository is at a glance beside the generation; raises OSError."""
+        save_overview(self._overview_file, self._find_overview(name))
+
+    def _find_overview(self, name: str) -> RepositoryOverview:
+        listing = self.listing
+        texts = {row.entry.path: row.blob for row in listing.rows}
+        return describe_repository(name, listing.entries, listing.folders, lambda path: self._catalog.text(texts[path]))
 
     @property
     def listing_if_cached(self) -> FileListing | None:
