@@ -73,7 +73,7 @@ async def test_marks_and_list_agree_after_checking(code: FakeCode) -> None:
     ]
     text = "A [4]. B [1]. C [2][3] and [9].\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [4]."
     checked = await verify_citations(text, refs, READ, code)
-    assert checked.text == "A [1]. B. C [2][2] and.\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [1]."
+    assert checked.text == "A [1]. B. C [2][2].\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [1]."
     assert checked.citations == [cite(1, "shop/payments.py", 19, 20), cite(2, "shop/dates.py", 6, 8)]
 
 
