@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -17,6 +18,7 @@ from bot.errors import InboxError
 INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
 
 _SHRINK_STEP = 500  # pages
+_BUSY_STEP = 0.02  # seconds
 
 
 class SqlDatabase(Protocol):
@@ -82,7 +84,7 @@ async def open_database(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterat
     # Without an isolation level every statement is a transaction of its own.
     connection = aiosqlite.connect(path, timeout=busy_seconds, isolation_level=None)
     try:
-        await _prepare(connection, path)
+        await _prepare(connection, path, busy_seconds)
         yield Database(connection, path)
     finally:
         await connection.close()
@@ -114,15 +116,29 @@ def _try_opening(path: Path) -> None:
         raise explain_error(error, path) from error
 
 
-async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
+async def _prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:
     try:
         await connection
-        await connection.execute("PRAGMA journal_mode = WAL")
+        await _write_ahead(connection, busy_seconds)
         await connection.execute("PRAGMA journal_size_limit = 1048576")
         # What was acknowledged must outlive a power cut as well.
         await connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as error:
         raise explain_error(error, path) from error
+
+
+async def _write_ahead(connection: aiosqlite.Connection, busy_seconds: float) -> None:
+    """Turn the write-ahead log on; where other processes open a new file too, SQLite itself does not wait for them."""
+    give_up = time.monotonic() + busy_seconds
+    while True:
+        try:
+            await connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up:
+                raise
+            await asyncio.sleep(_BUSY_STEP)
+        else:
+            return
 
 
 def explain_error(error: sqlite3.Error, path: Path) -> InboxError:

@@ -59,7 +59,9 @@ def script(request: Received) -> Reply:
             return fills({"steps": ["Find what pays an order"]})
         case "executor_llm":
             has_called = any("functionCall" in part for said in request.body["contents"] for part in said["parts"])
-            return says("Order.pay pays, shop/orders.py.") if has_called else calls(*FOUND.items())
+            is_second = "sends a parcel" in request.prompt.partition("The step")[2]
+            found = {"find_symbol": {"name": "Session.send"}} if is_second else FOUND
+            return says("Order.pay pays, shop/orders.py.") if has_called else calls(*found.items())
         case "refinery":
             return fills({"decision": "FINISH"})
         case _:

@@ -117,7 +117,7 @@ def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(citebot: C
     gemini.script = lambda asked: calls(("grep", {"pattern": "pay"})) if "tools" in asked.body else says(WRITTEN)
 
     assert ask(citebot) == "An order is paid by `pay` [1]."
-    assert len(gemini.received) == MAX_ROUNDS
+    assert len(gemini.received) == MAX_ROUNDS + 1  # what calls even then is asked once more, without tools
 
 
 @pytest.mark.parametrize(
