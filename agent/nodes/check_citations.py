@@ -24,10 +24,5 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     text, citations = state.get("final_answer", ""), state.get("citations", [])
     checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
     if checked.dropped:
-        were = (
-            "citation could not be verified and was"
-            if checked.dropped == 1
-            else "citations could not be verified and were"
-        )
-        log.warning("%d %s dropped", checked.dropped, were)
+        log.warning("citations that could not be verified and were dropped: %d", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations}

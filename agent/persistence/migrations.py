@@ -17,7 +17,7 @@ _WAIT_SECONDS = 60.0  # for another process that is at it: a large database take
 _COPY = ".layout-"  # in the name of a copy, before the number of its layout
 _ADDITION = re.compile(r"\AALTER TABLE (\w+) ADD COLUMN (IF NOT EXISTS )(\w+)")
 # What is wrong with the disk or the file, and has a sentence already where the database is opened.
-_NOT_OURS = {
+_DISK_ERRORS = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_READONLY,
@@ -146,7 +146,7 @@ def _change_layout(db: sqlite3.Connection, path: Path, schema: Schema, layout: i
         for statement in schema.list_statements(since=layout):
             run_statement(db, statement)
     except sqlite3.Error as error:
-        if error.sqlite_errorcode & 0xFF in _NOT_OURS:
+        if error.sqlite_errorcode & 0xFF in _DISK_ERRORS:
             raise
         raise SchemaError(
             f"The {schema.name} database {path} cannot be brought from layout {layout} to {schema.newest} ({error}). "

@@ -49,7 +49,7 @@ class GetCallers(CallLookup):
     """Finds who calls a function."""
 
     name = "get_callers"
-    description = "List the places that call a function, method or class, those that only possibly do apart."
+    description = "List the places that call a function, method or class, with possible calls listed separately."
     label = "Looking up callers of"
 
     async def run(self, args: FunctionArguments, deps: Deps) -> ToolEvidence:

@@ -84,7 +84,7 @@ async def _report_bases(report: ToolReport, deps: Deps, definitions: Sequence[De
         ]
         bases += due
     if bases:
-        report.say("It inherits from, or names:")
+        report.say("Its bases, and types in its signature:")
     await _cite_first_lines(report, deps, bases[:_MOST_BASES])
 
 

@@ -55,7 +55,7 @@ async def ask_jointly(
     """Answer one question about several repositories; one that cannot be read does not keep the others."""
     by_name = {(await index.status()).repository: index for index in indexes}
     if len(by_name) < len(indexes):
-        raise SettingsError("Two of these repositories have one name. Give one of them another `name` in citebot.toml.")
+        raise SettingsError("Two of these repositories have the same name. Give one another `name` in citebot.toml.")
     for index in indexes:
         try:
             await refresh_if_stale(index, terminal)

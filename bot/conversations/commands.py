@@ -24,7 +24,7 @@ from bot.repositories.chooser import RepositoryChooser
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
-WAITS_FOR_YOU = "Nothing is under way: I wait for an approval. `abort` ends that."
+WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` ends that."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
 CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "forget"]

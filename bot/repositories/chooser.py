@@ -274,7 +274,7 @@ def _choose_several(names: Sequence[str], asking: _Asking, remark: str) -> Repos
     """The route of a question about several repositories, of which the first few are taken."""
     chosen = tuple(names[:MOST_TOGETHER])
     left = len(names) - len(chosen)
-    limit = f"I answer about {MOST_TOGETHER} repositories at a time, and left {left} out: name those you mean."
+    limit = f"I answer about {MOST_TOGETHER} repositories at a time, and leave {left} out: name those you mean."
     return RepositoryChoice(
         repositories=chosen,
         why="the question is about all of them",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from indexer.calls import call_graph
 from indexer.generations import generation_cache
 from indexer.generations.generation_cache import GenerationCache
+from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.parsing.file_parser import parse_file
 from indexer.secrets.cached_redactor import CachedRedactor
 from indexer.store.catalog import Catalog
@@ -25,7 +27,7 @@ paths = st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=12)
 
 
 @pytest.fixture(scope="module")
-def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int]]:
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int, Path]]:
     catalog = Catalog(tmp_path_factory.mktemp("recent") / "catalog.sqlite")
     with catalog.writing() as writer:
         commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
@@ -35,7 +37,7 @@ def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catal
             entry = FileEntry(path=path, language=parsed.language, source_type="code", lines=text.count("\n"))
             file = writer.add_file(number, entry, path, pack(text))
             writer.add_parsed(file, parsed, [f"{path}:{place}" for place in range(len(parsed.chunks))])
-    yield catalog, number
+    yield catalog, number, tmp_path_factory.mktemp("generation") / OVERVIEW_FILE
     catalog.close()
 
 
@@ -51,7 +53,7 @@ def _little_is_kept() -> Iterator[None]:
 
 @given(paths)
 def test_never_more_text_than_fits_is_kept_and_always_the_last(
-    generation: tuple[Catalog, int], asked: list[str]
+    generation: tuple[Catalog, int, Path], asked: list[str]
 ) -> None:
     read = GenerationCache(*generation)
     for path in asked:
@@ -65,7 +67,7 @@ def test_never_more_text_than_fits_is_kept_and_always_the_last(
 
 @given(paths)
 def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
-    generation: tuple[Catalog, int], asked: list[str]
+    generation: tuple[Catalog, int, Path], asked: list[str]
 ) -> None:
     read = GenerationCache(*generation)
     for path in asked:
@@ -76,7 +78,7 @@ def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
         assert len(kept) == 1 or sum(len(each) + 1 for each in kept.values()) <= 4
 
 
-def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int]) -> None:
+def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int, Path]) -> None:
     read = GenerationCache(*generation)
     first = read.file("a.py")
     read.file("b.py")
@@ -86,7 +88,7 @@ def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int]) ->
     assert (read.get_cached_file("a.py"), read.get_cached_file("b.py")) == (first, None)
 
 
-def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int]) -> None:
+def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int, Path]) -> None:
     calls = GenerationCache(*generation).graph
     for name in "abac":
         calls.definitions(name)
@@ -94,7 +96,7 @@ def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Cata
     assert [calls.read_remembered(name) is not None for name in "abc"] == [True, False, True]
 
 
-def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int]) -> None:
+def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int, Path]) -> None:
     read = GenerationCache(*generation)
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda path: (path, read.file(path)), sorted(SOURCES) * 100))

@@ -148,7 +148,7 @@ async def test_what_is_called_is_listed_with_where_it_is_defined(deps: Deps) -> 
 async def test_a_class_shows_its_bases(deps: Deps) -> None:
     outcome = await call(deps, "find_symbol", name="Leaf")
 
-    assert "It inherits from, or names:\n[heirs.py:L5] Branch: class Branch(Root):" in outcome.text
+    assert "Its bases, and types in its signature:\n[heirs.py:L5] Branch: class Branch(Root):" in outcome.text
     assert places(outcome) == ["heirs.py:9-10", "heirs.py:5-5", "heirs.py:1-1"]
 
 

@@ -91,7 +91,7 @@ def test_one_name_twice_is_one_repository(citebot: Citebot) -> None:
     alike = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "SITE")
 
     assert json.loads(twice.out)["repository"] == "site"
-    assert "Two of these repositories have one name" in alike.err
+    assert "Two of these repositories have the same name" in alike.err
 
 
 @pytest.mark.usefixtures("site")
