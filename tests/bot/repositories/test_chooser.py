@@ -375,7 +375,7 @@ async def test_all_repositories_are_the_five_likeliest(world: FakeWorld) -> None
     knows(world, "service-16", "parse_date")
     await world.mention("in all repositories, who calls parse_date?")
 
-    (said,) = await settled(world, "left 15 out")
+    (said,) = await settled(world, "leave 15 out")
     assert said.count("Answer to: who calls parse_date?") == 1
     (named,) = about(world)
     assert (named or "").split(", ")[0] == "service-16"
@@ -388,7 +388,7 @@ async def test_all_repositories_are_sorted_by_what_they_hold(world: FakeWorld) -
         code = MemoryCode({"shop/orders.py": source})
         world.repositories.indexes[name].code.search = code.search  # type: ignore[method-assign]
     await world.mention("in all repositories, how does an order get to the database?")
-    await settled(world, "left 15 out")
+    await settled(world, "leave 15 out")
 
     (named,) = about(world)
     assert set((named or "").split(", ")[:2]) == {"service-3", "service-9"}
