@@ -18,12 +18,18 @@ AgentError
 │   └── BudgetExceeded           a ceiling of the turn is reached
 ├── WebSearchError           the web cannot be searched
 ├── ClassifierUnusable       the operator's classifier of injections cannot be loaded
+├── SandboxUnavailable       a command cannot be run where it can harm nothing, so it is not run
+├── WorkingCopyError         a commit cannot be laid out as files, or what became of them cannot be read
 ├── UnknownRun               there is no unfinished run of that id
+├── GoalUnreachable          no change of files can reach the goal of a run
+├── WorkspaceTooLarge        a run has changed more than can be kept
 ├── TurnTooLong              the graph went round without coming to an end
 ├── SchemaError              a database of another layout that cannot be brought to that of this version
 └── CheckpointError          the conversation database
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
+    ├── CheckpointUnreachable    it is on another machine, and does not answer
+    ├── CheckpointOvertaken      somebody else has gone on with the conversation; nothing was written
     ├── CheckpointVersion        of a layout that this version cannot use
     └── CheckpointDamaged        not a database, or its pages are broken
 """
@@ -153,8 +159,24 @@ class ClassifierUnusable(AgentError):
     """The operator's classifier of injections cannot be loaded; questions are judged without it."""
 
 
+class SandboxUnavailable(AgentError):
+    """A command cannot be run where it can harm nothing; it is not run at all."""
+
+
+class WorkingCopyError(AgentError):
+    """The files of a commit cannot be laid out, or what became of them cannot be read."""
+
+
 class UnknownRun(AgentError):
     """There is no run of that id, or it is finished."""
+
+
+class GoalUnreachable(AgentError):
+    """No change of files can reach the goal: it is none, or its check cannot be made here."""
+
+
+class WorkspaceTooLarge(AgentError):
+    """What a run has changed is more than can be kept."""
 
 
 class TurnTooLong(AgentError):
@@ -175,6 +197,14 @@ class CheckpointUnwritable(CheckpointError):
 
 class CheckpointLocked(CheckpointError):
     """Another process holds the conversation database."""
+
+
+class CheckpointUnreachable(CheckpointError):
+    """The conversation database is on another machine and does not answer; what was saved is there when it does."""
+
+
+class CheckpointOvertaken(CheckpointError):
+    """Another process has gone on with the conversation of a run meanwhile; nothing more of the run is written."""
 
 
 class CheckpointVersion(CheckpointError):

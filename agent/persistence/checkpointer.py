@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -31,18 +22,20 @@ from agent.errors import (
     CheckpointVersion,
     SchemaError,
 )
+from agent.persistence.conversation_saver import ConversationSaver, StepCheckpoint, StepWrites
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import Statement, TransactionRunner, run_all
+from agent.persistence.evidence_store import Statement, make_forget_statements
 from agent.persistence.migrations import migrate_database
+from agent.persistence.run_claims import RunClaim
+from agent.persistence.sqlite_transactions import TransactionRunner, run_all, use_claim
 from agent.persistence.transaction_connection import TransactionConnection
 
 _SHRINK_STEP = 500  # pages
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class SafeSqliteSaver(AsyncSqliteSaver, TransactionRunner):
+class SafeSqliteSaver(TransactionRunner, ConversationSaver, AsyncSqliteSaver):
     """An `AsyncSqliteSaver` that always leaves its connection outside a transaction, and writes no more than it must.
 
     What every step of a run needs is done by the blocking saver of the same library in the connection's thread, which
@@ -50,104 +43,60 @@ class SafeSqliteSaver(AsyncSqliteSaver, TransactionRunner):
     """
 
     conn: TransactionConnection
+    side_tables = ("writes",)
 
     def __init__(self, conn: TransactionConnection, path: Path) -> None:
-        # Nothing but plain values and messages is ever made of what is read: a database may come from a backup, and
-        # LangGraph would by default call whatever a checkpoint names.
-        super().__init__(conn, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        super().__init__(conn)
         self._path = path
-        self._held: dict[str, _Held] = {}
 
-    @asynccontextmanager
-    async def defer_checkpoints(self, thread_id: str) -> AsyncIterator[None]:
-        """Hold the checkpoints of a thread back as long as repeating their steps would cost nothing.
-
-        The newest is written after a step in which `flush_next` was called, when a person is asked, when a node fails,
-        when somebody reads the thread, and when the context ends, however it does. The nodes of the run must come one
-        after the other: what one wrote is saved with the checkpoint of its step, not before.
-        """
-        held = self._held[thread_id] = _Held()
-        try:
-            yield
-        except BaseException:
-            try:
-                await self._run_after_held(held, _do_nothing)
-            except CheckpointError as error:  # what went wrong before is the error to raise
-                log.warning("the progress of a run was not saved: %s", error)
-            raise
-        else:
-            await self._run_after_held(held, _do_nothing)
-        finally:
-            del self._held[thread_id]
-
-    def flush_next(self, thread_id: str) -> None:
-        """Write the checkpoint of the running step when it ends: the step was paid for and must not be repeated."""
-        if (held := self._held.get(thread_id)) is not None:
-            held.is_due = True
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Save a checkpoint, or hold it back."""
-        where = config["configurable"]
-        held = self._held.get(where["thread_id"], _Held(is_due=True))
-        held.save = lambda db: _Tables(db, serde=self.serde).put(config, checkpoint, metadata, new_versions)
-        if held.is_due:
-            held.is_due = False
-            await self.run_transaction(held.release())
-        return {
-            "configurable": {
-                "thread_id": where["thread_id"],
-                "checkpoint_ns": where["checkpoint_ns"],
-                "checkpoint_id": checkpoint["id"],
-            }
-        }
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    async def write_step(
+        self, checkpoint: StepCheckpoint | None, writes: StepWrites | None = None, *, claim: RunClaim | None = None
     ) -> None:
-        """Save what a node wrote before its step is over, unless the checkpoint of the step will hold it anyway."""
-        held = self._held.get(config["configurable"]["thread_id"])
-        comes_from_node = bool(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes)
-        if held is not None and comes_from_node:
-            return
-        await self._run_after_held(
-            held, lambda db: _Tables(db, serde=self.serde).put_writes(config, writes, task_id, task_path)
-        )
+        """Write a checkpoint and then the writes of a task, where the claim lets it."""
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read the newest checkpoint of a thread, or the one named."""
-        held = self._held.get(config["configurable"]["thread_id"])
-        # It stays held: the run must not lose a step because somebody could not read.
-        save = held.save if held is not None else None
-        return await self.run_transaction(
-            _run_in_order(save or _do_nothing, lambda db: _Tables(db, serde=self.serde).get_tuple(config))
-        )
+        def write(db: sqlite3.Connection) -> None:
+            tables = _Tables(db, serde=self.serde)
+            use_claim(db, claim)
+            if checkpoint is not None:
+                tables.put(*checkpoint)
+            if writes is not None:
+                tables.put_writes(*writes)
 
-    async def _run_after_held(self, held: _Held | None, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Write what was held back and do the work, all in one transaction."""
-        return await self.run_transaction(_run_in_order(held.release() if held is not None else _do_nothing, work))
+        await self.run_transaction(write)
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread and everything in it."""
+    async def read_step(
+        self, config: RunnableConfig, *, after: StepCheckpoint | None, claim: RunClaim | None = None
+    ) -> CheckpointTuple | None:
+        """Write a checkpoint, and read the newest of the thread, or the one named."""
+
+        def read(db: sqlite3.Connection) -> CheckpointTuple | None:
+            tables = _Tables(db, serde=self.serde)
+            if after is not None:
+                use_claim(db, claim)
+                tables.put(*after)
+            return tables.get_tuple(config)
+
+        return await self.run_transaction(read)
+
+    async def adelete_thread(self, thread_id: str, *, claim: RunClaim | None = None) -> None:
+        """Delete a thread and everything in it, where the claim lets it; no run of before writes in it any more."""
 
         def delete(db: sqlite3.Connection) -> None:
+            use_claim(db, claim)
             _Tables(db).delete_thread(thread_id)
+            run_all(db, make_forget_statements(thread_id))
             _free_pages(db)
 
         await self.run_transaction(delete)
 
-    async def prune_thread(self, thread_id: str, *more: Statement) -> None:
+    async def prune_thread(self, thread_id: str, *more: Statement, claim: RunClaim | None = None) -> None:
         """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
 
-        The statements in `more` run in the same transaction.
+        The statements in `more` run in the same transaction, where the claim lets it.
         """
 
         def prune(db: sqlite3.Connection) -> None:
+            use_claim(db, claim)
             newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '')"
             for table in ("checkpoints", "writes"):
                 db.execute(
@@ -173,19 +122,6 @@ class SafeSqliteSaver(AsyncSqliteSaver, TransactionRunner):
             raise _map_sqlite_error(error, self._path) from error
 
 
-@dataclass
-class _Held:
-    """The newest checkpoint of a run, unless it is written; `is_due` where the next one must be."""
-
-    save: Callable[[sqlite3.Connection], object] | None = None
-    is_due: bool = False
-
-    def release(self) -> Callable[[sqlite3.Connection], object]:
-        """Return the function that writes the checkpoint, and no longer hold it."""
-        save, self.save = self.save or _do_nothing, None
-        return save
-
-
 class _Tables(SqliteSaver):
     """The checkpoints, within a transaction that is somebody else's to begin and to end."""
 
@@ -194,22 +130,6 @@ class _Tables(SqliteSaver):
         """Give a cursor, without the commit that the library makes of half a write, too."""
         with closing(self.conn.cursor()) as cursor:
             yield cursor
-
-
-def _do_nothing(_: sqlite3.Connection) -> None:
-    """Write nothing: no checkpoint is held."""
-
-
-def _run_in_order(
-    save: Callable[[sqlite3.Connection], object], work: Callable[[sqlite3.Connection], T]
-) -> Callable[[sqlite3.Connection], T]:
-    """Combine two pieces of work into one for the same transaction."""
-
-    def both(db: sqlite3.Connection) -> T:
-        save(db)
-        return work(db)
-
-    return both
 
 
 def _free_pages(db: sqlite3.Connection, most: int = 0) -> None:

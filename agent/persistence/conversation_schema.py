@@ -1,4 +1,4 @@
-"""How the conversation database is laid out: LangGraph's tables, the journal of runs, and the evidence."""
+"""How the conversation database is laid out: LangGraph's tables, and the evidence."""
 
 from __future__ import annotations
 

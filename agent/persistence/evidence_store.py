@@ -2,57 +2,50 @@
 
 from __future__ import annotations
 
-import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
+from agent.persistence.run_claims import DROP, TAKE, RunClaim, make_claim
 from agent.text.storable import make_storable
 
-Result = TypeVar("Result")
 Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
 
-class SqlExecutor(Protocol):
-    """A database that runs each statement in a transaction of its own, or several in one."""
+class SqlExecutor(ABC):
+    """A database that takes the dialect of SQLite, with `?` for values; every statement may be run twice."""
 
-    async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement to its end, whatever happens to the caller; raises `CheckpointError`."""
-
-    async def write_all(self, statements: Sequence[Statement]) -> None:
-        """Run statements in one transaction: all of them, or none; raises `CheckpointError`."""
-
-    async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
-        """Run a query; raises `CheckpointError`."""
-
-    async def run_transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
-
-
-class TransactionRunner(ABC):
-    """A database of which only the transaction is its own: the other methods of a `SqlExecutor` follow from that."""
+    clock: ClassVar[str]  # the time of the database in seconds since the epoch, in SQL
 
     @abstractmethod
-    async def run_transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do the work in one transaction, to its end, whatever happens to the caller; raises `CheckpointError`."""
+    async def write_all(self, statements: Sequence[Statement], *, claim: RunClaim | None = None) -> None:
+        """Run statements in one transaction: all of them, or none; raises `CheckpointError`.
+
+        With a claim, only as long as that is the newest of its thread; else raises `CheckpointOvertaken`.
+        """
+
+    @abstractmethod
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a query; raises `CheckpointError`."""
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement in a transaction of its own."""
+        """Run a statement in a transaction of its own; raises `CheckpointError`."""
         await self.write_all([(sql, values)])
 
-    async def write_all(self, statements: Sequence[Statement]) -> None:
-        """Run statements in one transaction: all of them, or none."""
-        await self.run_transaction(lambda db: run_all(db, statements))
+    async def claim_run(self, thread_id: str) -> RunClaim:
+        """Claim a thread for a run: under an earlier claim nothing is written any more; raises `CheckpointError`."""
+        claim = make_claim(thread_id)
+        await self.write_all([self.make_take_statement(claim)])
+        return claim
 
-    async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a query."""
-        return await self.run_transaction(lambda db: db.execute(sql, values).fetchall())
+    async def find_claim(self, thread_id: str) -> RunClaim | None:
+        """Return the newest claim of a thread, whoever has made it; raises `CheckpointError`."""
+        rows = await self.rows("SELECT token FROM run_tokens WHERE thread_id = ?", (thread_id,))
+        return RunClaim(thread_id, *rows[0]) if rows else None
 
-
-def run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    """Run statements in a transaction that is under way."""
-    for sql, values in statements:
-        db.execute(sql, values)
+    def make_take_statement(self, claim: RunClaim) -> Statement:
+        """Return the statement that makes a claim, for a transaction with others."""
+        return TAKE.format(clock=self.clock), claim
 
 
 class EvidenceStore:
@@ -61,31 +54,39 @@ class EvidenceStore:
     def __init__(self, database: SqlExecutor) -> None:
         self._database = database
 
-    def of(self, thread: str) -> ThreadEvidence:
-        """Return the evidence of one conversation."""
-        return ThreadEvidence(self._database, thread)
+    def of(self, thread: str, claim: RunClaim | None = None) -> ThreadEvidence:
+        """Return the evidence of one conversation, which is kept only under the claim of a run, where there is one."""
+        return ThreadEvidence(self._database, thread, claim)
 
-    async def drop(self, thread: str) -> None:
-        """Forget the evidence of a conversation."""
-        await self._database.write(*self.make_drop_statement(thread))
+    async def drop(self, thread: str, claim: RunClaim | None = None) -> None:
+        """Forget the evidence of a conversation, where there is a claim only under that."""
+        await self._database.write_all([self.make_drop_statement(thread)], claim=claim)
 
     def make_drop_statement(self, thread: str) -> Statement:
         """Return the statement that forgets the evidence of a conversation, for a transaction with others."""
         return "DELETE FROM evidence WHERE thread = ?", (thread,)
 
 
+def make_forget_statements(thread: str) -> Sequence[Statement]:
+    """Return the statements that forget what there is of a conversation beside its checkpoints."""
+    return [("DELETE FROM evidence WHERE thread = ?", (thread,)), (DROP, (thread,))]
+
+
 class ThreadEvidence:
     """Evidence of one conversation in the table."""
 
-    def __init__(self, database: SqlExecutor, thread: str) -> None:
+    def __init__(self, database: SqlExecutor, thread: str, claim: RunClaim | None) -> None:
         self._database = database
         self._thread = thread
+        self._claim = claim
 
     async def keep(self, key: str, text: str) -> None:
-        """Keep a text."""
-        await self._database.write(
-            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", (self._thread, key, make_storable(text))
+        """Keep a text; raises `CheckpointOvertaken` for a run that has lost its thread."""
+        sql = (
+            "INSERT INTO evidence (thread, key, text) VALUES (?, ?, ?) "
+            "ON CONFLICT (thread, key) DO UPDATE SET text = excluded.text"
         )
+        await self._database.write_all([(sql, (self._thread, key, make_storable(text)))], claim=self._claim)
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts that are there."""

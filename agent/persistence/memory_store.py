@@ -9,14 +9,16 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import Statement, TransactionRunner
+from agent.persistence.evidence_store import Statement
 from agent.persistence.migrations import run_statement
+from agent.persistence.run_claims import RunClaim
+from agent.persistence.sqlite_transactions import TransactionRunner
 
 T = TypeVar("T")
 
 
 class MemoryStore(TransactionRunner):
-    """The journal and the evidence of one question; a crash loses them, and there is nobody to go on with it."""
+    """The evidence of one question; a crash loses it, and there is nobody to go on with it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -34,11 +36,11 @@ class MemoryStore(TransactionRunner):
     def flush_next(self, thread_id: str) -> None:
         """Do nothing: there are no checkpoints to write."""
 
-    async def prune_thread(self, thread_id: str, *more: Statement) -> None:  # noqa: ARG002
+    async def prune_thread(self, thread_id: str, *more: Statement, claim: RunClaim | None = None) -> None:  # noqa: ARG002
         """Run the statements; there are no checkpoints to drop."""
-        await self.write_all(more)
+        await self.write_all(more, claim=claim)
 
-    async def adelete_thread(self, thread_id: str) -> None:
+    async def adelete_thread(self, thread_id: str, *, claim: RunClaim | None = None) -> None:
         """Do nothing: there are no checkpoints to drop."""
 
 

@@ -33,8 +33,7 @@ _DISK_ERRORS = {
 class Schema:
     """The layout of a database: the SQL of each step, under the number of the layout that it leads to.
 
-    `name` is what people call the database. The first step makes a new database, and brings up one of the layout before
-    it. A step may only add: a citebot of the version before may still be using the database.
+    `name` is what people call the database. The first step makes a new database, or brings up the layout before.
     """
 
     name: str

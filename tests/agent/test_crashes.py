@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -17,12 +16,13 @@ import pytest
 import pytest_asyncio
 from pydantic import SecretStr
 
-from agent.agent import Agent
+from agent.conversations import open_conversations
 from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import by_forms, remembered
-from tests.fakes.dying import JOINED, NODES, THREAD, WHAT, WHICH, end_of, open_agent, put, replied
+from tests.fakes.dying import JOINED, NODES, THREAD, WHAT, WHICH, Asking, open_agent
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
+from tests.fakes.postgres import make_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # the models live in one loop
 
@@ -114,10 +114,10 @@ class Nursery:
 
     process: subprocess.Popen[str]
 
-    def killed(self, database: Path, point: str, question: str, way: str) -> int:
+    def killed(self, database: Path, url: str | None, point: str, question: str, way: str) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([str(database), point, question, way]) + "\n")
+        self.process.stdin.write(json.dumps([str(database), url, point, question, way]) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
@@ -130,28 +130,35 @@ class Bench:
     gemini: FakeGemini
     models: ChatModels
     way: str = "forms"
+    url: str | None = None
 
     async def undisturbed(self, question: str, database: Path) -> Whole:
         self._choose_way()
-        async with open_agent(database, self.models) as agent:
-            answer = await put(agent, question, self.way)
+        async with open_agent(database, self.url, self.models) as agent:
+            answer = await Asking(agent=agent, database=database, way=self.way).put(question)
         return Whole(question=question, answer=answer, calls=self.paid())
 
     async def killed(self, database: Path, point: str, whole: Whole) -> Counter[str]:
         """Have a turn killed and taken up again; it ends as if undisturbed. Returns what was paid for beyond that."""
         self._choose_way()
         assert (
-            await asyncio.to_thread(self.nursery.killed, database, point, whole.question, self.way) == -signal.SIGKILL
+            await asyncio.to_thread(self.nursery.killed, database, self.url, point, whole.question, self.way)
+            == -signal.SIGKILL
         )
-        async with open_agent(database, self.models) as agent:
-            answer = await taken_up(agent, database)
+        async with open_agent(database, self.url, self.models) as agent:
+            answer = await Asking(agent=agent, database=database, way=self.way).take_up()
             history = await remembered(agent, THREAD)
         assert (answer.text, answer.citations) == (whole.answer.text, whole.answer.citations)
         assert [(one["question"], one["answer"]) for one in history] == [(whole.question, answer.text)]
-        assert rows(database, "SELECT status FROM agent_executions") == [("completed",)]
-        assert rows(database, "SELECT * FROM evidence") == []
+        assert await self._count_left(database) == [1, 0, 0]
         assert self.paid() >= whole.calls
         return self.paid() - whole.calls
+
+    async def _count_left(self, database: Path) -> list[int]:
+        """How many checkpoints, writes of tasks and texts of evidence there are."""
+        async with open_conversations(database, SecretStr(self.url) if self.url else None) as saver:
+            tables = ("checkpoints", saver.side_tables[0], "evidence")
+            return [(await saver.rows(f"SELECT count(*) FROM {table}"))[0][0] for table in tables]
 
     def _choose_way(self) -> None:
         self.gemini.received.clear()
@@ -226,40 +233,19 @@ async def small_talk(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> 
     return await bench.undisturbed("hello!", tmp_path_factory.mktemp("whole") / "c.db")
 
 
-async def taken_up(agent: Agent, database: Path) -> Answer:
-    """Go on as the next process does; where nothing is unfinished, with what the newest run was left with."""
-    runs = broken_off(database) or [newest(database)]
-    answers = [await end_of(agent.resume(run)) for run in runs]
-    return await replied(agent, answers[-1])
-
-
-def broken_off(database: Path) -> list[str]:
-    query = "SELECT id FROM agent_executions WHERE status = 'running' ORDER BY started_at"
-    return [str(run) for (run,) in rows(database, query)]
-
-
-def newest(database: Path) -> str:
-    return str(rows(database, "SELECT id FROM agent_executions ORDER BY started_at")[-1][0])
-
-
-def rows(database: Path, query: str) -> list[tuple[object, ...]]:
-    opened = sqlite3.connect(database)
-    try:
-        return opened.execute(query).fetchall()
-    finally:
-        opened.close()
-
-
 ON_THE_WAY = [name for name in NODES if name != "out_of_scope"]
 PAID = ["router", "grade_documents", "tool_executor", "planner", "executor_llm", "tool_node", "refinery", "synthesis"]
 BOUNDARIES = [*(f"{name}<" for name in ON_THE_WAY), *(f"{name}>" for name in PAID), "conversation_memory>"]
 LATER = ["clarify<2", "human_check<2", "router<4", "executor_llm>2"]
-ASKED = ["asked+", "replied+", "asked+2", "replied+2"]
-NOTED = ["begin>", "begin>2", "pause<", "pause>", "pause<2", "end<", "end>"]
+ASKED = [f"{name}{sign}" for name in ("asked", "replied") for sign in ("<", "+", "<2", "+2")]
+BESIDE = [
+    *("pin<", "pin>", "pin<2", "pin>2", "pin<3", "take<", "begin>", "take>", "take<2", "take>2", "take<3", "take>3"),
+    *("human_check_required!", "human_check_required!2", "end<", "end>", "answer!", "answer!2", "answer!3"),
+]
 IN_A_TOOL = ["tool_start!", "tool_start!2", "tool_executor|", "tool_node|"]
 
 
-@pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *ASKED, *NOTED, *IN_A_TOOL])
+@pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *ASKED, *BESIDE, *IN_A_TOOL])
 async def test_killed_between_nodes_nothing_is_paid_for_twice(
     bench: Bench, whole: Whole, tmp_path: Path, point: str
 ) -> None:
@@ -418,3 +404,37 @@ async def test_killed_in_mid_answer_about_two_repositories_it_is_written_anew(
     joined_bench: Bench, joined_whole: Whole, tmp_path: Path
 ) -> None:
     assert await joined_bench.killed(tmp_path / "c.db", "token!3", joined_whole) == {ANSWERING: 1}
+
+
+# Conversations in Postgres: each kind of point once or twice
+
+IN_POSTGRES = [
+    *("begin>", "retrieval<", "executor_llm>", "tool_node|", "asked<", "asked+", "replied<", "replied+", "planner>"),
+    *("aggregate<", "check_citations<", "end<", "end>"),
+]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def postgres_bench(tools_bench: Bench) -> AsyncIterator[Bench]:
+    async with make_database() as url:
+        yield replace(tools_bench, url=url)
+
+
+@pytest.mark.parametrize("point", IN_POSTGRES)
+async def test_killed_over_postgres_nothing_is_paid_for_twice(
+    postgres_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str
+) -> None:
+    assert await postgres_bench.killed(tmp_path / "c.db", point, tools_whole) == {}
+
+
+@pytest.mark.parametrize(("point", "task"), [("executor_llm|3", ANSWERING), ("executor_llm|4", "executor_llm")])
+async def test_killed_over_postgres_before_a_round_is_saved_only_that_is_asked_again(
+    postgres_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str, task: str
+) -> None:
+    assert await postgres_bench.killed(tmp_path / "c.db", point, tools_whole) == {task: 1}
+
+
+async def test_killed_over_postgres_between_steps_side_by_side_nothing_is_paid_for_twice(
+    postgres_bench: Bench, whole_in_parts: Whole, tmp_path: Path
+) -> None:
+    assert await postgres_bench.killed(tmp_path / "c.db", "setup_executor>3", whole_in_parts) == {}

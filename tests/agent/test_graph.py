@@ -21,9 +21,7 @@ from agent.agent import Agent
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
-from agent.limits import MAX_RUN_TRIES
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
-from agent.persistence.run_store import RunStore
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
@@ -142,9 +140,8 @@ async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSqliteSa
     agent, _ = agent_with(saver, research("Find pay"))
     await answer_to(agent, QUESTION)
     state = await agent._turns.state("t")
-    (row,) = await saver.rows("SELECT status, question FROM agent_executions")
 
-    assert row == ("completed", "")
+    assert (state["user_query"], state["reply"]) == ("", None)
     assert (state["messages"], state["findings"], state["plan"], state["tool_history"]) == ([], {}, [], [])
     assert await saver.rows("SELECT * FROM evidence") == []
 
@@ -246,7 +243,6 @@ async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: 
     assert "session [1]" in answer.text
     assert "orders, please" in str(model.asked[1][1])
     assert [one["question"] for one in await remembered(agent)] == [QUESTION]
-    assert [row[0] for row in await saver.rows("SELECT status FROM agent_executions")] == ["completed"]
 
 
 async def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
@@ -255,9 +251,9 @@ async def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
         events = await events_of(agent, QUESTION)
     async with open_saver(tmp_path / "c.db") as saver:
         agent, _ = agent_with(saver, research("Find pay"))
-        assert await saver.rows("SELECT status FROM agent_executions") == [("paused",)]
-        again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
-        done = [event async for event in agent.resume(events[0].run_id, "orders")][-1].payload["answer"]
+        run_id = events[0].run_id
+        again = [event async for event in agent.resume(run_id, thread="t")][-1].payload["answer"]
+        done = [event async for event in agent.resume(run_id, thread="t", reply="orders")][-1].payload["answer"]
 
     assert again.text == "Do you mean orders or parcels?"
     assert "session [1]" in done.text
@@ -295,6 +291,22 @@ async def test_another_question_gives_up_what_was_waiting(saver: SafeSqliteSaver
 
     assert answer.route == "fast_path"
     assert late.route != "paused"
+
+
+@pytest.mark.parametrize("said", ["where is parse_date defined?", "approve"])
+async def test_what_waited_is_given_up_where_the_code_cannot_be_read(saver: SafeSqliteSaver, said: str) -> None:
+    library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"), calls_tools=False)
+    agent = Agent(library, saver, redact, models=ScriptedModels(model), approval_calls=1)
+    paused = (await events_of(agent, QUESTION))[0].run_id
+    library.code = None
+    failed = await answer_to(agent, said)
+    library.code = FakeCode(SHOP)
+    late = await answer_to(agent, "approve")
+
+    assert (failed.route, model.tasks.count("executor_llm")) == ("failed", 0)
+    assert "session [1]" not in late.text
+    with pytest.raises(UnknownRun):
+        await anext(agent.resume(paused, thread="t"))
 
 
 @pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "[[a]"])
@@ -449,7 +461,7 @@ async def running(agent: Agent, gate: asyncio.Event) -> tuple[str, asyncio.Task[
     """Start a question and wait until its model has been asked."""
     task = asyncio.create_task(collected(agent))
     await asyncio.wait_for(gate.wait(), 5)
-    return next(iter(agent._running)), task
+    return next(iter(agent._tasks._running)), task
 
 
 async def collected(agent: Agent) -> list[Any]:
@@ -475,7 +487,8 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
         "Stopped, as you asked.",
     )
     assert state["messages"] == []
-    assert [row[0] for row in await saver.rows("SELECT status FROM agent_executions")] == ["failed"]
+    with pytest.raises(UnknownRun):
+        await anext(agent.resume(run_id, thread="t"))
     assert await remembered(agent) == []
     assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
     assert not await agent.stop(run_id)
@@ -488,9 +501,9 @@ async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSqliteSaver) -> 
     first = asyncio.create_task(collected(agent))
     await asyncio.wait_for(code.searching.wait(), 5)
     second = asyncio.create_task(answer_to(agent, "and who calls it?"))
-    while len(agent._running) < 2:  # noqa: ASYNC110 # the second question says nothing before its turn comes
+    while len(agent._tasks._running) < 2:  # noqa: ASYNC110 # the second question says nothing before its turn comes
         await asyncio.sleep(0)
-    await agent.stop(list(agent._running)[1])
+    await agent.stop(list(agent._tasks._running)[1])
     gate.set()
 
     assert (await asyncio.wait_for(second, 5)).route == "stopped"
@@ -499,14 +512,14 @@ async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSqliteSaver) -> 
 
 async def test_there_is_nothing_to_resume_of_an_unknown_run(agent: Agent) -> None:
     with pytest.raises(UnknownRun):
-        [event async for event in agent.resume("nobody")]
+        [event async for event in agent.resume("nobody", thread="t")]
 
 
 async def test_a_finished_run_gives_its_answer_again(saver: SafeSqliteSaver) -> None:
     agent, model = agent_with(saver, research("Find pay"))
     events = await events_of(agent, QUESTION)
     asked = len(model.asked)
-    again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
+    again = [event async for event in agent.resume(events[0].run_id, thread="t")][-1].payload["answer"]
 
     assert (again.text, again.citations) == (
         events[-1].payload["answer"].text,
@@ -521,22 +534,10 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
     agent = Agent(library, saver, redact, models=ScriptedModels(model))
     events = await events_of(agent, QUESTION)
     library.code = moved_on()
-    again = [event async for event in agent.resume(events[0].run_id)][-1].payload["answer"]
+    again = [event async for event in agent.resume(events[0].run_id, thread="t")][-1].payload["answer"]
 
     assert replace(again, seconds=0) == replace(events[-1].payload["answer"], seconds=0)
     assert len(await remembered(agent)) == 1
-
-
-async def test_a_run_that_is_broken_off_too_often_is_closed(saver: SafeSqliteSaver) -> None:
-    journal = RunStore(saver)
-    await journal.begin("run", thread="t", question=QUESTION)
-    for _ in range(MAX_RUN_TRIES):
-        await journal.try_again("run")
-    agent, _ = agent_with(saver, research("Find pay"))
-    answer = [event async for event in agent.resume("run")][-1].payload["answer"]
-
-    assert (answer.route, "Ask me to try again" in answer.text) == ("failed", True)
-    assert await saver.rows("SELECT status FROM agent_executions") == [("failed",)]
 
 
 async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSqliteSaver) -> None:
@@ -555,7 +556,7 @@ async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSq
     library.code = moved_on()
     fresh = ScriptedModel(research("Find pay"), calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(fresh))
-    answer = [event async for event in agent.resume(run_id)][-1].payload["answer"]
+    answer = [event async for event in agent.resume(run_id, thread="t")][-1].payload["answer"]
 
     assert fresh.tasks[0] == "router"
     assert answer.commit == "d" * 40

@@ -268,7 +268,7 @@ async def test_an_approved_search_is_not_made_again_where_the_call_beside_it_was
     agent, model = agent_with(saver, calls, "See the web.", web=web, tools=tools)
     await answer_to(agent, QUESTION)
 
-    async with asyncio.timeout(5), aclosing(agent.ask("yes", thread="t", run_id="run")) as events:
+    async with asyncio.timeout(60), aclosing(agent.ask("yes", thread="t", run_id="run")) as events:
         async for event in events:
             if event.kind == "tool_end" and event.payload["tool"] == "web_search":
                 await hanging.reached.wait()
@@ -276,7 +276,7 @@ async def test_an_approved_search_is_not_made_again_where_the_call_beside_it_was
                     await asyncio.sleep(0)
                 break
     hanging.released.set()
-    resumed = [event async for event in agent.resume("run")]
+    resumed = [event async for event in agent.resume("run", thread="t")]
 
     assert web.asked == ["orders paid"]
     assert "Back off" in prompt_of(model, 1)

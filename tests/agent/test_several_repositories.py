@@ -201,7 +201,7 @@ async def test_a_run_that_was_broken_off_goes_on_with_the_same_repositories(tmp_
     gate.set()
     shelf.pinned.clear()
     async with open_saver(tmp_path / "c.db") as saver:
-        told = [event async for event in Agent(shelf, saver, redact).resume("run")]
+        told = [event async for event in Agent(shelf, saver, redact).resume("run", thread="t")]
 
     answer = told[-1].payload["answer"]
     assert shelf.pinned == ["shop", "website"]

@@ -13,11 +13,13 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 import agent.graph
-from agent.agent import STOP_SECONDS, Agent
+from agent.agent import Agent
+from agent.errors import UnknownRun
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps, Runtime
+from agent.runs.run_tasks import STOP_SECONDS
 from agent.state import AgentState
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
@@ -140,7 +142,8 @@ async def assert_usable(bench: Bench, events: list[Any]) -> None:
     answer = events[-1].payload["answer"]
     assert (answer.route, answer.text) == ("stopped", "Stopped, as you asked.")
     assert (await bench.agent._turns.state("t"))["messages"] == []
-    assert await bench.saver.rows("SELECT status FROM agent_executions") == [("failed",)]
+    with pytest.raises(UnknownRun):
+        await anext(bench.agent.resume("run", thread="t"))
     assert await bench.saver.rows("SELECT * FROM evidence") == []
     assert await remembered(bench.agent) == []
     bench.gemini.script = investigation

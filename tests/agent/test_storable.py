@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agent.text.storable import is_storable, make_storable
+from agent.text.storable import is_storable, make_storable, make_storable_in_postgres
 
 HALF = "\ud83d"
 texts = st.text(st.characters())  # halves of surrogate pairs among them
@@ -36,6 +36,13 @@ def test_any_text_is_made_into_one_that_sqlite_gives_back(database: sqlite3.Conn
     assert database.execute("SELECT ?", (made,)).fetchone() == (made,)
     assert len(made) == len(text)
     assert make_storable(made) == made
+
+
+@given(texts)
+def test_a_text_for_postgres_has_no_zero_bytes_either(text: str) -> None:
+    assert make_storable_in_postgres(text) == make_storable(text).replace("\0", "")
+    assert make_storable_in_postgres("a\0" + text).startswith("a" + make_storable(text[:1]).strip("\0"))
+    assert make_storable_in_postgres([text]) == [text]
 
 
 @given(texts)

@@ -12,7 +12,9 @@ import pytest_asyncio
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.memory_store import open_memory_store
+from agent.persistence.postgres.saver import open_postgres_saver
 from agent.ports import EvidenceTexts, MemoryEvidence
+from tests.fakes.postgres import make_database
 
 OfConversation = Callable[[str], EvidenceTexts]
 
@@ -35,11 +37,18 @@ async def open_sqlite(folder: Path) -> AsyncIterator[OfConversation]:
         yield EvidenceStore(saver).of
 
 
+@asynccontextmanager
+async def open_postgres(_: Path) -> AsyncIterator[OfConversation]:
+    async with make_database() as url, open_postgres_saver(url) as saver:
+        yield EvidenceStore(saver).of
+
+
 # By technology: a function of a folder that is this test's alone.
 IMPLEMENTATIONS: dict[str, Callable[[Path], AbstractAsyncContextManager[OfConversation]]] = {
     "turn": open_turn,
     "memory": open_memory,
     "sqlite": open_sqlite,
+    "postgres": open_postgres,
 }
 
 

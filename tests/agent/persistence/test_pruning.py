@@ -12,20 +12,16 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
+from agent.conversations import prune_idle_conversations
 from agent.errors import CheckpointDamaged
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.pruning import prune_idle_conversations
 from tests.agent.conftest import answer_to, remembered
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
 DAY = 86_400.0
-TABLES = (("checkpoints", "thread_id"), ("writes", "thread_id"), ("evidence", "thread"), ("agent_executions", "thread"))
-
-
-async def aged(saver: SafeSqliteSaver, thread: str, days: float) -> None:
-    await saver.write("UPDATE agent_executions SET updated_at = ? WHERE thread = ?", (time.time() - days * DAY, thread))
+TABLES = (("checkpoints", "thread_id"), ("writes", "thread_id"), ("evidence", "thread"))
 
 
 async def threads_in(saver: SafeSqliteSaver) -> set[str]:
@@ -36,11 +32,12 @@ async def threads_in(saver: SafeSqliteSaver) -> set[str]:
 
 
 async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
-    for thread, days in (("old", 91.0), ("young", 89.0)):
-        await answer_to(agent, "where is parse_date defined?", thread)
-        await aged(saver, thread, days)
+    await answer_to(agent, "where is parse_date defined?", "old")
+    between = time.time()
+    await answer_to(agent, "where is parse_date defined?", "young")
 
-    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 1
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=between - 90 * DAY) == 0
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=between) == 1
 
     assert await threads_in(saver) == {"young"}
     assert await remembered(agent, "old") == []
@@ -49,10 +46,10 @@ async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: Safe
 
 async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
     await answer_to(agent, "where is parse_date defined?")
-    await aged(saver, "t", 91)
+    between = time.time()
     await answer_to(agent, "and who calls it?")
 
-    assert await prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY) == 0
+    assert await prune_idle_conversations(tmp_path / "conversations.db", before=between) == 0
     assert len(await remembered(agent)) == 2
 
 
@@ -69,11 +66,8 @@ async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSqliteSav
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, lambda text: text)
     for number in range(5):
         await answer_to(agent, "where is parse_date defined?", f"old {number}")
-        await aged(saver, f"old {number}", 91)
 
-    sweeping = asyncio.create_task(
-        prune_idle_conversations(tmp_path / "conversations.db", before=time.time() - 90 * DAY)
-    )
+    sweeping = asyncio.create_task(prune_idle_conversations(tmp_path / "conversations.db", before=time.time()))
     answers = await asyncio.gather(
         *(answer_to(agent, "where is parse_date defined?", f"new {number}") for number in range(5))
     )

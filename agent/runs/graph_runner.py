@@ -1,0 +1,188 @@
+"""Takes one turn through the graph: from the start, from a checkpoint, or on with a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from agent.errors import TurnTooLong
+from agent.graph import build_graph, list_steps
+from agent.limits import RECURSION_LIMIT
+from agent.ports import Deps, NodeRuntime, PinnedCommit
+from agent.questions.attachments import make_excerpts
+from agent.repositories.joined_code import JoinedCode
+from agent.runs.agent_run import AgentRun, Pause
+from agent.runs.graph_stream import TOO_LONG, GraphOutcome, make_config, stream_graph
+from agent.state import AgentState, reset_turn
+
+if TYPE_CHECKING:
+    from langgraph.types import Command, StateSnapshot
+
+    from agent.persistence.conversation_saver import ConversationSaver
+    from agent.persistence.run_claims import RunClaim
+
+    GraphInput = AgentState | Command[Any] | None
+
+GraphResult = GraphOutcome[AgentState]
+
+
+class TurnRunner(Protocol):
+    """Takes turns through the graph; every method takes the conversation's lock for granted."""
+
+    async def state(self, thread: str) -> AgentState:
+        """Return the newest state of a conversation; empty for an unknown one."""
+
+    async def find_run(self, thread: str) -> AgentRun | None:
+        """Return the newest run of a conversation; None where none has begun, or it was abandoned."""
+
+    async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
+        """Take a run as far as it goes, without repeating what is done already."""
+
+    async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
+        """Close the newest run of a conversation if it is one of these and unfinished; return whether it was."""
+
+
+class SingleTurnRunner:
+    """Walks the graph once, for a question that nobody can go on with: nothing is saved, and no model may pause it.
+
+    LangGraph would take a second to import, several times as long as the answer.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+
+    async def state(self, thread: str) -> AgentState:  # noqa: ARG002
+        """Return nothing: no conversation is remembered."""
+        return {}
+
+    async def find_run(self, thread: str) -> None:  # noqa: ARG002
+        """Return None: no run is remembered."""
+        return
+
+    async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:  # noqa: ARG002
+        """Take a run to its end."""
+        state = _make_initial_state(run, deps.code, self._clock())
+        steps = {step.name: step for step in list_steps()}
+        name: str | None = next(iter(steps))
+        for _ in range(RECURSION_LIMIT):
+            if name is None:
+                return GraphOutcome(state=state)
+            changes = await steps[name].run(state, NodeRuntime(deps))
+            state = {**state, **changes}
+            deps.emit("step_end", node=name, changes=changes)
+            name = steps[name].choose_next(state)
+        raise TurnTooLong(TOO_LONG)
+
+    async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:  # noqa: ARG002
+        """Return False: there is nothing to close."""
+        return False
+
+
+class GraphRunner:
+    """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
+
+    def __init__(self, saver: ConversationSaver, clock: Callable[[], float]) -> None:
+        self._graph = build_graph().compile(checkpointer=saver)
+        self._saver = saver
+        self._clock = clock
+
+    async def state(self, thread: str) -> AgentState:
+        """Return the newest state of a conversation; empty for an unknown one."""
+        return cast("AgentState", (await self._graph.aget_state(make_config(thread))).values)
+
+    async def find_run(self, thread: str) -> AgentRun | None:
+        """Return the newest run of a conversation, as its checkpoint has it."""
+        snapshot = await self._graph.aget_state(make_config(thread))
+        state = cast("AgentState", snapshot.values)
+        if not state.get("run_id"):
+            return None
+        pause, reply = _find_pause(snapshot), state.get("reply")
+        if reply is not None and pause is not None and reply["to"] != pause.id:  # it was to an earlier pause
+            reply = None
+        return AgentRun(
+            id=state["run_id"],
+            thread=thread,
+            repositories=_list_repositories(state),
+            question=state.get("user_query", ""),
+            reply=reply["text"] if reply is not None else None,
+            pause=pause,
+            state=state,
+            is_finished=not _is_unfinished(snapshot),
+        )
+
+    async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
+        """Take a run as far as it goes, without repeating what is done already."""
+        if run.is_finished or run.is_waiting:
+            return GraphOutcome(state=run.state, request=run.pause.request if run.pause is not None else None)
+        given = self._make_input(run, deps.code)
+        return await stream_graph(self._graph, self._saver, given, run.thread, deps, claim=claim)
+
+    def _make_input(self, run: AgentRun, code: PinnedCommit) -> GraphInput:
+        """Return what the graph begins or goes on with: what was read at another commit is no evidence for this one."""
+        if run.pause is not None and run.reply is not None:
+            return _make_resume_command(run, run.pause, run.reply, code)
+        is_at_its_commit = run.state.get("commit") == code.commit.sha
+        return None if is_at_its_commit else _make_initial_state(run, code, self._clock())
+
+    async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
+        """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
+
+        Returns whether it was the newest; raises `CheckpointOvertaken` where the claim is not.
+        """
+        config = make_config(claim.thread_id)
+        snapshot = await self._graph.aget_state(config)
+        if not _is_unfinished(snapshot) or snapshot.values.get("run_id") not in run_ids:
+            return False
+        left: AgentState = {"user_query": "", "attached": [], "images": [], "run_id": "", "reply": None}
+        changes: AgentState = {**reset_turn(cast("AgentState", snapshot.values)), **left}
+        async with self._saver.defer_checkpoints(claim.thread_id, claim):
+            await self._graph.aupdate_state(config, changes, as_node="conversation_memory")
+        return True
+
+
+def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentState:
+    return {
+        "user_query": run.question,
+        "attached": run.state.get("attached") or make_excerpts(run.attachments.texts),
+        "images": run.state.get("images") or [image.name for image in run.attachments.images],
+        "asked_at": now,
+        "repositories": list(run.repositories),
+        "repository": code.repository,
+        "commit": code.commit.sha,
+        "commits": _list_commits(code),
+        "run_id": run.id,
+        "reply": None,
+    }
+
+
+def _make_resume_command(run: AgentRun, pause: Pause, reply: str, code: PinnedCommit) -> Command[Any]:
+    from langgraph.types import Command
+
+    changes: AgentState = {"run_id": run.id, "reply": {"to": pause.id, "text": reply}}
+    if run.state.get("commit") != code.commit.sha:
+        new: AgentState = {"commit": code.commit.sha, "commits": _list_commits(code)}
+        changes = {**changes, **new, "retrieved": [], "expanded": [], "shown": []}
+    return Command(resume=reply, update=changes)
+
+
+def _list_commits(code: PinnedCommit) -> dict[str, str]:
+    """Return the commit of each repository where there are several."""
+    return code.commits if isinstance(code, JoinedCode) else {}
+
+
+def _list_repositories(state: AgentState) -> tuple[str, ...]:
+    """Return what a run is about; a checkpoint of the version before says no more than what was read."""
+    if "repositories" in state:
+        return tuple(state["repositories"])
+    return tuple(state.get("commits") or [state.get("repository", "")])
+
+
+def _find_pause(snapshot: StateSnapshot) -> Pause | None:
+    """Return what a node waits for; after the reply it keeps the question until its step is saved."""
+    waiting = (one for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
+    return next((Pause(id=one.id, request=one.value) for one in waiting), None)
+
+
+def _is_unfinished(snapshot: StateSnapshot) -> bool:
+    """Whether there is something left to do; `next` leaves out a node whose writes are saved and its step is not."""
+    return bool(snapshot.tasks)

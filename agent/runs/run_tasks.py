@@ -1,0 +1,94 @@
+"""Runs in tasks of their own: one at a time in a conversation, heard until the answer, ended within two seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from agent.errors import STOPPED
+from agent.events import AgentEvent, AsyncEventBus, EventKind
+from agent.ports import Answer
+from agent.runs.turn_answers import make_unanswered
+
+STOP_SECONDS = 2.0
+# What an interrupted run must not repeat when it goes on.
+PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
+
+
+class RunTasks:
+    """The runs that are under way in this process, and the bus that they publish to."""
+
+    def __init__(self, events: AsyncEventBus, clock: Callable[[], float]) -> None:
+        self._events = events
+        self._clock = clock
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._stopped: set[str] = set()
+
+    def is_running(self, run_id: str) -> bool:
+        """Whether a run is under way."""
+        return run_id in self._running
+
+    def is_stopped(self, run_id: str) -> bool:
+        """Whether a run is ending because somebody wants it to."""
+        return run_id in self._stopped
+
+    def lock(self, thread: str) -> asyncio.Lock:
+        """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""
+        return self._locks.setdefault(thread, asyncio.Lock())
+
+    def publish(self, run_id: str, kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
+        """Tell all who listen of something that happened in a run."""
+        self._events.publish(
+            AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
+        )
+
+    async def stream(
+        self, run_id: str, thread: str, answer: Callable[[], Awaitable[Answer]]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run in a task of its own and yield its events, up to the answer."""
+        with self._events.subscribe(run_id) as events:
+            task = asyncio.create_task(self._run(run_id, thread, answer))
+            self._running[run_id] = task
+            try:
+                async for event in events:
+                    if event.kind == "run_end":
+                        break
+                    yield event
+                    if event.kind == "answer":
+                        break
+                await task
+            finally:
+                task.cancel()
+                await asyncio.wait({task})
+                self._running.pop(run_id, None)
+                self._stopped.discard(run_id)
+
+    async def stop(self, run_id: str) -> bool:
+        """End a run within two seconds, whatever it is doing; False if it is not running."""
+        task = self._running.get(run_id)
+        if task is None:
+            return False
+        self._stopped.add(run_id)
+        await asyncio.sleep(0)  # a task that is cancelled before its first step cannot publish its end
+        task.cancel()
+        await asyncio.wait({task}, timeout=STOP_SECONDS)
+        return True
+
+    async def _run(self, run_id: str, thread: str, take: Callable[[], Awaitable[Answer]]) -> None:
+        status = "failed"
+        try:
+            async with self.lock(thread):
+                answer = await take()
+            self.publish(run_id, "answer", answer=answer)
+            status = answer.route if answer.route in {"failed", "paused"} else "completed"
+        except asyncio.CancelledError:
+            status = "cancelled"
+            if run_id not in self._stopped:
+                raise
+            status = "stopped"
+            self.publish(run_id, "answer", answer=make_unanswered(STOPPED, "stopped"))
+        finally:
+            self.publish(run_id, "run_end", status=status)

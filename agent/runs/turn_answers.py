@@ -1,0 +1,88 @@
+"""What a turn says to people: its answer, what it asks where it waits for one, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.guard.size import clip, fit_text
+from agent.ports import Answer, Citation, CodeSearch
+from agent.repositories.joined_code import JoinedCode
+from agent.state import AgentState, CitationRef, make_empty_metadata, name_route, to_location
+from agent.text.escaping import format_code_span
+from agent.text.storable import make_storable
+
+_MAX_SHOWN = 12
+
+
+def clip_question(question: str) -> str:
+    """Cut to just beyond what the gateway accepts, in a form that every store takes."""
+    text = fit_text(question)
+    return make_storable(clip(question) if text is None else text)
+
+
+def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
+    """Return the answer of a turn that went to its end, at the commit that it was read at."""
+    commit = state.get("commit") or code.commit.sha
+    is_joined = isinstance(code, JoinedCode)
+    return Answer(
+        text=state.get("final_answer", ""),
+        citations=tuple(_make_citation(ref, code, commit, state) for ref in state.get("citations", [])),
+        repository=code.repository,
+        commit="" if is_joined else commit,
+        commits=state.get("commits") or code.commits if isinstance(code, JoinedCode) else {},
+        missing=code.missing if isinstance(code, JoinedCode) else {},
+        intent=state.get("intent", "new_question"),
+        route=name_route(state),
+        model=state.get("answer_model") or None,
+        seconds=seconds,
+        searched=tuple(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
+        found=state.get("found", False),
+    )
+
+
+def _make_citation(ref: CitationRef, code: CodeSearch, commit: str, state: AgentState) -> Citation:
+    """Return a citation as its repository knows it, linked at the commit that was read there."""
+    repository, path = "", ref["path"]
+    if isinstance(code, JoinedCode):
+        repository, path = code.labels.split(path) or (ref.get("repository", ""), path)
+        commit = state.get("commits", {}).get(repository, "")
+    at = ref.get("commit", "") or commit
+    return Citation(
+        mark=ref["mark"],
+        repository=repository,
+        path=path,
+        start_line=ref["start_line"],
+        end_line=ref["end_line"],
+        commit=at,
+        url=code.permalink(to_location(ref), at),
+    )
+
+
+def make_unanswered(sentence: str, route: str, code: CodeSearch | None = None, *, seconds: float = 0.0) -> Answer:
+    """Return the answer of a turn that did not come to its end: failed, stopped or paused."""
+    is_joined = isinstance(code, JoinedCode)
+    return Answer(
+        text=sentence,
+        citations=(),
+        repository=code.repository if code is not None else "",
+        commit=code.commit.sha if code is not None and not is_joined else "",
+        commits=code.commits if isinstance(code, JoinedCode) else {},
+        intent="new_question",
+        route=route,
+        model=None,
+        seconds=seconds,
+    )
+
+
+def format_pause_question(request: Mapping[str, Any]) -> str:
+    """Write what a paused turn asks of the person."""
+    if request.get("kind") == "clarify":
+        return str(request.get("question", ""))
+    steps: Sequence[Any] = request.get("steps", ())
+    listed = [
+        f"{number}. {format_code_span(str(step), longest=300)}" for number, step in enumerate(steps[:_MAX_SHOWN], 1)
+    ]
+    calls = int(request.get("model_calls", 0))
+    cost = f" It may take up to {calls} calls of the language model." if calls else ""
+    return "\n".join([f"This needs your approval.{cost}", "", *listed, "", "Reply `approve` or `abort`."])

@@ -1,0 +1,136 @@
+"""Conversations in Postgres: processes that start at once, connections that break, and addresses that are wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+
+from agent.errors import CheckpointError, CheckpointUnreachable, CheckpointUnwritable, CheckpointVersion
+from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.migrations import Schema
+from agent.persistence.postgres.connections import connect
+from agent.persistence.postgres.saver import PostgresSaver, load_postgres_schema, open_postgres_saver
+from agent.persistence.postgres_migrations import migrate_postgres
+from tests.fakes.postgres import SERVER, make_database
+
+psycopg = pytest.importorskip("psycopg", reason="the extra `cluster` is not installed")
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+@pytest_asyncio.fixture
+async def url() -> AsyncIterator[str]:
+    async with make_database() as made:
+        yield made
+
+
+async def run_sql(url: str, sql: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(sql)
+
+
+async def cut_all(url: str) -> None:
+    """Break every connection to a database, as a restart of Postgres does."""
+    name = urlsplit(url).path[1:]
+    await run_sql(
+        f"{SERVER}/postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    )
+
+
+async def count_steps(saver: PostgresSaver) -> int:
+    return len([found async for found in saver.alist(CONFIG)])
+
+
+async def test_processes_that_start_at_once_all_find_the_tables_made(url: str) -> None:
+    async def open_once() -> None:
+        async with open_postgres_saver(url) as saver:
+            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+
+    await asyncio.gather(*(open_once() for _ in range(6)))
+
+    async with open_postgres_saver(url) as saver:
+        assert await count_steps(saver) == 6
+        assert await saver.rows("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == [(0,)]
+
+
+async def test_connections_that_were_cut_while_idle_cost_nothing(url: str) -> None:
+    async with open_postgres_saver(url) as saver:
+        for _ in range(3):
+            await asyncio.gather(*(saver.rows("SELECT 1") for _ in range(8)))
+            await cut_all(url)
+            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+        assert await count_steps(saver) == 3
+
+
+async def test_work_under_way_when_connections_are_cut_is_done_once(url: str) -> None:
+    async with open_postgres_saver(url) as saver:
+        evidence = EvidenceStore(saver).of("t")
+        keeping = asyncio.gather(*(evidence.keep(f"e{number}", "x" * 100_000) for number in range(60)))
+        cutting = asyncio.gather(*(cut_all(url) for _ in range(3)))
+        await asyncio.gather(keeping, cutting)
+        assert await saver.rows("SELECT count(*), max(length(text)) FROM evidence") == [(60, 100_000)]
+
+
+async def test_a_database_that_stays_away_is_waited_for_and_then_a_sentence(url: str) -> None:
+    async with open_postgres_saver(url, patience=0.2) as saver:
+        await run_sql(f"{SERVER}/postgres", f"ALTER DATABASE {urlsplit(url).path[1:]} WITH ALLOW_CONNECTIONS false")
+        await cut_all(url)
+        with pytest.raises(CheckpointUnreachable, match="Postgres"):
+            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+        await run_sql(f"{SERVER}/postgres", f"ALTER DATABASE {urlsplit(url).path[1:]} WITH ALLOW_CONNECTIONS true")
+    async with open_postgres_saver(url) as saver:
+        assert await count_steps(saver) == 0
+
+
+async def test_a_database_that_takes_no_writes_is_called_unwritable(url: str) -> None:
+    async with open_postgres_saver(url) as saver:
+        await run_sql(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET default_transaction_read_only = on")
+        await cut_all(url)
+        with pytest.raises(CheckpointUnwritable, match="takes no writes"):
+            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+
+
+async def test_what_the_layout_before_held_goes_on_in_this_one(url: str) -> None:
+    former = Schema(name="conversation", steps={3: load_postgres_schema().steps[3]})
+    async with connect(url) as connection:
+        await migrate_postgres(connection, former)
+        await connection.execute("INSERT INTO evidence VALUES ('t', 'e1', 'text')")
+
+    async with open_postgres_saver(url) as saver:
+        assert await EvidenceStore(saver).of("t").texts(["e1"]) == {"e1": "text"}
+        claim = await saver.claim_run("t")
+        await EvidenceStore(saver).of("t", claim).keep("e1", "another text")
+        assert await saver.rows("SELECT layout FROM citebot_layouts") == [(4,)]
+
+
+async def test_a_newer_layout_is_refused_and_left_alone(url: str) -> None:
+    async with open_postgres_saver(url) as saver:
+        await EvidenceStore(saver).of("t").keep("e1", "text")
+    await run_sql(url, "UPDATE citebot_layouts SET layout = 99")
+
+    with pytest.raises(CheckpointVersion, match="another version"):
+        async with open_postgres_saver(url):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("postgres//secretword", "cannot be read"),
+        ("postgresql://u:secret word@127.0.0.1/x", "cannot be read"),
+        ("postgresql://u:half@secretword@127.0.0.1/x", "not known"),
+        ("postgresql://u:secretword@127.0.0.1:1/x", "See that it runs"),
+        (f"{SERVER}/no_such_database", "does not exist"),
+    ],
+)
+async def test_a_wrong_address_is_a_sentence_without_the_password(address: str, said: str) -> None:
+    with pytest.raises(CheckpointError, match=said) as caught:
+        async with open_postgres_saver(address):
+            pass
+
+    assert "secret" not in str(caught.value)
