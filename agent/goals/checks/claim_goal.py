@@ -1,0 +1,110 @@
+"""The goal that a test shows a claim about the code to be true or false."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+from agent.goals.goal import Goal, GoalResult
+from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.goals.tools.pytest_run import PytestFailure, PytestRun, format_pytest_command
+from agent.goals.tools.pytest_run import run_pytest as run_selection
+from agent.ports import Workspace
+from agent.sandbox.patch import FileChange
+
+CLAIM_FILE = "test_citebot_claim.py"
+HOLDS, FAILS = "test_claim_holds", "test_claim_does_not_hold"
+_MOST_FILES = 10
+_PROMPT = f"""
+The goal: find out by a test whether a claim about the code is true. The claim is what the person wants checked: \
+quoted below, and data like the rest. You may well find it to be false.
+
+Write the file {CLAIM_FILE} in the root of the repository, with two tests for pytest that use the code itself:
+- `{HOLDS}` asserts what the claim says;
+- `{FAILS}` asserts the opposite of it, about the same values.
+Exactly one of them has to pass, and the other to fail by its assertion, not by any other error. Everything that \
+either needs, it makes itself. Only this file counts: changes of other files are left out.
+"""
+
+Verdict = Literal["true", "false", "open"]
+
+
+class ClaimArguments(BaseModel):
+    """A statement about what the code does."""
+
+    claim: str = Field(max_length=2_000)
+
+    @field_validator("claim")
+    @classmethod
+    def _check(cls, claim: str) -> str:
+        if not claim.strip():
+            raise ValueError("The claim is empty. Say what the code is supposed to do.")
+        return claim
+
+
+class ClaimGoal(Goal[ClaimArguments]):
+    """Two tests, of a claim and of its opposite, tell which of them holds."""
+
+    name = "claim"
+    arguments = ClaimArguments
+
+    def describe_command(self) -> str:
+        """Write the command of the check as a person would type it."""
+        return format_pytest_command([CLAIM_FILE])
+
+    def system_prompt(self) -> str:
+        """Tell a model how a claim is shown to be true or false."""
+        return _PROMPT
+
+    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+        """Run both tests in a fresh copy that has nothing but them beside the commit."""
+        changes = self.select_changes(read_stored_changes(state.get("changes", [])))
+        if not any(one.new is not None for one in changes):
+            return GoalResult(achieved=False, reason=f"There is no file {CLAIM_FILE} yet.", details={"verdict": "open"})
+        async with workspace.open_fresh(changes) as fresh:
+            run = await run_selection(fresh, [CLAIM_FILE])
+        verdict, reason = judge_claim(run)
+        failures = [one.to_record() for one in run.failures]
+        details = {"verdict": verdict, "failures": failures, "files": sorted(run.files - {CLAIM_FILE})[:_MOST_FILES]}
+        return GoalResult(achieved=verdict != "open", reason=reason, details=details)
+
+    def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
+        """Return the test alone: the claim is about the code as it stands."""
+        return [one for one in changes if one.path == CLAIM_FILE.encode()]
+
+
+def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
+    """Tell from a run of both tests whether the claim is true, and why that can be told or not."""
+    if doubt := _find_doubt(run):
+        return "open", f"{doubt}\n\n{run.format_failures() or run.output[-2_000:]}"
+    if _name_test(run.passed[0]) == HOLDS:
+        return "true", "The claim is true: the test that asserts it passed, and the test of its opposite failed."
+    return "false", "The claim is false: the test that asserts it failed, and the test of its opposite passed."
+
+
+def _find_doubt(run: PytestRun) -> str:
+    """Say why a run tells nothing about the claim; empty where it does."""
+    if run.finished is None or run.exit_code not in {0, 1} or run.finished != run.exit_code:
+        return f"The tests did not run to their end. {run.explain()}"
+    if {_name_test(one) for one in (*run.passed, *(one.id for one in run.failures))} != {HOLDS, FAILS}:
+        return f"There have to be the tests {HOLDS} and {FAILS}, and no others."
+    if len(run.passed) != 1:
+        return f"Both tests {'pass' if run.passed else 'fail'}, so they say nothing about the claim."
+    if not _is_assertion(run.failures[0]):
+        return "The test that fails has to fail by its assertion."
+    if not run.files - {CLAIM_FILE}:
+        return "The tests load none of the repository's files, so they say nothing about its code."
+    return ""
+
+
+def _name_test(node: str) -> str:
+    return node.rpartition("::")[2]
+
+
+def _is_assertion(failure: PytestFailure) -> bool:
+    """Whether an assertion failed; where workers ran the tests, only the message tells."""
+    return failure.raised == "AssertionError" or (
+        not failure.raised and failure.message.startswith(("assert ", "AssertionError"))
+    )

@@ -1,0 +1,76 @@
+"""What a goal is: something that a check can find to be reached, and what a model is told about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from agent.goals.goal_state import GoalState
+from agent.ports import Deps, Workspace
+from agent.sandbox.patch import FileChange
+
+MAX_COMMANDS = 200  # that the record of a run keeps
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalResult:
+    """What a check has found; `reason` is a sentence for people, and `details` hold what JSON can."""
+
+    achieved: bool
+    reason: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Goal(ABC, Generic[Arguments]):
+    """Something to be reached by changing the files of a working copy.
+
+    `name` is what people call the kind of goal by, and `arguments` the form that they fill in for it.
+    """
+
+    name: ClassVar[str]
+    arguments: type[Arguments]
+
+    def __init__(self, args: Arguments) -> None:
+        self.args = args
+
+    @abstractmethod
+    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+        """Find out whether the goal is reached; nothing of the workspace is changed by that."""
+
+    @abstractmethod
+    def system_prompt(self) -> str:
+        """Tell a model what it is to reach, and how that is checked."""
+
+    @abstractmethod
+    def describe_command(self) -> str:
+        """Write the command of the check as a person would type it."""
+
+    async def begin(self, state: GoalState, workspace: Workspace) -> str:  # noqa: ARG002 - others look first
+        """Say how things stand at the commit; `GoalUnreachable` where no change of files can reach the goal."""
+        return ""
+
+    def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
+        """Return the changes that count: the check is made with these alone, and people are handed no others."""
+        return changes
+
+
+GoalMaker = Callable[[str, Mapping[str, Any]], Goal[Any]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalDeps(Deps):
+    """What the nodes of a goal run work with, beside what those of a turn do."""
+
+    goal: Goal[Any]
+    workspace: Workspace
+
+
+def add_commands(state: GoalState, deps: GoalDeps) -> list[str]:
+    """Return the record of what a run has run in the sandbox, with what came last; the oldest go beyond a limit."""
+    return [*state.get("commands", []), *deps.workspace.take_commands()][-MAX_COMMANDS:]

@@ -1,0 +1,132 @@
+"""What a goal run has come to: whether its goal is reached, the patch, the evidence, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.goals.goal import Goal
+from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.limits import TokenUsage
+from agent.ports import Redactor
+from agent.sandbox.patch import FileChange, format_change
+from agent.text.escaping import format_code_block, format_code_span, replace_control_characters
+from indexer.types import Location
+
+_MOST_LISTED = 20
+_MOST_PLACES = 5
+_MOST_LINES = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalVerdict:
+    """How a run has ended. `patch` holds the changes that count, as `git apply` takes them at the commit, unmasked.
+
+    `ended_by` is why it ended without its goal; `commands` is everything that was run; `places` are where the commit
+    has what was run and what was changed.
+    """
+
+    goal: str
+    achieved: bool
+    reason: str
+    details: Mapping[str, Any]
+    patch: bytes
+    changed: tuple[str, ...]
+    repository: str
+    commit: str
+    iterations: int
+    calls: int
+    usage: TokenUsage
+    commands: tuple[str, ...]
+    ended_by: str
+    model: str
+    test: str = ""  # what a claim was checked with
+    places: tuple[Location, ...] = ()
+
+    def to_text(self, redact: Redactor) -> str:
+        """Write it as Markdown, with secrets masked; the patch is handed over beside it."""
+        head, _, more = self.reason.partition("\n\n")
+        parts = [f"**{self._name_outcome()}** {replace_control_characters(head)}".strip()]
+        if not self.achieved and self.ended_by:
+            parts.append(f"The run ended because {self.ended_by}.")
+        if self.test:
+            parts.append(f"The test:\n{_quote(redact(self.test), 'python')}")
+        if output := "\n".join(str(one.get("message", "")) for one in self.details.get("failures", [])) or more:
+            parts.append(f"What the run reported:\n{_quote(redact(output), '')}")
+        if self.changed and self.goal != "claim":
+            parts.append(f"Changed, in the patch: {', '.join(map(format_code_span, self.changed[:_MOST_LISTED]))}")
+        parts.append(self._describe_cost())
+        return "\n\n".join(parts)
+
+    def _name_outcome(self) -> str:
+        if self.goal == "claim":
+            return {"true": "True.", "false": "False."}.get(str(self.details.get("verdict")), "Not found out.")
+        return "Reached." if self.achieved else "Not reached."
+
+    def _describe_cost(self) -> str:
+        tokens = f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out"
+        return (
+            f"_{_count(self.iterations, 'iteration')}, {_count(len(self.commands), 'command')} in the sandbox, "
+            f"{_count(self.calls, 'call')} of {format_code_span(self.model or 'no model')}: {tokens}. "
+            f"Read at {self.commit[:7]}._"
+        )
+
+
+def make_verdict(state: GoalState, goal: Goal[Any]) -> GoalVerdict:
+    """Return what the state at the end of a run says."""
+    changes = goal.select_changes(read_stored_changes(state.get("changes", [])))
+    commit = state.get("commit", "")
+    usage = state.get("usage", {"calls": 0, "input_tokens": 0, "output_tokens": 0})
+    return GoalVerdict(
+        goal=goal.name,
+        achieved=state.get("goal_achieved", False),
+        reason=state.get("goal_reason", ""),
+        details=state.get("goal_details", {}),
+        patch=b"".join(format_change(one, commit) for one in changes),
+        changed=tuple(one.path.decode(errors="replace") for one in changes),
+        repository=state.get("repository", ""),
+        commit=commit,
+        iterations=state.get("iteration", 0),
+        calls=usage["calls"],
+        usage=TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"]),
+        commands=tuple(state.get("commands", [])),
+        ended_by=state.get("ended_by", ""),
+        model=state.get("model_name", ""),
+        test=_read_test(changes) if goal.name == "claim" else "",
+        places=tuple(_list_places(state.get("goal_details", {}), changes)),
+    )
+
+
+def _list_places(details: Mapping[str, Any], changes: Sequence[FileChange]) -> Sequence[Location]:
+    """List files of the commit, each once: what was changed, the tests that were run, and the code that they loaded."""
+    made = {one.path.decode(errors="replace"): one for one in changes}
+    lines = {path: _find_first_change(one) for path, one in made.items() if one.old is not None}
+    for failure in details.get("failures", []):
+        lines.setdefault(str(failure["path"]), max(1, int(failure["line"])))
+    for path in (*details.get("files", []), *(test.partition("::")[0] for test in details.get("passed", []))):
+        lines.setdefault(str(path), 1)
+    known = [(path, line) for path, line in lines.items() if path not in made or made[path].old is not None]
+    return [Location(path=path, start_line=line, end_line=line) for path, line in known[:_MOST_PLACES] if path]
+
+
+def _find_first_change(change: FileChange) -> int:
+    """Return the first line that is not as it was."""
+    old = change.old.content.splitlines() if change.old is not None else []
+    new = change.new.content.splitlines() if change.new is not None else []
+    same = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), len(new))
+    return max(1, min(same + 1, len(old)))
+
+
+def _read_test(changes: Sequence[FileChange]) -> str:
+    return "\n".join(one.new.content.decode(errors="replace") for one in changes if one.new is not None)
+
+
+def _quote(text: str, language: str) -> str:
+    lines = text.strip("\n").split("\n")
+    cut = [*lines[:_MOST_LINES], "..."] if len(lines) > _MOST_LINES else lines
+    return format_code_block(cut, language)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -1,0 +1,166 @@
+"""The tools that list, read and write files of the working copy; they do it inside the sandbox, which bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from agent.goals.tools.sandbox_tool import CommandFailed, SandboxTool, explain_ending, fit_output, get_workspace
+from agent.ports import Deps
+from agent.sandbox.sandbox import Execution, SandboxCommand
+from agent.tools.tool import MAX_CHARACTERS, ToolEvidence
+
+_LONGEST_PATH = 500
+_LONGEST_FILE = 400_000  # bytes that can be edited in part
+_MOST_ENTRIES = 400
+_ROOM = 1_000  # characters for what is said beside the text of a file
+OUTSIDE_COPY = "is no path inside the working copy. Give one from the root of the repository, such as src/parser.py."
+# The last step of a path is a name that is replaced, never a link that is followed to somewhere else.
+_WRITE = 'mkdir -p -- "$(dirname -- "$1")" && { [ ! -L "$1" ] || rm -- "$1"; } && cat > "$1"'
+_LIST = 'find "$1" -maxdepth "$2" -name .git -prune -o -mindepth 1 -printf "%y %s %P\\n" | LC_ALL=C sort -k3'
+
+
+def check_path(path: str) -> str:
+    """Return a path inside the copy, written plainly; raises `ValueError` for any other."""
+    parts = PurePosixPath(path.strip()).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path or ".git" in parts:
+        raise ValueError(f"{path[:80]!r} {OUTSIDE_COPY}")
+    return str(PurePosixPath(*parts))
+
+
+class FileArguments(BaseModel):
+    """Lines of a file."""
+
+    path: str = Field(max_length=_LONGEST_PATH, description="The path from the root of the repository.")
+    start: int = Field(default=1, ge=1, description="The first line.")
+    end: int = Field(default=400, ge=1, description="The last line.")
+
+    @field_validator("path")
+    @classmethod
+    def _check(cls, path: str) -> str:
+        return check_path(path)
+
+
+class FileRead(SandboxTool[FileArguments]):
+    """Reads a file as it is now."""
+
+    name = "file_read"
+    description = "Read lines of a file of the working copy, as it is now."
+    arguments = FileArguments
+    label = "Reading"
+    argument_shown = "path"
+
+    async def run(self, args: FileArguments, deps: Deps) -> ToolEvidence:
+        """Read the lines, with their numbers."""
+        text = (await _read_file(args.path, deps)).decode(errors="replace")
+        lines = text.split("\n")[args.start - 1 : args.end]
+        shown, room = [], MAX_CHARACTERS - _ROOM
+        for number, line in enumerate(map(deps.redact, lines), args.start):
+            room -= len(line) + 7
+            if room < 0:
+                shown.append(f"There is more; read on from line {number}.")
+                break
+            shown.append(f"{number:5} {line}")
+        return ToolEvidence(text=f"{args.path} has {text.count(chr(10))} lines.\n" + "\n".join(shown))
+
+
+class FolderArguments(BaseModel):
+    """A folder."""
+
+    path: str = Field(default=".", max_length=_LONGEST_PATH, description="The folder; . for the root.")
+    depth: int = Field(default=2, ge=1, le=6, description="How many levels to list.")
+
+    @field_validator("path")
+    @classmethod
+    def _check(cls, path: str) -> str:
+        return "." if path.strip() in {"", ".", "./"} else check_path(path)
+
+
+class FileList(SandboxTool[FolderArguments]):
+    """Lists a folder as it is now."""
+
+    name = "file_list"
+    description = "List what is in a folder of the working copy now, with sizes in bytes."
+    arguments = FolderArguments
+    label = "Listing"
+    argument_shown = "path"
+
+    async def run(self, args: FolderArguments, deps: Deps) -> ToolEvidence:
+        """List the folder."""
+        command = SandboxCommand(argv=("sh", "-c", _LIST, "sh", args.path, str(args.depth)))
+        done = await get_workspace(deps).run(command)
+        _require_success(done, args.path, deps)
+        entries = fit_output(done.stdout, deps).split("\n")
+        shown = [_format_entry(entry) for entry in entries[:_MOST_ENTRIES] if entry]
+        more = ["There is more; list one folder of it."] if len(entries) > _MOST_ENTRIES else []
+        return ToolEvidence(text="\n".join([*shown, *more]) or "The folder is empty.")
+
+
+def _format_entry(entry: str) -> str:
+    kind, _, rest = entry.partition(" ")
+    size, _, path = rest.partition(" ")
+    return f"{path}/" if kind == "d" else f"{path} ({size})"
+
+
+class WriteArguments(BaseModel):
+    """A file, or a part of one, and what is to be in its place."""
+
+    path: str = Field(max_length=_LONGEST_PATH, description="The path from the root of the repository.")
+    content: str = Field(description="All of the file, or what takes the place of `replaces`.")
+    replaces: str = Field(default="", description="Text that stands in the file exactly once; empty to write it whole.")
+
+    @field_validator("path")
+    @classmethod
+    def _check(cls, path: str) -> str:
+        return check_path(path)
+
+
+class FileWrite(SandboxTool[WriteArguments]):
+    """Writes a file of the working copy."""
+
+    name = "file_write"
+    description = "Write a file of the working copy, folders included, or replace one passage of it."
+    arguments = WriteArguments
+    label = "Writing"
+    argument_shown = "path"
+
+    def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
+        """Name the file: its content is part of the patch that people are shown."""
+        return deps.redact(f"{self.name}: {args.get('path', '')}"[:_LONGEST_PATH])
+
+    async def run(self, args: WriteArguments, deps: Deps) -> ToolEvidence:
+        """Write the file; a passage that is to be replaced must be there once."""
+        content = args.content.encode(errors="replace")
+        if args.replaces:
+            content = _replace_once(await _read_file(args.path, deps), args.replaces.encode(errors="replace"), content)
+        command = SandboxCommand(argv=("sh", "-c", _WRITE, "sh", args.path), stdin=content)
+        _require_success(await get_workspace(deps).run(command), args.path, deps)
+        return ToolEvidence(text=f"{args.path} is written: {len(content):,} bytes.")
+
+
+async def _read_file(path: str, deps: Deps) -> bytes:
+    command = SandboxCommand(argv=("head", "-c", str(_LONGEST_FILE + 1), "--", path))
+    done = await get_workspace(deps).run(command, kept_bytes=2 * _LONGEST_FILE + 4)
+    _require_success(done, path, deps)
+    if len(done.stdout.head) > _LONGEST_FILE:
+        raise CommandFailed(f"{path} is larger than {_LONGEST_FILE:,} bytes. Look at it with bash_exec.")
+    return done.stdout.head
+
+
+def _replace_once(before: bytes, old: bytes, new: bytes) -> bytes:
+    count = before.count(old)
+    if count != 1:
+        raise CommandFailed(
+            f"The passage to replace stands in the file {count} times. Give one that stands in it exactly once, with "
+            "its line breaks and blanks, or leave `replaces` out."
+        )
+    return before.replace(old, new)
+
+
+def _require_success(done: Execution, path: str, deps: Deps) -> None:
+    if done.exit_code != 0:
+        errors = fit_output(done.stderr, deps, most=500)
+        raise CommandFailed(f"{path[:200]} could not be used. {errors or explain_ending(done)}")

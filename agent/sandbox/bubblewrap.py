@@ -1,0 +1,130 @@
+"""The sandbox of bubblewrap: a view of the machine built from nothing, in name spaces of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from agent.sandbox.box_folders import BoxFolders, find_user
+from agent.sandbox.box_sandbox import BoxSandbox
+from agent.sandbox.environment import PythonEnvironment, make_variables
+from agent.sandbox.kernel.seccomp import build_filter
+from agent.sandbox.kernel.syscalls import find_architecture
+from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
+from agent.sandbox.supervision import GRACE, BoxLaunch, BoxPipes
+
+_WORK, _HOME, _TMP, _SUPPORT = "/work", "/home/sandbox", "/tmp", "/support"  # noqa: S108 - a folder of the box's own
+# Files without which ordinary programs do not find their libraries, or the time; those of the system's own.
+_SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_OWN_FILES: Mapping[str, bytes] = {
+    "/etc/passwd": b"sandbox:x:1000:1000::/home/sandbox:/bin/sh\n",
+    "/etc/group": b"sandbox:x:1000:\n",
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+    "/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
+}
+# Outlives citebot, and ends the box if that dies: then the pipe has no writer any more. Not at once, as bubblewrap
+# would leave its first process behind, waiting for ever, if it were killed while it builds the box.
+_WATCH_AND_END = """
+exec 4<&0 </dev/null
+lifeline=$1
+shift
+"$@" <&4 4<&- &
+box=$!
+exec 4<&-
+(read -r never <"$lifeline"; sleep 1; kill -KILL "$box") >/dev/null 2>&1 &
+watch=$!
+wait "$box"
+code=$?
+kill -KILL "$watch"
+exit "$code"
+"""
+# The first line on the input is not the command's: it says that the box may begin.
+_WAIT_AND_BEGIN = 'read -r go && exec "$@"'
+
+
+class Bubblewrap(BoxSandbox):
+    """Runs commands by bubblewrap, as an ordinary user also where citebot is root.
+
+    Root in a box of bubblewrap would be root of the machine for much of `/proc`, so root hands over to another user.
+    """
+
+    mechanism = "bubblewrap"
+
+    def _make_launch(
+        self, command: SandboxCommand, folders: BoxFolders, limits: SandboxLimits, pipes: BoxPipes
+    ) -> BoxLaunch:
+        filter_program = build_filter(find_architecture(), isolated=True)
+        variables = make_variables(
+            self._python, home=_HOME, tmp=_TMP, support=_SUPPORT, report=pipes.report_end, added=command.variables
+        )
+        options = [
+            *_list_walls(),
+            *(word for name, value in variables.items() for word in ("--setenv", name, value)),
+            *_list_mounts(self._python, folders),
+            *(word for path, content in _OWN_FILES.items() for word in ("--ro-bind-data", pipes.keep(content), path)),
+            *("--chdir", _WORK, "--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
+            *("--seccomp", pipes.keep(filter_program), "--json-status-fd", str(pipes.status_end)),
+        ]
+        # In a file, as the arguments of the first process can be read in the box.
+        arguments = pipes.keep(b"".join(os.fsencode(option) + b"\0" for option in options))
+        line = [
+            *("sh", "-c", _WATCH_AND_END, "sh", f"/proc/self/fd/{pipes.lifeline_end}"),
+            *_list_handing_over(),
+            *("bwrap", "--args", arguments, "--", *_list_limits(limits), "sh", "-c", _WAIT_AND_BEGIN, "sh"),
+        ]
+        return BoxLaunch(line=[*line, *command.argv], pipes=pipes, signal=signal.SIGKILL)
+
+
+def _list_walls() -> list[str]:
+    return [
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"),
+        *("--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"),
+    ]
+
+
+def _list_mounts(python: PythonEnvironment, folders: BoxFolders) -> list[str]:
+    """List what is seen, in the order in which it is laid over each other."""
+    words = ["--proc", "/proc", "--dev", "/dev", *_list_system()]
+    words += [word for path in _SYSTEM_FILES for word in ("--ro-bind-try", path, path)]
+    writable = {
+        _WORK: folders.working_copy, _HOME: folders.home, _TMP: folders.tmp, "/dev/shm": folders.shared_memory,  # noqa: S108
+    }  # fmt: skip
+    words += [word for place, folder in writable.items() for word in ("--bind", str(folder), place)]
+    # After the writable folders, as an environment may lie below one of the machine that has the same name.
+    words += [word for folder in python.folders for word in ("--ro-bind", str(folder), str(folder))]
+    return [*words, "--ro-bind", str(folders.support), _SUPPORT]
+
+
+def _list_system() -> Iterator[str]:
+    """Show the programs and libraries of the system, read-only; where folders are links into /usr, as such."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _list_handing_over() -> list[str]:
+    if (user := find_user()) is None:
+        return []
+    return [
+        *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
+        *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"),
+    ]
+
+
+def _list_limits(limits: SandboxLimits) -> list[str]:
+    """Set the limits of each process within the box, where the number of processes counts its own alone."""
+    return [
+        "prlimit",
+        f"--as={limits.address_bytes}",
+        f"--cpu={limits.cpu_seconds}",
+        f"--nproc={limits.processes}",
+        f"--fsize={limits.file_bytes}",
+        *("--nofile=1024", "--core=0", "--"),
+        *("timeout", "-s", "KILL", str(limits.seconds + GRACE)),
+    ]

@@ -1,0 +1,130 @@
+"""Builds the filter of system calls: a program for the kernel against what name spaces and Landlock leave open.
+
+Whatever is not named is allowed, as tests of any project have to run; what is younger than the table does not exist.
+Addresses of memory cannot be looked at, so calls that hide their arguments there are refused for their older forms.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.sandbox.kernel.syscalls import NEWEST, Architecture
+
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_LOAD, _AND, _EQUAL, _ABOVE, _BITS, _RETURN = 0x20, 0x54, 0x15, 0x25, 0x45, 0x06  # operations of classic BPF
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_X32 = 0x40000000  # on x86_64, a bit of the number that means another table
+_UNIX, _INET, _INET6 = 1, 2, 10
+
+# Never needed by tests: debugging, kernel keys, modules, mounts, name spaces, clocks, and memory that no limit counts.
+_DENIED = """acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module
+fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp
+kexec_file_load kexec_load keyctl lookup_dcookie memfd_create memfd_secret migrate_pages modify_ldt mount mount_setattr
+move_mount move_pages msgget name_to_handle_at open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root
+process_madvise process_mrelease process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key
+semget setdomainname sethostname setns settimeofday shmget swapoff swapon syslog umount2 unshare userfaultfd uselib
+vhangup"""
+# Where the files of the host can be named: their modes, owners, times and attributes. They seem to be changed.
+_METADATA = """chmod chown fchmod fchmodat fchown fchownat fremovexattr fsetxattr futimesat lchown lremovexattr
+lsetxattr removexattr setxattr utime utimensat utimes"""
+# Where processes and sockets of the host can be named.
+_SHARED = "bind connect inotify_add_watch mq_open mq_unlink"
+# The argument that holds a process; 0 is oneself.
+_OF_PROCESS = {
+    "ioprio_set": 1, "prlimit64": 0, "sched_setaffinity": 0, "sched_setattr": 0, "sched_setparam": 0,
+    "sched_setscheduler": 0, "setpriority": 1,
+}  # fmt: skip
+# The argument that holds the mode of a file.
+_OF_MODE = {
+    "chmod": 1, "creat": 1, "fchmod": 1, "fchmodat": 2, "mknod": 1, "mknodat": 2, "open": 2, "openat": 3,
+}  # fmt: skip
+_SETUID, _SETGID, _FORMAT, _CHARACTER, _BLOCK = 0o4000, 0o2000, 0o170000, 0o020000, 0o060000
+_NAMESPACES = (17, 25, 26, 27, 28, 29, 30)  # bits of `clone`: mount, cgroup, UTS, IPC, user, PID, network
+# Keys pressed for somebody else at a terminal, and flags of a file that outlive its mode.
+_TIOCSTI, _TIOCLINUX, _SETFLAGS, _FSSETXATTR = 0x5412, 0x541C, 0x40086602, 0x401C5820
+_STREAM, _SEQPACKET, _KIND = 1, 5, 0xF  # kinds of socket that cannot be connected anew
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rule:
+    """Refuse a call, or only where the low half of an argument has some bits, is a value, or is none of some values."""
+
+    name: str
+    error: int = errno.EPERM
+    argument: int | None = None
+    how: Literal["bits", "equal", "other"] = "equal"
+    values: tuple[int, ...] = ()
+    mask: int = 0xFFFFFFFF
+
+
+def build_filter(architecture: Architecture, *, isolated: bool) -> bytes:
+    """Build the program for the kernel.
+
+    `isolated` where the box has name spaces of its own for files, processes and the network. Elsewhere it may make no
+    socket, and change nothing that is named by a path or by the number of a process.
+    """
+    lines = [
+        _encode(_LOAD, _MACHINE),
+        _encode(_EQUAL, architecture.audit, 1, 0),
+        _encode(_RETURN, _KILL),
+        _encode(_LOAD, _NUMBER),
+        _encode(_BITS, _X32, 0, 1),
+        _encode(_RETURN, _KILL),
+        _encode(_ABOVE, NEWEST, 0, 1),
+        _encode(_RETURN, _ERRNO | errno.ENOSYS),
+    ]
+    for rule in _list_rules(isolated=isolated):
+        if rule.name in architecture.numbers:
+            lines += _translate(rule, architecture.numbers[rule.name])
+    return b"".join([*lines, _encode(_RETURN, _ALLOW)])
+
+
+def _list_rules(*, isolated: bool) -> Iterator[_Rule]:
+    yield from (_Rule(name=name) for name in _DENIED.split())
+    for name in ("clone3", "openat2"):  # the C library then takes `clone` and `openat`, whose arguments can be seen
+        yield _Rule(name=name, error=errno.ENOSYS)
+    yield from (_Rule(name="clone", argument=0, how="bits", values=(1 << bit,)) for bit in _NAMESPACES)
+    yield _Rule(name="personality", argument=0, how="other", values=(0xFFFFFFFF,))
+    for request in (_TIOCSTI, _TIOCLINUX, _SETFLAGS, _FSSETXATTR):
+        yield _Rule(name="ioctl", argument=1, values=(request,))
+    for name, argument in _OF_MODE.items():
+        yield _Rule(name=name, argument=argument, how="bits", values=(_SETUID | _SETGID,))
+    for name in ("mknod", "mknodat"):
+        yield _Rule(name=name, argument=_OF_MODE[name], values=(_CHARACTER, _BLOCK), mask=_FORMAT)
+    families = (_UNIX, _INET, _INET6) if isolated else ()
+    yield _Rule(name="socket", error=errno.EAFNOSUPPORT, argument=0, how="other", values=families)
+    if not isolated:
+        yield from _list_shared_rules()
+
+
+def _list_shared_rules() -> Iterator[_Rule]:
+    yield from (_Rule(name=name) for name in _SHARED.split())
+    yield from (_Rule(name=name, error=0) for name in _METADATA.split())
+    for name, argument in _OF_PROCESS.items():
+        yield _Rule(name=name, argument=argument, how="other", values=(0,))
+    yield _Rule(name="socketpair", argument=1, how="other", values=(_STREAM, _SEQPACKET), mask=_KIND)
+
+
+def _translate(rule: _Rule, number: int) -> list[bytes]:
+    """Translate a rule into instructions; the number of the call is loaded before them and after them."""
+    refusal = _encode(_RETURN, _ERRNO | rule.error)
+    if rule.argument is None:
+        return [_encode(_EQUAL, number, 0, 1), refusal]
+    body = [_encode(_LOAD, _ARGUMENTS + 8 * rule.argument)]
+    body += [] if rule.mask == 0xFFFFFFFF else [_encode(_AND, rule.mask)]
+    test = _BITS if rule.how == "bits" else _EQUAL
+    for left, value in zip(reversed(range(len(rule.values))), rule.values, strict=True):
+        if rule.how == "other":
+            body.append(_encode(test, value, left + 1, 0))  # over the refusal
+        else:
+            body.append(_encode(test, value, left, 0 if left else 1))
+    body += [refusal, _encode(_LOAD, _NUMBER)]
+    return [_encode(_EQUAL, number, 0, len(body)), *body]
+
+
+def _encode(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)

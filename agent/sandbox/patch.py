@@ -1,0 +1,142 @@
+"""Writes changed files as a patch that `git apply` takes, without asking git."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from base64 import b85encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.sandbox.line_diff import find_changes
+
+_CONTEXT = 3  # unchanged lines around a change
+_LOOKED_AT = 8_000  # bytes at the beginning of a file that tell whether it is text, as git does it
+_PER_LINE = 52  # bytes of a binary patch on one line
+_NO_FILE = b"/dev/null"
+_ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r", 0x22: b'"', 0x5C: b"\\"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileVersion:
+    """A file as git keeps it: its mode, such as 100644 or 120000 for a link, and what it holds or where it leads."""
+
+    mode: str
+    content: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileChange:
+    """A file before and after; None where it was not there."""
+
+    path: bytes
+    old: FileVersion | None
+    new: FileVersion | None
+
+
+def hash_blob(content: bytes, commit: str) -> str:
+    """Return the name that git gives to a content, in a repository whose commits are named like this one."""
+    algorithm = hashlib.sha1(usedforsecurity=False) if len(commit) == 40 else hashlib.sha256()
+    algorithm.update(b"blob %d\0" % len(content))
+    algorithm.update(content)
+    return algorithm.hexdigest()
+
+
+def format_change(change: FileChange, commit: str) -> bytes:
+    """Write one change; what was a file and is a link now, or the other way round, is removed and made anew."""
+    old, new = change.old, change.new
+    if old is not None and new is not None and old.mode[:3] != new.mode[:3]:
+        parts = (FileChange(path=change.path, old=old, new=None), FileChange(path=change.path, old=None, new=new))
+        return b"".join(format_change(part, commit) for part in parts)
+    before, after = (version.content if version else b"" for version in (old, new))
+    lines = [b"diff --git %s %s\n" % (_quote(b"a/", change.path), _quote(b"b/", change.path)), *_format_modes(old, new)]
+    if before == after and old is not None and new is not None:
+        return b"".join(lines)
+    none = "0" * len(commit)
+    names = [hash_blob(version.content, commit) if version else none for version in (old, new)]
+    mode = f" {new.mode}" if old and new and old.mode == new.mode else ""
+    lines.append(f"index {names[0]}..{names[1]}{mode}\n".encode())
+    if b"\0" in before[:_LOOKED_AT] or b"\0" in after[:_LOOKED_AT]:
+        lines += [b"GIT binary patch\n", *_format_literal(after), *_format_literal(before)]
+    elif before != after:
+        lines += [_format_side(b"--- ", b"a/", change.path, old), _format_side(b"+++ ", b"b/", change.path, new)]
+        lines += _format_hunks(_split_lines(before), _split_lines(after))
+    return b"".join(lines)
+
+
+def _format_modes(old: FileVersion | None, new: FileVersion | None) -> list[bytes]:
+    if old is None:
+        return [f"new file mode {new.mode}\n".encode()] if new else []
+    if new is None:
+        return [f"deleted file mode {old.mode}\n".encode()]
+    return [f"old mode {old.mode}\nnew mode {new.mode}\n".encode()] if old.mode != new.mode else []
+
+
+def _format_side(sign: bytes, prefix: bytes, path: bytes, version: FileVersion | None) -> bytes:
+    name = _quote(prefix, path) if version else _NO_FILE
+    end = b"\t\n" if b" " in name and not name.startswith(b'"') else b"\n"  # a name with a space would end there
+    return sign + name + end
+
+
+def _quote(prefix: bytes, path: bytes) -> bytes:
+    """Write a path as git does; one with bytes beyond ASCII or with controls in quotation marks, those escaped."""
+    if all(0x20 <= byte < 0x7F and byte not in _ESCAPES for byte in path):
+        return prefix + path
+    parts = (
+        b"\\" + _ESCAPES[byte] if byte in _ESCAPES else b"%c" % byte if 0x20 <= byte < 0x7F else b"\\%03o" % byte
+        for byte in path
+    )
+    return b'"' + prefix + b"".join(parts) + b'"'
+
+
+def _split_lines(content: bytes) -> list[bytes]:
+    """Split at line feeds alone, which stay; the last line may lack one."""
+    lines = [line + b"\n" for line in content.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _format_hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[bytes]:
+    for group in _group_changes(find_changes(old, new)):
+        first, last = group[0], group[-1]
+        start, end = max(0, first[0] - _CONTEXT), min(len(old), last[1] + _CONTEXT)
+        new_start, new_end = first[2] - (first[0] - start), last[3] + (end - last[1])
+        yield b"@@ -%s +%s @@\n" % (_format_range(start, end), _format_range(new_start, new_end))
+        position = start
+        for old_from, old_to, new_from, new_to in group:
+            yield from _format_lines(b" ", old[position:old_from])
+            yield from _format_lines(b"-", old[old_from:old_to])
+            yield from _format_lines(b"+", new[new_from:new_to])
+            position = old_to
+        yield from _format_lines(b" ", old[position:end])
+
+
+def _group_changes(changes: Sequence[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
+    """Put together changes whose unchanged surroundings would touch."""
+    groups: list[list[tuple[int, int, int, int]]] = []
+    for change in changes:
+        if groups and change[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _format_range(start: int, end: int) -> bytes:
+    return b"%d,%d" % (start + (end > start), end - start)
+
+
+def _format_lines(sign: bytes, lines: Sequence[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield sign + line if line.endswith(b"\n") else sign + line + b"\n\\ No newline at end of file\n"
+
+
+def _format_literal(content: bytes) -> Iterator[bytes]:
+    """Write a whole content as letters and digits; each line begins with a letter that tells how long it is."""
+    yield b"literal %d\n" % len(content)
+    packed = zlib.compress(content)
+    for start in range(0, len(packed), _PER_LINE):
+        part = packed[start : start + _PER_LINE]
+        length = bytes([len(part) + (0x40 if len(part) <= 26 else 0x60 - 26)])
+        yield length + b85encode(part, pad=True) + b"\n"
+    yield b"\n"

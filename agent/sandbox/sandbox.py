@@ -1,0 +1,109 @@
+"""The sandbox as others see it: what is run in it, within which limits, and what came of it."""
+
+from __future__ import annotations
+
+from asyncio.subprocess import Process
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+# Why a command ended: by itself, or because it took too long, wrote too much to its outputs, used too much memory, or
+# left too many or too large files; "killed" by somebody else, such as the kernel where the machine has no memory left.
+Ending = Literal["exited", "timeout", "output", "memory", "files", "killed"]
+Channel = Literal["stdout", "stderr"]
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxLimits:
+    """What one command may use.
+
+    `address_bytes` and `cpu_seconds` are of each process, `file_bytes` of each file; the others are of all together.
+    Those of the working copy count among `disk_bytes` and `files`.
+    """
+
+    seconds: float = 120.0
+    cpu_seconds: int = 120
+    address_bytes: int = 4096 * _MEGABYTE
+    memory_bytes: int = 2048 * _MEGABYTE
+    file_bytes: int = 128 * _MEGABYTE
+    disk_bytes: int = 1024 * _MEGABYTE
+    files: int = 100_000
+    processes: int = 128
+    output_bytes: int = 16 * _MEGABYTE  # written to one channel before the command is ended
+    kept_bytes: int = 64 << 10  # of one channel, half of them from its beginning and half from its end
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxCommand:
+    """A program with its arguments, started in the root of the working copy; no shell reads them.
+
+    `support` are files that it may read and not change, below the folder that SANDBOX_SUPPORT names. `variables` are
+    added to the few that every command has.
+    """
+
+    argv: Sequence[str]
+    stdin: bytes = b""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    support: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundedOutput:
+    """The beginning and the end of what was written to a channel, with the number of bytes left out between them."""
+
+    head: bytes = b""
+    tail: bytes = b""
+    omitted: int = 0
+
+    @property
+    def text(self) -> str:
+        """The whole as text, with a line in place of what was left out."""
+        gap = f"\n[... {self.omitted:,} bytes left out ...]\n" if self.omitted else ""
+        return self.head.decode(errors="replace") + gap + self.tail.decode(errors="replace")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Execution:
+    """What came of a command. `exit_code` is 128 and the number of the signal that ended it, None if citebot ended it.
+
+    `report` is what was written to the descriptor that SANDBOX_REPORT names. All of it comes from the command itself:
+    no test can be believed to tell the truth about itself.
+    """
+
+    ending: Ending
+    exit_code: int | None
+    stdout: BoundedOutput
+    stderr: BoundedOutput
+    report: bytes
+    seconds: float
+
+
+class Sandbox(Protocol):
+    """Runs commands that nobody trusts, where they reach nothing but a working copy."""
+
+    @property
+    def mechanism(self) -> str:
+        """What holds the commands, in a few words."""
+
+    async def run(
+        self,
+        command: SandboxCommand,
+        working_copy: Path,
+        limits: SandboxLimits,
+        *,
+        say: Callable[[Channel, bytes], None] | None = None,
+    ) -> Execution:
+        """Run a command in a working copy that `WorkingCopy` made, and return when none of its processes is left.
+
+        `say` gets every piece of output as it comes. Cancelling ends the command within two seconds. Raises
+        `SandboxUnavailable` where it cannot be started; it is never started outside of a sandbox.
+        """
+
+
+class StartProgram(Protocol):
+    """Starts a program with pipes, in a session of its own, with hardly any variables."""
+
+    async def __call__(self, line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> Process:
+        """Start the program that a line begins with; `OSError` where there is none."""

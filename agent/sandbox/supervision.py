@@ -1,0 +1,285 @@
+"""Starts a box, follows what it does, and ends it: when it is done, at a limit, or when nobody wants it any more.
+
+A box begins to work only when it has been told to, by a line on its standard input. Until then it waits, and where
+citebot dies it finds its input closed and ends: no box is left that nothing would end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import cast
+
+from agent.errors import SandboxUnavailable
+from agent.sandbox.bounded_buffer import BoundedBuffer
+from agent.sandbox.box_folders import BoxFolders
+from agent.sandbox.kernel.memory_use import measure_memory
+from agent.sandbox.sandbox import Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
+from agent.sandbox.untrusted_folder import exceeds
+
+GRACE = 5  # seconds after its limit in which a box ends itself, if citebot has not done it
+_GO = b"go\n"
+_STARTING = 20.0  # seconds until a box says which process it is; the machine may be busy
+_ENDING = 1.5  # seconds until a box that was told to end is killed from outside
+_LOOKING = 0.2  # seconds between two looks at what a box uses
+_AT_ONCE = 1 << 16  # bytes
+_MOST_REPORT = 8 << 20  # bytes
+
+Say = Callable[[Channel, bytes], None]
+
+
+class BoxPipes:
+    """The pipes on which a box tells of itself, and the files that it is given; it inherits nothing else."""
+
+    def __init__(self) -> None:
+        self.status, self.status_end = os.pipe()
+        self.report, self.report_end = os.pipe()
+        self.lifeline_end, self.lifeline = os.pipe()  # ends when citebot does
+        self.inherited = [self.status_end, self.report_end, self.lifeline_end]
+        # With a reader of its own, a box does not break off in the middle of telling its status when citebot dies.
+        self.inherited.append(os.dup(self.status))
+
+    def keep(self, content: bytes) -> str:
+        """Return the number of a descriptor from which the box can read a content."""
+        file = os.memfd_create("citebot")
+        self.inherited.append(file)
+        with os.fdopen(os.dup(file), "wb") as target:
+            target.write(content)
+        os.lseek(file, 0, os.SEEK_SET)
+        return str(file)
+
+    def pass_on(self, descriptor: int) -> None:
+        """Let the box hold a descriptor of ours for as long as there is anything of it."""
+        self.inherited.append(os.dup(descriptor))
+
+    def close_inherited(self) -> None:
+        """Close our copies of what the box has, as a pipe ends when nobody holds its end."""
+        for descriptor in self.inherited:
+            os.close(descriptor)
+        self.inherited.clear()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoxLaunch:
+    """How a box is started, and what ends it.
+
+    On the pipe of its status it writes JSON objects: `child-pid`, its first process, then the command's `exit-code`, or
+    the `error` that kept it from starting. `signal` ends the box when that process gets it.
+    """
+
+    line: Sequence[str]
+    pipes: BoxPipes
+    signal: signal.Signals
+
+
+async def supervise(
+    start: StartProgram,
+    launch: BoxLaunch,
+    command: SandboxCommand,
+    limits: SandboxLimits,
+    folders: BoxFolders,
+    *,
+    say: Say | None = None,
+) -> Execution:
+    """Run a command in a box, and return when none of its processes is left."""
+    began = time.monotonic()
+    pipes = launch.pipes
+    async with _open_pipe(pipes.status) as status, _open_pipe(pipes.report) as report:
+        opening = asyncio.ensure_future(_open_box(start, launch, status, limits, folders))
+        try:
+            # Never broken off halfway: to kill bubblewrap before it has told its first process would leave that one
+            # behind, waiting for ever.
+            box = await asyncio.shield(opening)
+            await box.follow(command.stdin, report, say)
+            told = await status.read()
+        finally:
+            await asyncio.shield(_settle(opening))
+            os.close(pipes.lifeline)
+    return await box.report(_read_status(told), seconds=time.monotonic() - began)
+
+
+async def _open_box(
+    start: StartProgram, launch: BoxLaunch, status: asyncio.StreamReader, limits: SandboxLimits, folders: BoxFolders
+) -> _Box:
+    try:
+        process = await start(launch.line, pass_fds=launch.pipes.inherited)
+    except OSError as error:
+        raise SandboxUnavailable(f"{launch.line[0]} cannot be started ({error.strerror}). Install it.") from error
+    finally:
+        launch.pipes.close_inherited()
+    box = _Box(process, launch.signal, limits, folders)
+    try:
+        await box.find_first(status)
+    except SandboxUnavailable:
+        await box.settle()
+        raise
+    return box
+
+
+async def _settle(opening: asyncio.Future[_Box]) -> None:
+    """End a box that was opened, or is just being opened; one that could not be opened has ended already."""
+    await asyncio.wait([opening])
+    if not opening.exception():
+        await opening.result().settle()
+
+
+class _Box:
+    """A box that was started."""
+
+    def __init__(self, process: Process, ending: signal.Signals, limits: SandboxLimits, folders: BoxFolders) -> None:
+        self._process = process
+        self._stdin = cast("asyncio.StreamWriter", process.stdin)
+        self._stdout = cast("asyncio.StreamReader", process.stdout)
+        self._stderr = cast("asyncio.StreamReader", process.stderr)
+        self._signal = ending
+        self._limits = limits
+        self._folders = folders
+        self._first = 0  # the process of which all others in the box descend
+        self._handle = -1  # a descriptor of it: its number may come to mean another process
+        self._ending: Ending | None = None
+        self._outputs = {"stdout": BoundedBuffer(limits.kept_bytes), "stderr": BoundedBuffer(limits.kept_bytes)}
+        self._report = bytearray()
+
+    async def find_first(self, status: asyncio.StreamReader) -> None:
+        """Learn which process is the first; `SandboxUnavailable` where there is none."""
+        try:
+            async with asyncio.timeout(_STARTING):
+                told = _read_status(await status.readuntil(b"}"))
+            self._first = int(str(told["child-pid"]))
+            self._handle = os.pidfd_open(self._first)
+        except (asyncio.IncompleteReadError, TimeoutError, ProcessLookupError, KeyError) as error:
+            raise SandboxUnavailable(await self._explain()) from error
+
+    async def follow(self, stdin: bytes, report: asyncio.StreamReader, say: Say | None) -> None:
+        """Let the box begin, read what it writes until it ends, and end it at a limit."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._feed(_GO + stdin))
+                group.create_task(self._pump(self._stdout, "stdout", say))
+                group.create_task(self._pump(self._stderr, "stderr", say))
+                group.create_task(self._collect(report))
+                group.create_task(self._process.wait())
+        finally:
+            watching.cancel()
+
+    async def settle(self) -> None:
+        """See to it that nothing of the box is left."""
+        self._stdin.close()
+        self._end("killed" if self._process.returncode is None else None)
+        try:
+            async with asyncio.timeout(_ENDING):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    async def report(self, told: dict[str, object], *, seconds: float) -> Execution:
+        """Tell what came of it; `SandboxUnavailable` where the command was never started."""
+        exit_code = told.get("exit-code")
+        if exit_code is None and self._ending is None and (error := told.get("error") or self._find_complaint()):
+            raise SandboxUnavailable(str(error))
+        if self._ending is None and await asyncio.to_thread(self._holds_too_much):
+            self._ending = "files"
+        by_itself = self._ending is None and isinstance(exit_code, int)
+        return Execution(
+            ending="exited" if by_itself else self._ending or "killed",
+            exit_code=exit_code if by_itself and isinstance(exit_code, int) else None,
+            stdout=self._outputs["stdout"].read(),
+            stderr=self._outputs["stderr"].read(),
+            report=bytes(self._report),
+            seconds=seconds,
+        )
+
+    def _end(self, reason: Ending | None) -> None:
+        """End everything in the box; the first reason is the one that is told."""
+        self._ending = self._ending or reason
+        if reason is not None and self._handle >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, self._signal)
+
+    async def _feed(self, stdin: bytes) -> None:
+        with suppress(ConnectionError):  # a command need not read its input
+            self._stdin.write(stdin)
+            await self._stdin.drain()
+            self._stdin.close()
+            await self._stdin.wait_closed()
+
+    async def _pump(self, reader: asyncio.StreamReader, channel: Channel, say: Say | None) -> None:
+        buffer = self._outputs[channel]
+        while data := await reader.read(_AT_ONCE):
+            buffer.append(data)
+            if say is not None and self._ending is None:
+                say(channel, data)
+            if buffer.size > self._limits.output_bytes:
+                self._end("output")
+
+    async def _collect(self, report: asyncio.StreamReader) -> None:
+        while data := await report.read(_AT_ONCE):
+            if len(self._report) + len(data) > _MOST_REPORT:
+                self._end("output")
+            else:
+                self._report += data
+
+    async def _watch(self) -> None:
+        """End the box at the first limit that it exceeds."""
+        deadline = time.monotonic() + self._limits.seconds
+        while (remaining := deadline - time.monotonic()) > 0:
+            await asyncio.sleep(min(_LOOKING, remaining))
+            if await asyncio.to_thread(measure_memory, self._first) > self._limits.memory_bytes:
+                return self._end("memory")
+            if await asyncio.to_thread(self._holds_too_much):
+                return self._end("files")
+        return self._end("timeout")
+
+    def _holds_too_much(self) -> bool:
+        return exceeds(self._folders.writable, most_bytes=self._limits.disk_bytes, most_files=self._limits.files)
+
+    async def _explain(self) -> str:
+        """Return what was said of a box that could not be made."""
+        self._stdin.close()
+        try:
+            async with asyncio.timeout(_ENDING):
+                said = await self._stderr.read(_AT_ONCE)
+        except TimeoutError:
+            said = b""
+        return said.decode(errors="replace").strip() or "The sandbox does not start, and does not say why."
+
+    def _find_complaint(self) -> str:
+        """Return what bubblewrap said of a box that it began to make and could not finish."""
+        said = self._outputs["stderr"].read().text.strip()
+        return said if said.startswith("bwrap: ") else ""
+
+
+def _read_status(text: bytes) -> dict[str, object]:
+    """Read the JSON objects that a box wrote one after the other into one."""
+    found: dict[str, object] = {}
+    decoder, rest = json.JSONDecoder(), text.decode(errors="replace").strip()
+    while rest:
+        part, end = decoder.raw_decode(rest)
+        found |= part
+        rest = rest[end:].lstrip()
+    return found
+
+
+@asynccontextmanager
+async def _open_pipe(descriptor: int) -> AsyncGenerator[asyncio.StreamReader]:
+    """Read from a pipe; its descriptor is closed in the end."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    try:
+        yield reader
+    finally:
+        transport.close()

@@ -1,0 +1,1 @@
+"""Goal runs: the loop, its goals, its tools."""

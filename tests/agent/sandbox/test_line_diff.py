@@ -1,0 +1,48 @@
+"""Texts are compared in full, and in bounded time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.sandbox.line_diff import find_changes
+
+LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b""]), max_size=30)
+
+
+@given(LINES, LINES)
+def test_the_changes_lead_from_the_old_text_to_the_new_one(old: list[bytes], new: list[bytes]) -> None:
+    made: list[bytes] = []
+    position = 0
+    for old_from, old_to, new_from, new_to in find_changes(old, new):
+        made += old[position:old_from] + new[new_from:new_to]
+        position = old_to
+
+    assert made + old[position:] == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("", "", []),
+        ("abc", "abc", []),
+        ("abc", "axc", [(1, 2, 1, 2)]),
+        ("abc", "ac", [(1, 2, 1, 1)]),
+        ("ac", "abc", [(1, 1, 1, 2)]),
+        ("abcde", "bcdex", [(0, 1, 0, 0), (5, 5, 4, 5)]),
+        ("", "ab", [(0, 0, 0, 2)]),
+    ],
+)
+def test_no_line_changes_that_need_not(old: str, new: str, changes: list[tuple[int, int, int, int]]) -> None:
+    assert find_changes([*map(str.encode, old)], [*map(str.encode, new)]) == changes
+
+
+def test_texts_with_nothing_in_common_are_replaced_as_a_whole_and_soon() -> None:
+    old, new = ([b"%s%d\n" % (letter, n % 977) for n in range(50_000)] for letter in (b"a", b"b"))
+
+    began = time.process_time()
+    assert find_changes(old, new) == [(0, 50_000, 0, 50_000)]
+    assert time.process_time() - began < 10

@@ -1,0 +1,372 @@
+"""What a command in a sandbox may use, how it ends, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SandboxUnavailable
+from agent.sandbox.box_folders import find_user
+from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.landlock import Landlock
+from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
+from agent.sandbox.trials import try_sandbox
+from indexer.subprocesses import start_confined_async
+from tests.agent.sandbox.surroundings import Surroundings, list_processes
+
+ROOT = Path(__file__).parents[3]
+MEGABYTE = 1 << 20
+LIMITS = SandboxLimits(
+    seconds=20, cpu_seconds=20, address_bytes=1024 * MEGABYTE, memory_bytes=600 * MEGABYTE, file_bytes=20 * MEGABYTE,
+    disk_bytes=60 * MEGABYTE, files=2_000, processes=40, output_bytes=MEGABYTE, kept_bytes=1000,
+)  # fmt: skip
+FORK_BOMB = """
+import os, signal
+def children():
+    while True:
+        try:
+            if os.fork() == 0:
+                signal.pause()
+        except OSError:
+            return
+        yield
+print(sum(1 for _ in zip(children(), range(400))))
+"""
+DAEMON = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+def python(program: str, *arguments: str) -> SandboxCommand:
+    return SandboxCommand(argv=["python3", "-c", program, *arguments])
+
+
+async def run(
+    sandbox: Sandbox, surroundings: Surroundings, command: SandboxCommand, limits: SandboxLimits = LIMITS
+) -> Execution:
+    return await sandbox.run(command, surroundings.make_working_copy(), limits)
+
+
+async def test_a_command_gets_its_input_and_gives_its_outputs_and_its_code(
+    sandbox: Sandbox, surroundings: Surroundings
+) -> None:
+    command = SandboxCommand(
+        argv=["sh", "-c", "cat; echo $WORD >&2; exit 7"], stdin=b"in\nput", variables={"WORD": "x"}
+    )
+
+    result = await run(sandbox, surroundings, command)
+
+    assert (result.ending, result.exit_code) == ("exited", 7)
+    assert (result.stdout.text, result.stderr.text) == ("in\nput", "x\n")
+
+
+async def test_what_a_command_writes_stays_in_the_working_copy_alone(
+    sandbox: Sandbox, surroundings: Surroundings
+) -> None:
+    tree = surroundings.make_working_copy()
+    command = SandboxCommand(argv=["sh", "-c", "echo kept > here; echo gone > $TMPDIR/a; echo gone > $HOME/b; pwd"])
+
+    await sandbox.run(command, tree, LIMITS)
+    again = await sandbox.run(SandboxCommand(argv=["sh", "-c", "cat here; ls $TMPDIR $HOME"]), tree, LIMITS)
+
+    assert again.stdout.text.splitlines()[0] == "kept"
+    assert "gone" not in again.stdout.text
+    assert [path.name for path in tree.parent.iterdir()] == ["tree"]
+
+
+async def test_a_command_that_shuts_its_folders_hinders_no_other(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    tree = surroundings.make_working_copy()
+    shut = "import os\nfor folder in ('.', os.environ['HOME'], os.environ['TMPDIR']):\n    os.chmod(folder, 0)"
+
+    first = await sandbox.run(python(shut), tree, LIMITS)
+    again = await sandbox.run(SandboxCommand(argv=["sh", "-c", "echo kept > here; cat here"]), tree, LIMITS)
+
+    assert (first.ending, first.exit_code) == ("exited", 0)
+    assert again.stdout.text == "kept\n"
+    assert [path.name for path in tree.parent.iterdir()] == ["tree"]
+
+
+async def test_support_files_can_be_read_and_not_changed_and_a_report_is_handed_out(
+    sandbox: Sandbox, surroundings: Surroundings
+) -> None:
+    program = """
+import os
+os.write(int(os.environ["SANDBOX_REPORT"]), open(os.environ["SANDBOX_SUPPORT"] + "/words").read().encode())
+open(os.environ["SANDBOX_SUPPORT"] + "/words", "w")
+"""
+    command = SandboxCommand(argv=["python3", "-c", program], support={"words": b"some words"})
+
+    result = await run(sandbox, surroundings, command)
+
+    assert result.report == b"some words"
+    assert result.exit_code == 1
+    assert result.stderr.text.splitlines()[-1].startswith(("OSError", "PermissionError"))
+
+
+async def test_output_is_shown_while_the_command_runs(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    pieces: list[tuple[Channel, bytes]] = []
+    shown = asyncio.Event()
+
+    def say(channel: Channel, data: bytes) -> None:
+        pieces.append((channel, data))
+        shown.set()
+
+    command = SandboxCommand(argv=["sh", "-c", "echo first; exec sleep 600"])
+    running = asyncio.create_task(sandbox.run(command, surroundings.make_working_copy(), LIMITS, say=say))
+    await shown.wait()
+
+    assert pieces == [("stdout", b"first\n")]
+    assert not running.done()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_an_unknown_program_is_told_as_a_shell_tells_it(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    result = await run(sandbox, surroundings, SandboxCommand(argv=["no-such-program"]))
+
+    assert (result.ending, result.exit_code) == ("exited", 127)
+    assert "no-such-program" in result.stderr.text
+
+
+async def test_a_signal_is_told_as_a_shell_tells_it(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    result = await run(sandbox, surroundings, python("import os; os.abort()"))
+
+    assert (result.ending, result.exit_code) == ("exited", 128 + signal.SIGABRT)
+
+
+@pytest.mark.parametrize(
+    ("program", "changes", "ending"),
+    [
+        ("while True: pass", {"seconds": 1.0}, "timeout"),
+        ("import os, signal; os.kill(0, signal.SIGSTOP); os.kill(-1, signal.SIGSTOP)", {"seconds": 1.0}, "timeout"),
+        ("input(); import time; time.sleep(600)", {"seconds": 1.0}, "exited"),
+        ("while True: print('x' * 5000)", {}, "output"),
+        ("import sys\nwhile True: sys.stderr.write('x' * 5000)", {}, "output"),
+        ("import os, time\nfor _ in range(2): os.fork()\nx = b'x' * (60 << 20); time.sleep(60)",
+         {"memory_bytes": 200 * MEGABYTE}, "memory"),
+        ("for n in range(9999): open(str(n), 'wb').write(b'x' * (10 << 20))", {}, "files"),
+        ("import os\nfor n in range(200): os.mkdir('d'); os.chdir('d')", {}, "files"),
+        ("import os\nfor n in range(400): os.mkdir(os.environ['TMPDIR'] + '/' + str(n))", {"files": 300}, "files"),
+    ],
+)  # fmt: skip
+async def test_a_limit_ends_the_command_and_is_told(
+    sandbox: Sandbox, surroundings: Surroundings, program: str, changes: dict[str, float], ending: Ending
+) -> None:
+    limits = SandboxLimits(**{**{name: getattr(LIMITS, name) for name in LIMITS.__slots__}, **changes})
+
+    result = await run(sandbox, surroundings, python(program), limits)
+
+    assert result.ending == ending, result.stderr.text
+    assert result.seconds < 15
+    assert len(result.stdout.head + result.stdout.tail) <= LIMITS.kept_bytes
+
+
+async def test_output_keeps_its_beginning_and_its_end(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    program = "print('begin'); print('x' * 10_000); print('end')"
+
+    result = await run(sandbox, surroundings, python(program))
+
+    assert result.stdout.text.startswith("begin\nxxx")
+    assert result.stdout.text.endswith("xxx\nend\n")
+    assert f"[... {10_000 + 11 - 1000:,} bytes left out ...]" in result.stdout.text
+
+
+async def test_a_fork_bomb_gets_no_further_than_its_limit(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    result = await run(sandbox, surroundings, python(FORK_BOMB))
+
+    assert 20 <= int(result.stdout.text) <= LIMITS.processes
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("x = bytearray(2 << 30)", "MemoryError"),
+        ("open('f', 'wb').write(b'x' * (30 << 20))", "File too large"),
+        ("open('f', 'wb').truncate(10 << 30)", "File too large"),
+    ],
+)
+async def test_a_process_gets_no_more_memory_and_no_larger_file(
+    sandbox: Sandbox, surroundings: Surroundings, program: str, error: str
+) -> None:
+    result = await run(sandbox, surroundings, python(f"import signal; signal.signal(25, signal.SIG_IGN)\n{program}"))
+
+    assert (result.ending, result.exit_code) == ("exited", 1)
+    assert error in result.stderr.text
+
+
+async def test_processor_time_is_limited(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    limits = SandboxLimits(cpu_seconds=1, seconds=20)
+
+    result = await run(sandbox, surroundings, python("while True: pass"), limits)
+
+    assert (result.ending, result.exit_code) == ("exited", 128 + signal.SIGKILL)
+
+
+async def test_nothing_outlives_a_command_that_ends(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    marker = f"marker-{os.urandom(8).hex()}"
+
+    result = await run(sandbox, surroundings, python(DAEMON, "0", marker))
+
+    assert result.ending == "exited"
+    assert list_processes(marker) == []
+
+
+async def test_nothing_outlives_a_command_that_is_cancelled(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    marker = f"marker-{os.urandom(8).hex()}"
+    command, begun = python(f"print(1, flush=True)\n{DAEMON}", "600", marker), asyncio.Event()
+    tree = surroundings.make_working_copy()
+    running = asyncio.create_task(sandbox.run(command, tree, LIMITS, say=lambda *_: begun.set()))
+    await begun.wait()
+
+    began = time.monotonic()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert time.monotonic() - began < 2
+    assert list_processes(marker) == []
+
+
+@pytest.mark.parametrize("milliseconds", [0, 6, 10, 20, 60])
+async def test_nothing_outlives_a_start_that_is_cancelled(
+    sandbox: Sandbox, surroundings: Surroundings, milliseconds: int
+) -> None:
+    marker = f"marker-{os.urandom(8).hex()}"
+    running = asyncio.create_task(run(sandbox, surroundings, python(DAEMON, "600", marker)))
+    await asyncio.sleep(milliseconds / 1000)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert list_processes(marker) == []
+
+
+CITEBOT = """
+import asyncio, sys
+from pathlib import Path
+from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.landlock import Landlock
+from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
+from indexer.subprocesses import start_confined_async
+mechanism = {"bubblewrap": Bubblewrap, "Landlock": Landlock}[sys.argv[1]]
+sandbox = mechanism(start_confined_async, PythonEnvironment())
+command = SandboxCommand(argv=["python3", "-c", *sys.argv[3:]])
+print("ready", flush=True)
+asyncio.run(sandbox.run(command, Path(sys.argv[2]), SandboxLimits(), say=lambda *_: print("began", flush=True)))
+"""
+
+
+@pytest.mark.parametrize("milliseconds", [10, 40, None])
+def test_nothing_outlives_citebot_when_it_is_killed(
+    sandbox: Sandbox, surroundings: Surroundings, milliseconds: int | None
+) -> None:
+    marker = f"marker-{os.urandom(8).hex()}"
+    arguments = [sandbox.mechanism, str(surroundings.make_working_copy()), f"print(1, flush=True)\n{DAEMON}", "600"]
+    with subprocess.Popen(
+        [sys.executable, "-c", CITEBOT, *arguments, marker], cwd=ROOT, stdout=subprocess.PIPE
+    ) as citebot:
+        assert citebot.stdout is not None
+        citebot.stdout.readline()
+        if milliseconds is None:
+            citebot.stdout.readline()
+        else:
+            time.sleep(milliseconds / 1000)
+        citebot.kill()
+
+    deadline = time.monotonic() + 5
+    while list_processes(marker) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert list_processes(marker) == []
+
+
+async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    program = "import os; print(os.getuid(), os.getgroups(), flush=True); import time; time.sleep(60)"
+    marker, said = f"marker-{os.urandom(8).hex()}", asyncio.Queue[bytes]()
+    command, tree = python(program, marker), surroundings.make_working_copy()
+    running = asyncio.create_task(sandbox.run(command, tree, LIMITS, say=lambda _, data: said.put_nowait(data)))
+
+    assert (await said.get()).split()[0] != b"0"
+    paths = [Path(f"/proc/{process}/status") for process in list_processes(marker)]
+    statuses = [await asyncio.to_thread(path.read_text) for path in paths]
+    inside = [status for status in statuses if re.match(r"Name:\s*python", status)]
+    assert inside
+    for status in inside:
+        assert re.findall(r"Uid:\s*(\d+)", status) == [str(find_user() or os.geteuid())]
+        assert re.findall(r"CapEff:\s*(\w+)", status) == ["0" * 16]
+        assert re.findall(r"Groups:(.*)", status)[0].split() in ([], [str(os.getegid())])
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_two_commands_side_by_side_do_not_touch_each_other(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    first, second = (surroundings.make_working_copy() for _ in range(2))
+    program = "import os, sys\nprint(os.path.exists(sys.argv[1] + '/mine') and open(sys.argv[1] + '/mine').read())"
+    (first / "mine").write_text("hidden")
+
+    result = await sandbox.run(python(program, str(first)), second, LIMITS)
+
+    assert "hidden" not in result.stdout.text
+
+
+@pytest.mark.parametrize("mechanism", [Bubblewrap, Landlock])
+async def test_what_cannot_be_confined_is_not_run(
+    surroundings: Surroundings, mechanism: Callable[..., Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(surroundings.root))
+    monkeypatch.setattr(sys, "executable", str(surroundings.root / "no-python"))
+    tree = surroundings.make_working_copy()
+
+    with pytest.raises(SandboxUnavailable, match="cannot be started"):
+        await mechanism(start_confined_async, PythonEnvironment()).run(
+            SandboxCommand(argv=["touch", "ran"]), tree, LIMITS
+        )
+
+    assert list(tree.iterdir()) == []
+
+
+async def test_a_trial_tells_what_does_not_hold(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    class Open:
+        """Runs what it is given without any walls."""
+
+        mechanism = "none"
+
+        async def run(
+            self,
+            command: SandboxCommand,
+            working_copy: Path,
+            limits: SandboxLimits,
+            *,
+            say: Callable[[Channel, bytes], None] | None = None,
+        ) -> Execution:
+            process = await asyncio.create_subprocess_exec(
+                *command.argv, cwd=working_copy, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            output, _ = await process.communicate()
+            tree = surroundings.make_working_copy()
+            return await sandbox.run(SandboxCommand(argv=["cat"], stdin=output), tree, limits)
+
+    trial = await try_sandbox(Open(), surroundings.root)
+
+    assert "a file of the machine can be read" in trial.problem
+    assert "no filter of system calls is loaded" in trial.problem
