@@ -10,16 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 from agent import AgentError, list_copies
 from bot.clock import Clock
 from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
+from bot.maintenance.goal_run_files import GoalRunFiles
 from bot.repositories.choice_store import ChoiceStore
-from bot.storage.database import INBOX_FILE, open_database
+from bot.storage.database import INBOX_FILE
 from bot.storage.inbox import Inbox
+from bot.storage.opening import has_store, open_store
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
+from indexer import SegmentsUnavailable
 
 DAY = 86_400.0
 COPY_DAYS = 7  # for which a database is kept as it was before its layout changed
@@ -35,6 +41,13 @@ class IndexSweeper(Protocol):
         """Drop what no answer reads any more; return what is wrong, a sentence each."""
 
 
+class SegmentSweeper(Protocol):
+    """The object store in which machines share indexes."""
+
+    async def sweep(self) -> int:
+        """Delete what nobody needs any more; return how many objects that were. Raises `SegmentsUnavailable`."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepReport:
     """How much was forgotten; `problems` are sentences on what could not be swept."""
@@ -48,23 +61,29 @@ class SweepReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What is kept in a data folder, and for how many days; 0 days are for ever."""
+    """What is kept in a data folder, and in Postgres where there is an address, for how many days; 0 are for ever.
+
+    An object store is swept by those who publish in it.
+    """
 
     home: Path
+    url: SecretStr | None = None
     days: int
     clock: Clock
     indexes: IndexSweeper | None = None
+    segments: SegmentSweeper | None = None
 
     async def sweep(self) -> SweepReport:
         """Forget what is too old, and free its space. If one part cannot be swept, the others still are."""
         before = self.clock.now() - self.days * DAY if self.days else 0.0
         problems = [*await self.indexes.sweep()] if self.indexes else []
+        problems += await self._sweep_segments()
         conversations, messages, threads, ratings = 0, 0, 0, 0
         try:
             # Importing langgraph takes a second; only a sweep needs it here.
             from agent import prune_idle_conversations
 
-            conversations = await prune_idle_conversations(self.home / CONVERSATIONS, before=before)
+            conversations = await prune_idle_conversations(self.home / CONVERSATIONS, self.url, before=before)
         except AgentError as error:
             problems.append(str(error))
         try:
@@ -72,9 +91,20 @@ class Retention:
         except BotError as error:
             problems.append(str(error))
         problems += await asyncio.to_thread(self._drop_copies)
+        await asyncio.to_thread(GoalRunFiles(self.home).drop, before)
         return SweepReport(
             conversations=conversations, messages=messages, threads=threads, ratings=ratings, problems=problems
         )
+
+    async def _sweep_segments(self) -> Sequence[str]:
+        """Delete from the object store what nobody needs; return what is wrong with it."""
+        try:
+            swept = await self.segments.sweep() if self.segments is not None else 0
+        except SegmentsUnavailable as error:
+            return [str(error)]
+        if swept:
+            log.info("%d objects were deleted from the store of indexes", swept)
+        return []
 
     def _drop_copies(self) -> Sequence[str]:
         """Drop what was kept of the databases before their layouts changed; return what cannot be."""
@@ -89,14 +119,14 @@ class Retention:
         return problems
 
     async def _sweep_messages(self, before: float) -> tuple[int, int, int]:
-        path = self.home / INBOX_FILE
-        if not await asyncio.to_thread(path.is_file):
+        if not await asyncio.to_thread(has_store, self.home, self.url):
             return 0, 0, 0
-        async with open_database(path) as database:
+        async with open_store(self.home, self.url) as database:
             inbox, threads = Inbox(database, self.clock, ""), ThreadStore(database, self.clock)
             records, choices = TurnRecordStore(database, self.clock), ChoiceStore(database, self.clock)
             usage = QuestionCounter(database, self.clock, QuestionLimits())
             await usage.forget_old()
+            await ShareableAnswerStore(database, self.clock).forget_old()
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)
             forgotten = messages, await threads.forget_old(before), await records.forget_old(before)

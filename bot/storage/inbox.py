@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import socket
 import uuid
@@ -14,15 +15,20 @@ from typing import Any, cast
 
 from agent.text.storable import make_storable
 from bot.clock import Clock
-from bot.messages import IncomingMessage, MessageHandle, MessageKey, Place
-from bot.storage.database import Database
+from bot.errors import InboxError
+from bot.messages import AttachedFile, GoalOrder, IncomingMessage, MessageHandle, MessageKey, Place
+from bot.storage.database import SqlDatabase
 from bot.storage.message_states import (
     ASK_TO_STOP,
+    BEGIN,
     BURY,
     CLAIM,
     EXCUSE,
     FREE,
+    HAND_ON,
+    HELD,
     NOTE_HANDLES,
+    OPEN,
     OVER,
     POSTPONE,
     RELEASE,
@@ -32,11 +38,20 @@ from bot.storage.message_states import (
     WITHDRAW,
     EndedState,
     MessageState,
+    list_states,
+    name_claims,
 )
 
 LEASE_SECONDS = 30.0
 
-_COLUMNS = "id, conversation, body, state, run_id, handles, tries, claims, deaths, received_at"
+log = logging.getLogger(__name__)
+
+# The age is in the clock of leases: those of the processes that store a message and claim it may differ. Their own
+# clocks say only when a message was over (`updated_at`), of which weeks are waited for.
+_COLUMNS = (
+    "id, conversation, body, state, run_id, handles, tries, claims, owner, deaths, edited_at, "
+    "lease_clock() - received_at"
+)
 _KEY = "platform = :platform AND workspace = :workspace AND channel = :channel AND message = :message"
 
 
@@ -46,8 +61,8 @@ class InboxEntry:
 
     `conversation` is what the agent remembers it under. `token` is the number of its newest claim, which the holder
     shows for all it does; beyond one, an earlier claim was not brought to its end, or was for the message as it was
-    before an edit. `deaths` is in how many processes it was under way when they died. An entry that is over keeps no
-    text.
+    before an edit. `owner` is the process that holds it, if any. `deaths` is in how many processes it was under way
+    when they died, `age` how many seconds ago it was received, or revised. An entry that is over keeps no text.
     """
 
     id: int
@@ -58,8 +73,9 @@ class InboxEntry:
     handles: tuple[MessageHandle, ...]
     tries: int
     token: int
+    owner: str
     deaths: int
-    received_at: float
+    age: float
 
 
 class Inbox:
@@ -69,7 +85,7 @@ class Inbox:
     nothing any more.
     """
 
-    def __init__(self, database: Database, clock: Clock, owner: str) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock, owner: str) -> None:
         self._database = database
         self._clock = clock
         self.owner = owner
@@ -77,24 +93,26 @@ class Inbox:
     async def store(self, message: IncomingMessage, conversation: str) -> InboxEntry | None:
         """Store a message; None if it was delivered before."""
         row = await self._fetch_row(
-            "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, received_at, "
-            "updated_at) VALUES (:platform, :workspace, :channel, :message, :conversation, :body, 'received', :run_id, "
-            f":now, :now) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
+            "INSERT INTO inbox (platform, workspace, channel, message, conversation, body, state, run_id, edited_at, "
+            "received_at, updated_at) VALUES (:platform, :workspace, :channel, :message, :conversation, :body, "
+            f"'received', :run_id, :edited_at, lease_clock(), :now) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
             **_make_key_values(message.key), conversation=conversation, body=_serialize_message(message),
-            run_id=uuid.uuid4().hex, now=self._clock.now(),
+            run_id=uuid.uuid4().hex, edited_at=message.edited_at, now=self._clock.now(),
         )  # fmt: skip
         return _make_entry(row) if row else None
 
     async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
         """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
 
-        None if the message is not known, was withdrawn, or has come under another run than the one given.
+        None if the message is not known, was withdrawn, or has come under another run than the one given, or if the
+        edit is known: processes that share the inbox may hear of one edit each.
         """
-        statement = REVISE.make_statement(f"{_KEY} AND :run_id IN ('', run_id)")
+        is_news = "(:edited_at = 0 OR edited_at < :edited_at OR :run_id <> '')"
+        statement = REVISE.make_statement(f"{_KEY} AND :run_id IN ('', run_id) AND {is_news}")
         row = await self._fetch_row(
             f"{statement} RETURNING {_COLUMNS}",
             **_make_key_values(message.key), body=_serialize_message(message), tail=uuid.uuid4().hex[20:],
-            run_id=run_id, now=self._clock.now(),
+            run_id=run_id, edited_at=message.edited_at, now=self._clock.now(),
         )  # fmt: skip
         return _make_entry(row) if row else None
 
@@ -115,35 +133,78 @@ class Inbox:
     async def find_by_reply(self, handle: MessageHandle) -> InboxEntry | None:
         """Find the message that one of citebot's own is the reply to, or a part of it."""
         row = await self._database.row(
-            f"SELECT {_COLUMNS} FROM inbox WHERE platform = ? AND workspace = ? AND EXISTS (SELECT 1 FROM "
-            "json_each(handles) WHERE json_extract(value, '$.id') = ? AND json_extract(value, '$.channel') = ?)",
-            (handle.platform, handle.workspace, handle.id, handle.channel),
+            f"SELECT {_COLUMNS} FROM inbox WHERE platform = ? AND workspace = ? AND has_handle(handles, ?, ?)",
+            (handle.platform, handle.workspace, handle.channel, handle.id),
         )
         return _make_entry(row) if row else None
 
-    async def claim(self, entry_id: int, *, beside: bool = False) -> InboxEntry | None:
+    async def get(self, entry_id: int) -> InboxEntry | None:
+        """Return a message by its number."""
+        row = await self._fetch_row(f"SELECT {_COLUMNS} FROM inbox WHERE id = :id", id=entry_id)
+        return _make_entry(row) if row else None
+
+    async def count_before(self, entry: InboxEntry) -> int:
+        """Count the messages that are answered before one, as far as any of them still waits; else 0."""
+        rows = await self._fetch_rows(
+            f"SELECT state, count(*) FROM inbox WHERE state IN ({list_states(OPEN)}) AND id < :id GROUP BY state",
+            id=entry.id,
+        )
+        found = {str(state): int(number) for state, number in rows}
+        return sum(found.values()) if "received" in found else 0
+
+    async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
         """Take a message for this process; None if another process has it, or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is taken whoever has the conversation.
+        A message `beside` a conversation, such as a command, is taken whoever has the conversation. One that is not
+        `risky` is not what a process dies of.
         """
-        now = self._clock.now()
-        row = await self._fetch_row(
-            f"{CLAIM.make_statement('id = :id')} RETURNING {_COLUMNS}",
-            owner=self.owner, until=now + LEASE_SECONDS, now=now, id=entry_id, beside=beside,
-        )  # fmt: skip
+        known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
+        if known is None:
+            return None
+        values = {
+            "owner": self.owner, "seconds": LEASE_SECONDS, "now": self._clock.now(), "id": entry_id, "beside": beside,
+            "risky": risky,
+        }  # fmt: skip
+        row = await self._database.row(
+            f"{CLAIM.make_statement('id = :id')} RETURNING {_COLUMNS}", values, lock=str(known[0])
+        )
         return _make_entry(row) if row else None
+
+    async def begin_run(self, entry: InboxEntry) -> bool:
+        """Note that the run of a message begins, and that nothing in its conversation waits for a person any more.
+
+        False if the message was edited, or taken by another process, meanwhile: then its run must not begin here.
+        """
+        return await self._change(
+            BEGIN.make_statement(),
+            conversation=entry.conversation,
+            now=self._clock.now(),
+            **_make_claim_values([entry]),
+        )
+
+    async def is_current(self, conversation: str, run_id: str) -> bool:
+        """Whether the message of a run was neither edited nor deleted since; also where none is known."""
+        row = await self._fetch_row(
+            "SELECT 1 FROM inbox WHERE conversation = :conversation AND substr(run_id, 1, 20) = substr(:run_id, 1, 20) "
+            "AND (run_id <> :run_id OR state = 'withdrawn')",
+            conversation=conversation, run_id=run_id,
+        )  # fmt: skip
+        return row is None
 
     async def list_unfinished(self) -> Sequence[InboxEntry]:
         """Return the messages that no process is at, oldest first."""
         rows = await self._fetch_rows(
             f"SELECT {_COLUMNS} FROM inbox WHERE {FREE} ORDER BY id",
-            now=self._clock.now(), owner=self.owner, beside=True,
-        )  # fmt: skip
+            owner=self.owner,
+            beside=True,
+        )
         return [_make_entry(row) for row in rows]
 
     async def owners(self) -> Sequence[str]:
         """Name the processes that hold messages."""
-        rows = await self._database.rows("SELECT DISTINCT owner FROM inbox WHERE state = 'running' AND owner <> ''")
+        rows = await self._database.rows(
+            f"SELECT DISTINCT owner FROM inbox WHERE state IN ({list_states(HELD)}) AND owner <> ''"
+        )
         return [str(owner) for (owner,) in rows]
 
     async def take_from(self, owner: str) -> None:
@@ -152,38 +213,51 @@ class Inbox:
 
     async def take_expired(self) -> None:
         """Free what other processes held whose leases have run out: they have died, or do nothing any more."""
-        await self._change(BURY.make_statement("lease_until < :now"), owner=self.owner, now=self._clock.now())
+        await self._change(BURY.make_statement("lease_until < lease_clock()"), owner=self.owner)
 
     async def excuse(self, held: Collection[InboxEntry]) -> None:
         """Note that this process ends in order: if it is killed meanwhile, these messages are not the cause."""
         if held:
             await self._change(EXCUSE.make_statement(holds=len(held)), **_make_claim_values(held))
 
-    async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> None:
-        """Store which messages the reply consists of."""
+    async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> bool:
+        """Store which messages the reply consists of; False if the message was edited, or claimed by another process.
+
+        As long as nobody has claimed it anew, also what was posted too late can be noted.
+        """
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
-        await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
+        return await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
 
     async def settle(self, entry: InboxEntry, state: EndedState) -> bool:
         """Note that a message is over; False if it was edited, or taken by another process, meanwhile."""
         return await self._change(
-            SETTLE.make_statement(), state=state, now=self._clock.now(), **_make_claim_values([entry])
-        )
+            SETTLE.make_statement(), state=state, now=self._clock.now(),
+            erased=_serialize_message(entry.message, erased=True, keeps_line=state == "paused"),
+            **_make_claim_values([entry]),
+        )  # fmt: skip
 
     async def withdraw(self, key: MessageKey) -> InboxEntry | None:
         """Note that a message was deleted by its author; None if it is not known."""
+        known = await self.find(key)
+        if known is None:
+            return None
         row = await self._fetch_row(
-            f"{WITHDRAW.make_statement(_KEY)} RETURNING {_COLUMNS}", **_make_key_values(key), now=self._clock.now()
-        )
+            f"{WITHDRAW.make_statement(_KEY)} RETURNING {_COLUMNS}", **_make_key_values(key),
+            erased=_serialize_message(known.message, erased=True), now=self._clock.now(),
+        )  # fmt: skip
         return _make_entry(row) if row else None
 
     async def release(self, entry: InboxEntry) -> None:
         """Hand a message over to whichever process comes next; this was no try."""
         await self._change(RELEASE.make_statement(), **_make_claim_values([entry]))
 
+    async def hand_on(self, entry: InboxEntry) -> None:
+        """Leave a message whose reply was begun to the process that answers it."""
+        await self._change(HAND_ON.make_statement(), **_make_claim_values([entry]))
+
     async def postpone(self, entry: InboxEntry, seconds: float) -> None:
         """Let a message be tried again after a while."""
-        await self._change(POSTPONE.make_statement(), until=self._clock.now() + seconds, **_make_claim_values([entry]))
+        await self._change(POSTPONE.make_statement(), seconds=seconds, **_make_claim_values([entry]))
 
     async def ask_to_stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """Ask the other processes to stop what they answer in a conversation; False if they answer nothing.
@@ -191,16 +265,19 @@ class Inbox:
         With a message, also what its author has asked anywhere in its channel.
         """
         place = asked_like.place if asked_like is not None else Place(platform="", workspace="", channel="")
-        meant = (
-            "owner NOT IN ('', :owner) AND lease_until >= :now AND (conversation = :conversation OR "
-            "(platform = :platform AND workspace = :workspace AND channel = :channel "
-            "AND json_extract(body, '$.author') = :author))"
-        )
-        return await self._change(
-            ASK_TO_STOP.make_statement(meant), owner=self.owner, now=self._clock.now(), conversation=conversation,
+        rows = await self._fetch_rows(
+            f"SELECT {_COLUMNS} FROM inbox WHERE owner NOT IN ('', :owner) AND lease_until >= lease_clock() AND "
+            "(conversation = :conversation OR "
+            "(platform = :platform AND workspace = :workspace AND channel = :channel))",
+            owner=self.owner, conversation=conversation,
             platform=place.platform, workspace=place.workspace, channel=place.channel,
-            author=asked_like.author if asked_like is not None else "",
         )  # fmt: skip
+        author = asked_like.author if asked_like is not None else None
+        under_way = [_make_entry(row) for row in rows]
+        meant = [entry for entry in under_way if conversation == entry.conversation or author == entry.message.author]
+        if not meant:
+            return False
+        return await self._change(ASK_TO_STOP.make_statement(name_claims(len(meant))), **_make_claim_values(meant))
 
     async def beat(self, held: Collection[InboxEntry]) -> tuple[frozenset[str], frozenset[str]]:
         """Renew the leases of messages; return the runs that this process still holds, and those asked to stop."""
@@ -208,28 +285,46 @@ class Inbox:
             return frozenset(), frozenset()
         rows = await self._fetch_rows(
             f"{RENEW.make_statement(holds=len(held))} RETURNING run_id, stop",
-            until=self._clock.now() + LEASE_SECONDS, **_make_claim_values(held),
+            seconds=LEASE_SECONDS, **_make_claim_values(held),
         )  # fmt: skip
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
+
+    async def still_holds(self, entry: InboxEntry) -> bool:
+        """Whether a message is still this process's to end.
+
+        Raises `InboxError` where others may have taken it and this process cannot ask. Where nobody can, they have not.
+        """
+        try:
+            held, _ = await self.beat([entry])
+        except InboxError as error:
+            if self._database.is_remote:
+                raise
+            log.warning("a message is replied to without asking the database: %s", error)
+            return True
+        return entry.run_id in held
 
     async def check(self) -> None:
         """Write a row that means nothing; raises `InboxError` if nothing can be stored."""
         await self._database.check()
-        await self._database.write("INSERT OR REPLACE INTO pulse (id, at) VALUES (1, ?)", (self._clock.now(),))
+        await self._database.write(
+            "INSERT INTO pulse (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at",
+            (self._clock.now(),),
+        )
 
     async def forget_old(self, before: float) -> int:
         """Drop what was over before a time; return how many messages."""
-        over = ", ".join(f"'{state}'" for state in OVER)
-        return await self._database.write(f"DELETE FROM inbox WHERE state IN ({over}) AND updated_at < ?", (before,))
+        return await self._database.write(
+            f"DELETE FROM inbox WHERE state IN ({list_states(OVER)}) AND updated_at < ?", (before,)
+        )
 
     async def _fetch_rows(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
-        return await self._database.rows(sql, cast("Any", values))
+        return await self._database.rows(sql, values)
 
     async def _fetch_row(self, sql: str, **values: object) -> tuple[Any, ...] | None:
-        return await self._database.row(sql, cast("Any", values))
+        return await self._database.row(sql, values)
 
     async def _change(self, sql: str, **values: object) -> bool:
-        return await self._database.write(sql, cast("Any", values)) > 0
+        return await self._database.write(sql, values) > 0
 
 
 def _make_key_values(key: MessageKey) -> Mapping[str, str]:
@@ -237,23 +332,45 @@ def _make_key_values(key: MessageKey) -> Mapping[str, str]:
 
 
 def _make_claim_values(held: Collection[InboxEntry]) -> Mapping[str, object]:
-    """Show what a process holds, for a move of the holder."""
+    """Name claims, as a process does for a move of the holder."""
     values: dict[str, object] = {}
     for number, entry in enumerate(held):
         values |= {f"id{number}": entry.id, f"token{number}": entry.token, f"run{number}": entry.run_id}
     return values
 
 
-def _serialize_message(message: IncomingMessage) -> str:
-    clean = dataclasses.replace(message, text=make_storable(message.text))
-    return json.dumps(dataclasses.asdict(clean))
+def _serialize_message(message: IncomingMessage, *, erased: bool = False, keeps_line: bool = False) -> str:
+    """Write a message down; one that is over without its text and order, and without how its author is reached."""
+    place = message.place if keeps_line or not erased else dataclasses.replace(message.place, line="")
+    clean = dataclasses.replace(
+        message,
+        text="" if erased else make_storable(message.text),
+        place=place,
+        files=() if erased else message.files,
+        quoted=() if erased else tuple(map(make_storable, message.quoted)),
+        order=None if erased else message.order,
+    )
+    fields = dataclasses.asdict(clean)
+    for name in (
+        "files",
+        "quoted",
+        "order",
+    ):  # the version before does not know them, and has none to read as long as it runs
+        if not fields[name]:
+            del fields[name]
+    del fields["edited_at"]  # which has a column
+    return json.dumps(fields)
 
 
 def _make_entry(row: Sequence[Any]) -> InboxEntry:
-    entry_id, conversation, body, state, run_id, handles, tries, token, deaths, received_at = row
-    fields = json.loads(body)
-    several = {name: tuple(fields.get(name, ())) for name in ("roles", "about")}
-    message = IncomingMessage(**fields | several | {"place": Place(**fields["place"])})
+    entry_id, conversation, body, state, run_id, handles, tries, token, owner, deaths, edited_at, age = row
+    known = {field.name for field in dataclasses.fields(IncomingMessage)}
+    fields = {name: value for name, value in json.loads(body).items() if name in known}  # a newer version may add some
+    several = {name: tuple(fields.get(name, ())) for name in ("roles", "about", "quoted")}
+    files = tuple(AttachedFile(**file) for file in fields.get("files", ()))
+    order = GoalOrder(**fields["order"]) if fields.get("order") else None
+    more = {"order": order, "files": files, "place": Place(**fields["place"]), "edited_at": edited_at}
+    message = IncomingMessage(**fields | several | more)
     return InboxEntry(
         id=entry_id,
         message=message,
@@ -263,8 +380,9 @@ def _make_entry(row: Sequence[Any]) -> InboxEntry:
         handles=tuple(MessageHandle(**handle) for handle in json.loads(handles)),
         tries=tries,
         token=token,
+        owner=owner,
         deaths=deaths,
-        received_at=received_at,
+        age=age,
     )
 
 

@@ -1,59 +1,72 @@
 """The life of a message in the inbox: its states, the moves between them, who may make each, and what it writes.
 
-                       claim                    settle
-         received ---------------->  running  ---------->  done, closed
-            ^   ^                   |  |   ^
-            |   +-- release, bury --+  +---+  renew, excuse, postpone, ask to stop
-            |
-            +-- revise, from any state but withdrawn        withdraw, from any state ---> withdrawn
+              claim             begin              settle
+    received --------> claimed --------> running --------> settled, paused, closed
+     ^    ^               |               |   ^
+     |    +-- release, ---+               +---+  claim, release, bury: what has begun is left to go on with
+     |       hand on, bury
+     +-- revise, from any state but withdrawn               withdraw, from any state ---> withdrawn
 
-A message is `received` while it waits for a process, and `running` from the moment that one has claimed it: what reads
-a message may die of it before there is a run. `done` says that its reply shows the final content, which may be a
-question to a person; the answer to that is a message of its own, or this one revised. `closed` says that there is no
-answer and must not be one. What is over is dropped some weeks later.
+A message is `received` while it waits for a process, and `claimed` while one reads it, chooses what it is about and
+waits for a place: there can be no run of it yet. It is `running` from the moment that its run may have begun, also
+while no process has it, so that whoever claims it next goes on with the run. What is over is `settled`: the reply shows
+the final content; `paused`: the reply asks a person something, and the answer to that is a message of its own, or this
+one revised; `closed`: there is no answer and must not be one; or `withdrawn`: its author deleted it. A paused message
+is settled in the statement with which another one of its conversation begins its run, be that the person's answer or
+a question that leaves the earlier one behind. What is over is dropped some weeks later.
 
 Every move is one statement, so that it is made as a whole or not at all, and only from the states it names. What a
 claim gives is a lease, which ends by itself, and a token: the number of the claim among all claims of the message
 (`claims`). Whoever acts as the holder shows its token and its run, and is refused where another claim, an edit, or a
 burial came between, however late it wakes up; after a burial it may still note what it has posted, until the next
-claim.
+claim. What has no run, such as a command, is settled from `claimed`.
 
 Three other columns count one thing each: `tries` the claims since the last edit, but those that were released, `deaths`
 those of them in which the process died, and `under_way` is 1 while a death of the process would be held against the
 message. None follows from the others: a platform that is away, or a kill while the process ends in order, takes a try
-without a death.
+without a death. The agent counts no tries of its own.
+
+A run claims its conversation as well, in the database of conversations (`agent/persistence/run_claims.py`): a lease
+is one of messages, and the two databases need not be one, so that no transaction compares both. A run may `begin` only
+after that claim. Whoever takes the message from its holder later begins, and so claims the conversation, later too:
+what the former holder had begun can write nothing from then on.
 
 What the lease does not do, two locks do. Within one process, turns of one conversation wait for each other at the lock
-of `AnswerQueue`, in the order of asking and with a placeholder shown; the lease keeps only other processes away. The
-agent's lock on a thread is for those who ask it without an inbox, as the terminal does, and for `forget`.
+of `AnswerQueue`, in the order of asking and with a placeholder shown. Each of them has claimed its message for that,
+so the lease keeps only other processes away. The agent's lock on a thread is for those who ask it without an inbox, as
+the terminal does, and for what no claim covers: to forget a conversation, or what it waits for, while a run goes on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-MessageState = Literal["received", "running", "done", "closed", "withdrawn"]
-EndedState = Literal["done", "closed"]
-# Who makes a move: a process that wants the message, the one that holds it, another one that watches over it, or what
-# people do, wherever that is noticed.
-Mover = Literal["claimer", "holder", "watcher", "person"]
+MessageState = Literal["received", "claimed", "running", "paused", "settled", "closed", "withdrawn"]
+EndedState = Literal["settled", "paused", "closed"]
+# Who makes a move: a process that wants the message; the one that holds it, for that alone or also for what waits for a
+# person in its conversation; the one that held it last; another one that watches over it; or what people do, wherever
+# that is noticed.
+Mover = Literal["claimer", "holder", "successor", "poster", "watcher", "person"]
 
 MAX_TRIES = 3  # a message that was claimed so often without coming to its end is closed at the next claim
 MAX_DEATHS = 2  # a message that was under way in so many processes that died is not tried again
 
-KNOWN: tuple[MessageState, ...] = ("received", "running", "done", "closed", "withdrawn")
-OPEN: tuple[MessageState, ...] = ("received", "running")
-OVER: tuple[MessageState, ...] = ("done", "closed", "withdrawn")
+HELD: tuple[MessageState, ...] = ("claimed", "running")
+OPEN: tuple[MessageState, ...] = ("received", *HELD)
+ENDED: tuple[MessageState, ...] = ("settled", "paused", "closed")
+OVER: tuple[MessageState, ...] = (*ENDED, "withdrawn")
+KNOWN: tuple[MessageState, ...] = (*OPEN, *OVER)
 
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
-# The version before left what it had freed in the state `running`, without an owner.
-FREE = """(state = 'received' OR (state = 'running' AND (owner = '' OR lease_until < :now)))
-    AND (:beside OR NOT EXISTS (SELECT 1 FROM inbox other
+# A run whose message was freed is `running` without an owner.
+# Two processes that claim in one conversation at once have to come one after the other (`lock` of `SqlDatabase.row`).
+FREE = """(state = 'received' OR (state IN ('claimed', 'running') AND (owner = '' OR lease_until < lease_clock())))
+    AND (:beside = 1 OR NOT EXISTS (SELECT 1 FROM inbox other
         WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
-        AND other.state = 'running' AND other.owner NOT IN ('', :owner) AND other.lease_until >= :now))"""
-
-_ERASE = "body = json_set(body, '$.text', '')"
+        AND other.state IN ('claimed', 'running') AND other.owner NOT IN ('', :owner)
+        AND other.lease_until >= lease_clock()))"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,67 +88,82 @@ class Move:
         A holder names what it holds instead, so many messages: `:id0`, `:token0` and `:run0` are the first one.
         """
         state = f"state = '{self.target}', " if self.target else "state = :state, " if self.targets else ""
-        sources = ", ".join(f"'{source}'" for source in self.sources)
         return (
             f"UPDATE inbox SET {state}{self.writes} "  # noqa: S608 - constants
-            f"WHERE ({which}) AND state IN ({sources}) AND {_make_guard(self.mover, holds)}"
+            f"WHERE ({which}) AND state IN ({list_states(self.sources)}) AND {_make_guard(self.mover, holds)}"
         )
 
 
 def _make_guard(mover: Mover, holds: int) -> str:
     """Write the condition under which somebody may move a message."""
-    held = ", ".join(f"(:id{number}, :token{number}, :run{number})" for number in range(holds))
+    own, held = name_claims(holds), name_claims(holds, "held.")
     guards: dict[Mover, str] = {
         "claimer": FREE,
-        "holder": f"(id, claims, run_id) IN (VALUES {held})",
+        "holder": f"{own} AND owner <> ''",
+        "successor": f"({own} OR (state = 'paused' AND conversation = :conversation)) AND EXISTS "  # noqa: S608 - constants
+        f"(SELECT 1 FROM inbox held WHERE {held} AND held.owner <> '' AND held.state IN ({list_states(HELD)}))",
+        "poster": own,
         "watcher": "owner NOT IN ('', :owner)",
         "person": "1 = 1",
     }
     return guards[mover]
 
 
+def name_claims(count: int, of: str = "") -> str:
+    """Write the condition that a message is under one of so many claims: `:id0`, `:token0`, `:run0` and so on."""
+    named = ", ".join(f"(:id{number}, :token{number}, :run{number})" for number in range(count))
+    return f"({of}id, {of}claims, {of}run_id) IN (VALUES {named})"
+
+
+def list_states(states: Iterable[MessageState]) -> str:
+    """Write states as SQL."""
+    return ", ".join(f"'{state}'" for state in states)
+
+
+# Of what is freed, a run is left to go on with, or nothing.
+_FREE_IT = "state = CASE state WHEN 'running' THEN 'running' ELSE 'received' END, owner = '', lease_until = 0"
+
 CLAIM = Move(
     mover="claimer",
     sources=OPEN,
-    target="running",
-    writes="owner = :owner, lease_until = :until, claims = claims + 1, tries = tries + 1, under_way = 1, stop = 0, "
+    writes="state = CASE state WHEN 'running' THEN 'running' ELSE 'claimed' END, owner = :owner, "
+    "lease_until = lease_clock() + :seconds, claims = claims + 1, tries = tries + 1, under_way = :risky, stop = 0, "
     "updated_at = :now",
 )
-RENEW = Move(mover="holder", sources=("running",), writes="lease_until = :until")
-EXCUSE = Move(mover="holder", sources=("running",), writes="under_way = 0")
-POSTPONE = Move(mover="holder", sources=("running",), writes="under_way = 0, lease_until = :until")
-RELEASE = Move(
-    mover="holder",
-    sources=("running",),
-    target="received",
-    writes="owner = '', lease_until = 0, under_way = 0, tries = tries - 1",
+# A run begins, and nothing in its conversation waits for a person any more.
+BEGIN = Move(
+    mover="successor",
+    sources=(*HELD, "paused"),
+    writes="state = CASE state WHEN 'paused' THEN 'settled' ELSE 'running' END, updated_at = :now",
 )
+RENEW = Move(mover="holder", sources=HELD, writes="lease_until = lease_clock() + :seconds")
+EXCUSE = Move(mover="holder", sources=HELD, writes="under_way = 0")
+POSTPONE = Move(mover="holder", sources=HELD, writes="under_way = 0, lease_until = lease_clock() + :seconds")
+RELEASE = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0, tries = tries - 1")
+# A front has shown that the question came in: that was the first try, at which it was counted.
+HAND_ON = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0")
 # Also of a message that was freed or withdrawn meanwhile, the reply has to be found.
-NOTE_HANDLES = Move(mover="holder", sources=KNOWN, writes="handles = :handles")
+NOTE_HANDLES = Move(mover="poster", sources=KNOWN, writes="handles = :handles")
 SETTLE = Move(
     mover="holder",
-    sources=("running",),
-    targets=("done", "closed"),
-    writes=f"{_ERASE}, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
+    sources=HELD,
+    targets=ENDED,
+    writes="body = :erased, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
 )
-BURY = Move(
-    mover="watcher",
-    sources=("running",),
-    target="received",
-    writes="owner = '', lease_until = 0, deaths = deaths + under_way, under_way = 0",
-)
-ASK_TO_STOP = Move(mover="person", sources=("running",), writes="stop = 1")
+BURY = Move(mover="watcher", sources=HELD, writes=f"{_FREE_IT}, deaths = deaths + under_way, under_way = 0")
+ASK_TO_STOP = Move(mover="person", sources=HELD, writes="stop = 1")  # this claim alone
 # Runs of one message begin alike, so that its reply is known by the same nonce.
 REVISE = Move(
     mover="person",
-    sources=("received", "running", "done", "closed"),
+    sources=(*OPEN, *ENDED),
     target="received",
     writes="body = :body, run_id = substr(run_id, 1, 20) || :tail, tries = 0, deaths = 0, under_way = 0, owner = '', "
-    "lease_until = 0, stop = 0, received_at = :now, updated_at = :now",
+    "lease_until = 0, stop = 0, received_at = lease_clock(), updated_at = :now, "
+    "edited_at = CASE WHEN edited_at < :edited_at THEN :edited_at ELSE edited_at END",
 )
 WITHDRAW = Move(
     mover="person",
-    sources=("received", "running", "done", "closed"),
+    sources=(*OPEN, *ENDED),
     target="withdrawn",
-    writes=f"{_ERASE}, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
+    writes="body = :erased, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.clock import Clock
-from bot.errors import NotAllowed, SilentlyThrottled
+from bot.errors import LimitReached, SilentlyThrottled
 from bot.messages import IncomingMessage
 from bot.storage.database import SqlDatabase
 
 _MINUTE, _DAY = 60, 86_400
 _COMMANDS = 3  # commands for every question that may be asked
+_LOOKUPS = 30  # lookups for every question: an agent makes dozens for one of its own
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,21 +35,34 @@ class QuestionCounter:
         await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
 
     async def count(self, message: IncomingMessage) -> None:
-        """Count a question; raises `NotAllowed` for one too many, `SilentlyThrottled` after as many refusals again."""
+        """Count a question; raises `LimitReached` for one too many, `SilentlyThrottled` after as many refusals."""
         limits = ((_MINUTE, self._limits.per_minute, "minute"), (_DAY, self._limits.per_day, "day"))
         for seconds, most, name in limits:
             left = await self._increment_count(message, seconds)
             if left > most:
-                wait = seconds - self._clock.now() % seconds
+                wait = self._wait_for_next(seconds)
                 flooded = left > 2 * most and message.kind != "command"  # the reply to a command keeps nobody waiting
-                kind = SilentlyThrottled if flooded else NotAllowed
-                raise kind(f"You have asked {most} questions this {name}. Ask again in {_format_duration(wait)}.")
+                kind = SilentlyThrottled if flooded else LimitReached
+                sentence = f"You have asked {most} questions this {name}. Ask again in {_format_duration(wait)}."
+                raise kind(sentence, retry_after=wait)
 
     async def count_command(self, message: IncomingMessage) -> None:
         """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
         most = _COMMANDS * self._limits.per_minute
         if await self._increment_count(message, _MINUTE, "commands:") > most and message.kind != "command":
-            raise SilentlyThrottled(f"You have given me more than {most} commands this minute.")
+            sentence = f"You have given me more than {most} commands this minute."
+            raise SilentlyThrottled(sentence, retry_after=self._wait_for_next(_MINUTE))
+
+    async def count_lookup(self, message: IncomingMessage) -> None:
+        """Count a lookup in the code by a program; raises `LimitReached` at many times as many as questions."""
+        most = _LOOKUPS * self._limits.per_minute
+        if await self._increment_count(message, _MINUTE, "lookups:") > most:
+            wait = self._wait_for_next(_MINUTE)
+            sentence = f"You have looked up {most} things this minute. Try again in {_format_duration(wait)}."
+            raise LimitReached(sentence, retry_after=wait)
+
+    def _wait_for_next(self, seconds: int) -> float:
+        return seconds - self._clock.now() % seconds
 
     async def _increment_count(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
         number = int(self._clock.now() // seconds)

@@ -40,28 +40,23 @@ class ThreadStore:
         """
         if message.kind != "follow_up":
             return True
-        thread = await self.find(message.place)
-        if thread is None or not thread.takes_part:
+        thread = await self._note_author(message)
+        if thread is None or thread.muted or message.mentions_others:
             return False
-        people = (*thread.people, message.author)[-EXCHANGES:]
-        await self._save(replace(thread, people=people))
-        return not thread.muted and not message.mentions_others and set(people) == {message.author}
+        return set(thread.people) == {message.author}
 
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to."""
-        key = _make_key(message)
-        known = await self._read_row(key)
-        thread = known or ThreadState(key=key, conversation=key)
+        columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
-            thread = replace(thread, conversation=await self._continue_session(message))
-        named = message.kind != "follow_up"
-        people = (message.author,) if named else thread.people
-        await self._save(replace(thread, takes_part=True, people=people, last_at=self._clock.now()))
-        return thread.conversation
+            columns["conversation"] = await self._continue_session(message)
+        if message.kind != "follow_up":
+            columns["people"] = json.dumps([message.author])
+        return await self._change(_make_key(message), **columns)
 
     async def leave(self, message: IncomingMessage) -> None:
         """Take part in the thread of a message no more."""
-        await self._save(replace(await self.settings(message), takes_part=False))
+        await self._database.write("UPDATE threads SET takes_part = 0 WHERE key = ?", (_make_key(message),))
 
     async def find(self, place: Place) -> ThreadState | None:
         """Return a thread that is known."""
@@ -74,14 +69,14 @@ class ThreadStore:
 
     async def mute(self, message: IncomingMessage, *, muted: bool) -> None:
         """Mute citebot in a thread until it is addressed by a command, or unmute it."""
-        await self._save(replace(await self.settings(message), muted=muted, last_at=self._clock.now()))
+        await self._change(_make_key(message), muted=muted, last_at=self._clock.now())
 
     async def use(self, message: IncomingMessage, repository: str) -> None:
         """Ask about a repository from now on in this thread, or in this channel where it is no thread."""
-        await self._save(replace(await self.settings(message), repository=repository, last_at=self._clock.now()))
+        await self._change(_make_key(message), repository=repository, last_at=self._clock.now())
         if not message.in_thread:
             channel = replace(message, place=replace(message.place, thread=""))
-            await self._save(replace(await self.settings(channel), repository=repository))
+            await self._change(_make_key(channel), repository=repository)
 
     async def repository(self, message: IncomingMessage) -> str | None:
         """Return the repository in use in the thread of a message, else in its channel."""
@@ -97,13 +92,34 @@ class ThreadStore:
 
     async def _continue_session(self, message: IncomingMessage) -> str:
         """Go on with the conversation of a DM, or begin one."""
-        key, now = f"{replace(message.place, thread='').key()}session", self._clock.now()
-        last = await self._read_row(key)
-        fresh = last is None or now - last.last_at > GOES_ON_SECONDS
-        begun = f"{replace(message.place, thread=message.id).key()}"
-        session = ThreadState(key=key, conversation=begun) if last is None or fresh else last
-        await self._save(replace(session, last_at=now))
-        return session.conversation
+        now = self._clock.now()
+        ((conversation,),) = await self._database.rows(
+            "INSERT INTO threads (key, conversation, last_at) VALUES (:key, :begun, :now) "
+            "ON CONFLICT (key) DO UPDATE SET last_at = excluded.last_at, conversation = "
+            "CASE WHEN threads.last_at < :oldest THEN excluded.conversation ELSE threads.conversation END "
+            "RETURNING conversation",
+            {
+                "key": f"{replace(message.place, thread='').key()}session",
+                "begun": replace(message.place, thread=message.id).key(),
+                "now": now,
+                "oldest": now - GOES_ON_SECONDS,
+            },
+        )
+        return str(conversation)
+
+    async def _note_author(self, message: IncomingMessage) -> ThreadState | None:
+        """Add an author to a thread that citebot takes part in, and return it; None where it does not."""
+        while True:
+            thread = await self.find(message.place)
+            if thread is None or not thread.takes_part:
+                return None
+            people = (*thread.people, message.author)[-EXCHANGES:]
+            noted = await self._database.write(
+                "UPDATE threads SET people = ? WHERE key = ? AND people = ?",
+                (json.dumps(people), thread.key, json.dumps(thread.people)),
+            )
+            if noted:  # else somebody else wrote meanwhile, who must be noted as well
+                return replace(thread, people=people)
 
     async def _read_row(self, key: str) -> ThreadState | None:
         row = await self._database.row(
@@ -123,17 +139,19 @@ class ThreadStore:
             last_at=last_at,
         )
 
-    async def _save(self, thread: ThreadState) -> None:
-        await self._database.write(
-            "INSERT INTO threads (key, conversation, takes_part, muted, repository, people, last_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET conversation = excluded.conversation, "
-            "takes_part = excluded.takes_part, muted = excluded.muted, repository = excluded.repository, "
-            "people = excluded.people, last_at = excluded.last_at",
-            (
-                thread.key, thread.conversation, thread.takes_part, thread.muted, thread.repository,
-                json.dumps(thread.people), thread.last_at,
-            ),
-        )  # fmt: skip
+    async def _change(self, key: str, **columns: object) -> str:
+        """Write some columns of a thread, which is made when missing, and return the conversation that it belongs to.
+
+        It is one statement that leaves the others alone: another process may be writing those.
+        """
+        row = {"key": key, "conversation": key, "last_at": 0.0} | columns
+        changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+        ((conversation,),) = await self._database.rows(
+            f"INSERT INTO threads ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)}) "  # noqa: S608 - names of columns
+            f"ON CONFLICT (key) DO UPDATE SET {changes} RETURNING conversation",
+            row,
+        )
+        return str(conversation)
 
 
 def _make_key(message: IncomingMessage) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from agent import AgentEvent, Answer
 from bot.clock import Clock
+from bot.messages import GoalOrder
 from bot.storage.database import SqlDatabase
 
 Opinion = Literal["good", "bad"]
@@ -23,7 +24,9 @@ class TurnRecord:
 
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
-    gave orders.
+    gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
+    goal run that the reply proposes, or offers to propose. `at` has the kind,
+    the name and the commit of the ref that was read, unless it was the newest commit.
     """
 
     repository: str
@@ -43,6 +46,9 @@ class TurnRecord:
     flagged: int = 0
     tools: tuple[str, ...] = ()
     commits: Mapping[str, str] = field(default_factory=dict)
+    found: bool | None = None
+    goal: GoalOrder | None = None
+    at: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,6 +65,16 @@ class FeedbackEntry:
     opinion: Opinion
     at: float
     record: TurnRecord | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptTurn:
+    """A finished turn as it is kept: its run, its conversation, when it was, and how its answer came about."""
+
+    run_id: str
+    conversation: str
+    at: float
+    record: TurnRecord
 
 
 class RunStats:
@@ -104,6 +120,7 @@ class RunStats:
             tools=tuple(self._tools),
             repositories=tuple(answer.commits),
             commits=dict(answer.commits),
+            found=answer.found,
         )
 
 
@@ -120,7 +137,7 @@ class TurnRecordStore:
             "INSERT INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (run_id) DO UPDATE SET conversation = excluded.conversation, "
             "record = excluded.record, at = excluded.at",
-            (run_id, conversation, json.dumps(dataclasses.asdict(record)), self._clock.now()),
+            (run_id, conversation, json.dumps(_list_fields(record)), self._clock.now()),
         )
 
     async def last(self, conversation: str) -> TurnRecord | None:
@@ -136,6 +153,17 @@ class TurnRecordStore:
             "SELECT run_id FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC LIMIT 1", (conversation,)
         )
         return str(row[0]) if row else ""
+
+    async def recent(self, *, since: float, most: int) -> Sequence[KeptTurn]:
+        """Return the turns since a time, the newest first, and no more than so many."""
+        rows = await self._database.rows(
+            "SELECT run_id, conversation, at, record FROM turns WHERE at >= ? ORDER BY at DESC, rowid DESC LIMIT ?",
+            (since, most),
+        )
+        return [
+            KeptTurn(run_id=run_id, conversation=conversation, at=at, record=_record(record))
+            for run_id, conversation, at, record in rows
+        ]
 
     async def forget(self, conversation: str) -> None:
         """Drop the turns of a conversation; opinions stay."""
@@ -169,8 +197,13 @@ class TurnRecordStore:
         ]
 
 
+def _list_fields(record: TurnRecord) -> Mapping[str, object]:
+    """List the fields; the release before this one reads all but that which most records do not have."""
+    fields = dataclasses.asdict(record)
+    return fields if record.at else {name: value for name, value in fields.items() if name != "at"}
+
+
 def _record(text: str) -> TurnRecord:
     fields = json.loads(text)
-    return TurnRecord(
-        **fields | {name: tuple(fields.get(name, ())) for name in ("files", "searched", "repositories", "tools")}
-    )
+    goal = GoalOrder(**fields["goal"]) if fields.get("goal") else None
+    return TurnRecord(**fields | {name: tuple(fields.get(name, ())) for name in _LISTS} | {"goal": goal})

@@ -19,7 +19,6 @@ import pytest
 
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.run_store import RunStore
 from bot.app import App
 from bot.errors import BackupError
 from bot.maintenance.backup import restore_backup
@@ -39,7 +38,6 @@ RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None
 async def _filled(home: Path) -> None:
     """A conversation, and a rated turn."""
     async with open_saver(home / "conversations.sqlite") as saver:
-        await RunStore(saver).begin("run", thread="t", question="where?")
         await EvidenceStore(saver).of("t").keep("e1", "the text of the evidence")
     async with open_database(home / INBOX_FILE) as database:
         records = TurnRecordStore(database, FakeClock())

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.maintenance.disk_usage import measure_disk_usage
 from bot.maintenance.retention import FIRST_SECONDS, Retention, SweepReport, describe_sweep, run_daily_sweep
 from bot.messages import IncomingMessage, Place
@@ -62,7 +63,7 @@ class Chat:
         await self.records.keep(entry.run_id, entry.conversation, RECORD)
         await self.records.rate(entry.run_id, "ann", "good")
         await self.ledger.set_topic(entry.conversation, "demo")
-        await self.inbox.settle(claimed, "done")
+        await self.inbox.settle(claimed, "settled")
         return asked
 
     async def swept(self, days: int = 90) -> SweepReport:
@@ -193,7 +194,7 @@ async def test_an_empty_data_folder_stays_empty(tmp_path: Path) -> None:
 async def test_all_indexes_are_swept_whatever_is_wrong_with_one(error: IndexerError, problems: list[str]) -> None:
     one, two = FakeIndex(error=error), FakeIndex()
 
-    assert await RepositoryLibrary({"one": one, "two": two}, Quiet()).sweep() == problems
+    assert await RepositoryLibrary({"one": one, "two": two}, Quiet(), LocalRefreshJobs()).sweep() == problems
     assert (one.sweeps, two.sweeps) == (1, 1)
 
 
@@ -227,7 +228,7 @@ async def test_a_sweep_under_way_is_broken_off_at_the_end() -> None:
         await asyncio.Event().wait()
         return SweepReport()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async with run_daily_sweep(sweep, clock):
             await clock.advance(FIRST_SECONDS)
             assert begun.is_set()

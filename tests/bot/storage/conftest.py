@@ -5,32 +5,48 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from bot.ports import QuestionLimiter, Ratings, ThreadMembership, ThreadSettings, TurnRecords
+from bot.ports import (
+    Leases,
+    MessageInbox,
+    QuestionLimiter,
+    Ratings,
+    RepositoryChoices,
+    ThreadMembership,
+    ThreadSettings,
+    TurnRecords,
+)
+from bot.repositories.choice_store import ChoiceStore
 from bot.storage.database import SqlDatabase, open_database
-from bot.storage.postgres import open_postgres
+from bot.storage.inbox import Inbox
+from bot.storage.leases import LeaseStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
-from tests.fakes.postgres import make_database
+from tests.fakes.postgres import make_database, open_clocked_postgres
 
 LIMITS = QuestionLimits(per_minute=2, per_day=5)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChatStore:
-    """The stores of one database, as one process has them."""
+    """The stores of one database, as one process has them; what is opened is opened under the name of a process."""
 
+    database: SqlDatabase
     threads: ThreadMembership
     settings: ThreadSettings
     records: TurnRecords
     ratings: Ratings
     limiter: QuestionLimiter
+    choices: RepositoryChoices
+    open_inbox: Callable[[str], MessageInbox]
+    open_leases: Callable[[str], Leases]
 
 
 OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]
@@ -38,15 +54,24 @@ OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]
 
 def make_store(database: SqlDatabase, clock: FakeClock) -> ChatStore:
     threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
-    counter = QuestionCounter(database, clock, LIMITS)
-    return ChatStore(threads=threads, settings=threads, records=records, ratings=records, limiter=counter)
+    return ChatStore(
+        database=database,
+        threads=threads,
+        settings=threads,
+        records=records,
+        ratings=records,
+        limiter=QuestionCounter(database, clock, LIMITS),
+        choices=ChoiceStore(database, clock),
+        open_inbox=partial(Inbox, database, clock),
+        open_leases=partial(LeaseStore, database),
+    )
 
 
 @asynccontextmanager
 async def begin_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
     @asynccontextmanager
     async def open_store() -> AsyncIterator[ChatStore]:
-        async with open_database(folder / "inbox.sqlite") as database:
+        async with open_database(folder / "inbox.sqlite", lease_clock=clock.now) as database:
             yield make_store(database, clock)
 
     yield open_store
@@ -58,7 +83,7 @@ async def begin_postgres(_: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
 
         @asynccontextmanager
         async def open_store() -> AsyncIterator[ChatStore]:
-            async with open_postgres(url) as database:
+            async with open_clocked_postgres(url, clock.now) as database:
                 yield make_store(database, clock)
 
         yield open_store

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from tests.fakes.disks import ROOT
 OPENING = """
 import asyncio, sys
 from pathlib import Path
-from agent import open_saver
+from agent.persistence.checkpointer import open_saver
 from bot.storage.database import open_database
 async def main():
     home = Path(sys.argv[1])
@@ -41,13 +42,22 @@ LAYOUTS = Path(__file__).parent / "layouts"
 WRITTEN_AT = 1_000_000.0
 
 
-@pytest.fixture(params=sorted(LAYOUTS.glob("*.sql")), ids=lambda path: path.stem)
-def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A database as a citebot of an earlier layout left it, with rows in every table."""
-    path = tmp_path / "inbox.sqlite"
+def load_layout(number: int, folder: Path) -> Path:
+    """Make a database as a citebot of an earlier layout left it, with rows in every table."""
+    path = folder / "inbox.sqlite"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(request.param.read_text(encoding="utf-8"))
+        db.executescript((LAYOUTS / f"inbox_{number}.sql").read_text(encoding="utf-8"))
     return path
+
+
+@pytest.fixture(params=[1, 2])
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return load_layout(request.param, tmp_path)
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    return load_layout(1, tmp_path)
 
 
 @pytest.fixture
@@ -62,6 +72,11 @@ def read_all(path: Path) -> dict[str, list[tuple[object, ...]]]:
         return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
 
 
+def leave_out_states(tables: dict[str, list[tuple[object, ...]]]) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of every table, but for the states of messages, which have other names, and when they were edited."""
+    return {**tables, "inbox": [(*row[:7], *row[8:18]) for row in tables["inbox"]]}
+
+
 async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path, tmp_path: Path) -> None:
     before = read_all(earlier)
     assert len(before) == 9
@@ -72,9 +87,37 @@ async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path, tmp_path: Pat
         assert await database.rows(objects) == await new.rows(objects)
         assert await database.row("PRAGMA user_version") == (load_message_schema().newest,)
 
-    assert read_all(earlier) == before
+    after = read_all(earlier)
     (copy,) = list_copies(earlier)
     assert read_all(copy) == before
+    assert leave_out_states({name: after[name] for name in before}) == leave_out_states(before)
+
+
+async def test_messages_of_the_layout_before_were_never_edited(tmp_path: Path, clock: FakeClock) -> None:
+    path = load_layout(5, tmp_path)
+    before = read_all(path)
+    assert all(before.values())
+
+    async with open_database(path) as database:
+        after = read_all(path)
+        assert after["inbox"] == [(*row, 0.0) for row in before["inbox"]]
+        edited = replace(message("in other words", id="1"), edited_at=5.0)
+        assert await Inbox(database, clock, "me").revise(edited) is not None
+    assert {name: rows for name, rows in after.items() if name not in {"inbox", "uptimes"}} == {
+        name: rows for name, rows in before.items() if name not in {"inbox", "uptimes"}
+    }
+
+
+async def test_what_asked_a_person_something_waits_for_the_answer(tmp_path: Path, clock: FakeClock) -> None:
+    """Of those that were over, two had asked; another one had, too, and its conversation has gone on since."""
+    async with open_database(load_layout(2, tmp_path)) as database:
+        inbox = Inbox(database, clock, "me")
+        found = [await inbox.find(message(id=str(number)).key) for number in range(1, 10)]
+
+        assert [entry.state if entry else None for entry in found] == [
+            "received", "running", "settled", "paused", "settled", "settled", "paused", "closed", "withdrawn",
+        ]  # fmt: skip
+        assert await inbox.revise(message("in the shop", id="7")) is not None
 
 
 async def test_what_was_waiting_in_an_earlier_layout_is_answered(earlier: Path, clock: FakeClock) -> None:
@@ -85,11 +128,11 @@ async def test_what_was_waiting_in_an_earlier_layout_is_answered(earlier: Path, 
         waiting, begun = await inbox.list_unfinished()
 
         assert (waiting.message.text, waiting.tries, waiting.deaths) == ("where is send?", 0, 0)
-        assert (begun.message.text, begun.tries, begun.deaths) == ("who calls it?", 2, 2)
+        assert (begun.message.text, begun.state, begun.tries) == ("who calls it?", "running", begun.deaths)
         assert begun.handles == (handle("9.2"),)
         taken = await inbox.claim(begun.id)
         assert taken is not None
-        assert await inbox.settle(taken, "done")
+        assert await inbox.settle(taken, "settled")
 
 
 async def test_threads_ratings_and_choices_of_an_earlier_layout_are_read_on(earlier: Path, clock: FakeClock) -> None:
@@ -113,32 +156,33 @@ async def test_threads_ratings_and_choices_of_an_earlier_layout_are_read_on(earl
             await counter.count(message())
 
 
-async def test_an_inbox_without_the_later_columns_and_tables_gets_them(earlier: Path, clock: FakeClock) -> None:
-    with closing(sqlite3.connect(earlier)) as db:
+async def test_an_inbox_without_the_later_columns_and_tables_gets_them(first: Path, clock: FakeClock) -> None:
+    with closing(sqlite3.connect(first)) as db:
         for column in ("deaths", "under_way"):
             db.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
         db.executescript("DROP TABLE topics; DROP TABLE routes; DROP TABLE asked_back; DROP TABLE pulse;")
 
-    async with open_database(earlier) as database:
+    async with open_database(first, lease_clock=clock.now) as database:
         inbox = Inbox(database, clock, "me")
         await inbox.check()
         assert [entry.deaths for entry in await inbox.list_unfinished()] == [0]
         assert await ChoiceStore(database, clock).topic("c:3") is None
 
 
-async def test_a_step_that_cannot_be_taken_is_a_sentence_of_the_inbox(earlier: Path) -> None:
-    with closing(sqlite3.connect(earlier)) as db:
+async def test_a_step_that_cannot_be_taken_is_a_sentence_of_the_inbox(first: Path) -> None:
+    with closing(sqlite3.connect(first)) as db:
         db.executescript("DROP TABLE usage; CREATE VIEW usage AS SELECT 1; DROP TABLE turns; CREATE TABLE turns (x);")
-    before = read_all(earlier)
+    before = read_all(first)
 
     with pytest.raises(InboxError, match=r"cannot be brought from layout 1 to \d+ .*Nothing was changed"):
-        async with open_database(earlier):
+        async with open_database(first):
             pass
 
-    assert read_all(earlier) == before
+    assert read_all(first) == before
 
 
 def test_citebots_that_start_at_once_share_their_databases(earlier: Path) -> None:
+    before = read_all(earlier)
     command = [sys.executable, "-P", "-c", OPENING, str(earlier.parent)]  # one is earlier, the other new
     started = [
         subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
@@ -153,7 +197,7 @@ def test_citebots_that_start_at_once_share_their_databases(earlier: Path) -> Non
 
     assert [process.communicate(timeout=60)[0] for process in started] == ["done\n"] * 4
     assert len(list_copies(earlier)) == 1
-    assert len(read_all(earlier)["inbox"]) == 3
+    assert len(read_all(earlier)["inbox"]) == len(before["inbox"])
 
 
 def test_the_steps_have_numbers_that_follow_each_other() -> None:

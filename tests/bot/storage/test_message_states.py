@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.messages import MessageHandle
-from bot.storage.database import Database, open_database
+from bot.storage.database import SqlDatabase
 from bot.storage.inbox import LEASE_SECONDS, Inbox, InboxEntry
-from bot.storage.message_states import EndedState
+from bot.storage.message_states import HELD, OPEN, EndedState
 from tests.bot.chat import handle, message
+from tests.bot.storage.conftest import IMPLEMENTATIONS
 from tests.fakes.clock import FakeClock
 
 PROCESSES = ("ann", "ben", "cas")
 # What a process does with the message, by its own newest claim, however stale that is; or what happens to it.
-BY_HOLDERS = ("note", "settle", "close", "release", "postpone", "beat", "excuse")
-BY_OTHERS = ("claim", "take over", "take expired", "revise", "withdraw", "wait", "wait long")
-OFTEN = ("claim", "claim", "claim", "wait long", "wait long", "take over")
+BY_HOLDERS = ("begin", "note", "settle", "pause", "close", "release", "postpone", "beat", "excuse")
+BY_OTHERS = ("claim", "take over", "take expired", "revise", "withdraw", "wait", "wait long", "leave behind")
+OFTEN = ("claim", "claim", "claim", "begin", "pause", "wait long", "wait long", "take over")
+ENDS: Mapping[str, EndedState] = {"settle": "settled", "pause": "paused", "close": "closed"}
 MOVES = st.lists(
     st.tuples(st.sampled_from(PROCESSES), st.sampled_from((*BY_HOLDERS, *BY_OTHERS, *OFTEN))), min_size=15, max_size=40
 )
@@ -32,23 +35,50 @@ MOVES = st.lists(
 numbers = count(1)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Desk:
-    """One database with its event loop, for examples that follow each other."""
+    """One database with its clock and its event loop, for examples that follow each other."""
 
-    def __init__(self, database: Database, runner: asyncio.Runner) -> None:
-        self.database = database
-        self.runner = runner
+    database: SqlDatabase
+    clock: FakeClock
+    runner: asyncio.Runner
+
+    def walk(self, moves: Sequence[tuple[str, str]]) -> None:
+        self.runner.run(Walk(self.database, self.clock).take(moves))
+
+
+@contextmanager
+def open_desk(name: str, folder: Path) -> Iterator[Desk]:
+    """Open the database of an implementation."""
+
+    async def enter(stack: AsyncExitStack) -> SqlDatabase:
+        open_store = await stack.enter_async_context(IMPLEMENTATIONS[name](folder, clock))
+        return (await stack.enter_async_context(open_store())).database
+
+    clock, stack = FakeClock(1_000.0), AsyncExitStack()
+    with asyncio.Runner() as runner:
+        database = runner.run(enter(stack))
+        yield Desk(database=database, clock=clock, runner=runner)
+        runner.run(stack.aclose())
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    stack = AsyncExitStack()
-    with asyncio.Runner() as runner:
-        database = runner.run(
-            stack.enter_async_context(open_database(tmp_path_factory.mktemp("states") / "inbox.sqlite"))
-        )
-        yield Desk(database, runner)
-        runner.run(stack.aclose())
+def sqlite_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with open_desk("sqlite", tmp_path_factory.mktemp("states")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def postgres_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with open_desk("postgres", tmp_path_factory.mktemp("states")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def desk(request: pytest.FixtureRequest) -> Desk:
+    opened = request.getfixturevalue(f"{request.param}_desk")
+    assert isinstance(opened, Desk)
+    return opened
 
 
 @dataclass
@@ -70,8 +100,8 @@ class Model:
 class Walk:
     """One message on its way through the moves of an example; every process knows its own newest claim alone."""
 
-    def __init__(self, database: Database) -> None:
-        self.clock = FakeClock(1_000.0)
+    def __init__(self, database: SqlDatabase, clock: FakeClock) -> None:
+        self.clock = clock
         self.database = database
         self.inboxes = {name: Inbox(database, self.clock, name) for name in PROCESSES}
         self.claims: dict[str, InboxEntry] = {}
@@ -94,17 +124,26 @@ class Walk:
         """Make a move of the holder; the model takes part only where the claim is the newest one."""
         inbox, model = self.inboxes[who], self.model
         is_newest = (claim.token, claim.run_id) == (model.token, model.run)
-        holds = is_newest and model.state == "running"
+        holds = is_newest and model.state in HELD and bool(model.owner)
         if what == "note":
-            handles = (handle(f"r{who}{claim.token}"),)
+            handles = (handle(f"r{inbox.owner}{claim.token}"),)
             await inbox.note_handles(claim, handles)
             model.handles = handles if is_newest else model.handles
-        elif what in {"settle", "close"}:
-            await self.settle(inbox, claim, "done" if what == "settle" else "closed", holds=holds)
+        elif what in ENDS:
+            await self.settle(inbox, claim, ENDS[what], holds=holds)
+        else:
+            await self.go_on(inbox, what, claim, holds=holds)
+
+    async def go_on(self, inbox: Inbox, what: str, claim: InboxEntry, *, holds: bool) -> None:
+        """Make a move of the holder that does not end the message."""
+        if what == "begin":
+            assert await inbox.begin_run(claim) == holds
+            if holds:
+                self.change(state="running")
         elif what == "release":
             await inbox.release(claim)
             if holds:
-                self.change(state="received", owner="", until=0.0, under_way=0, tries=model.tries - 1)
+                self.change(state=self.freed, owner="", until=0.0, under_way=0, tries=self.model.tries - 1)
         elif what == "postpone":
             await inbox.postpone(claim, 60.0)
             if holds:
@@ -127,18 +166,11 @@ class Walk:
 
     async def act(self, who: str, what: str) -> None:
         """Make a move that no holder makes."""
-        inbox, model, now = self.inboxes[who], self.model, self.clock.now()
+        inbox, model = self.inboxes[who], self.model
         if what == "claim":
             await self.claim(who)
-        elif what == "take over":
-            dead = PROCESSES[PROCESSES.index(who) - 1]
-            await inbox.take_from(dead)
-            if (model.state, model.owner) == ("running", dead):
-                self.bury()
-        elif what == "take expired":
-            await inbox.take_expired()
-            if model.state == "running" and model.owner != who and model.until < now:
-                self.bury()
+        elif what in {"take over", "take expired"}:
+            await self.take_away(who, what)
         elif what == "revise":
             revised = await inbox.revise(replace(self.asked, text="in other words"))
             assert (revised is None) == (model.state == "withdrawn")
@@ -149,24 +181,56 @@ class Walk:
             assert (await inbox.withdraw(self.asked.key) is None) == (model.state == "withdrawn")
             if model.state != "withdrawn":
                 self.change(state="withdrawn", owner="", until=0.0, under_way=0)
+        elif what == "leave behind":
+            await self.begin_another(inbox)
         else:
             await self.clock.advance(1.0 if what == "wait" else LEASE_SECONDS + 31.0)
 
+    async def take_away(self, who: str, what: str) -> None:
+        """Free what another process held: one that is known to have died, or any whose lease is over."""
+        inbox, model, dead = self.inboxes[who], self.model, PROCESSES[PROCESSES.index(who) - 1]
+        if what == "take over":
+            await inbox.take_from(dead)
+            is_left = model.owner == dead
+        else:
+            await inbox.take_expired()
+            is_left = model.owner not in {"", who} and model.until < self.clock.now()
+        if model.state in HELD and is_left:
+            deaths = model.deaths + model.under_way
+            self.change(state=self.freed, owner="", until=0.0, deaths=deaths, under_way=0)
+
+    async def begin_another(self, inbox: Inbox) -> None:
+        """Begin the run of another message in the conversation, and end it."""
+        stored = await inbox.store(message(id=f"m{next(numbers)}"), f"c:{self.asked.id}")
+        assert stored is not None
+        claimed = await inbox.claim(stored.id, beside=True)
+        assert claimed is not None
+        assert await inbox.begin_run(claimed)
+        assert await inbox.settle(claimed, "settled")
+        if self.model.state == "paused":
+            self.change(state="settled")
+
+    @property
+    def freed(self) -> str:
+        """The state that the message is in once nobody holds it."""
+        return "running" if self.model.state == "running" else "received"
+
     async def claim(self, who: str) -> None:
         model, now = self.model, self.clock.now()
-        is_free = model.state == "received" or (model.state == "running" and model.until < now)
+        is_free = model.state == "received" or (model.state in HELD and model.until < now)
         claimed = await self.inboxes[who].claim(self.entry_id)
         assert (claimed is not None) == is_free
         if claimed is not None:
             assert claimed.token > model.token
             self.claims[who] = claimed
             self.change(
-                state="running", owner=who, until=now + LEASE_SECONDS, under_way=1, token=claimed.token,
+                state="running" if model.state == "running" else "claimed",
+                owner=who,
+                until=now + LEASE_SECONDS,
+                under_way=1,
+                token=claimed.token,
                 tries=model.tries + 1,
-            )  # fmt: skip
-
-    def bury(self) -> None:
-        self.change(state="received", owner="", until=0.0, deaths=self.model.deaths + self.model.under_way, under_way=0)
+            )
 
     def change(self, **changes: Any) -> None:
         self.model = replace(self.model, **changes)
@@ -182,26 +246,32 @@ class Walk:
         assert row == (model.owner, model.until, model.under_way)
         assert 0 <= entry.deaths <= entry.tries
         assert all(times == 1 for times in model.settled.values())
-        assert bool(entry.message.text) == (entry.state in {"received", "running"})
+        assert bool(entry.message.text) == (entry.state in OPEN)
 
 
 @given(moves=MOVES)
 def test_only_the_newest_claim_moves_a_message_and_no_run_is_settled_twice(
-    desk: Desk, moves: Sequence[tuple[str, str]]
+    sqlite_desk: Desk, moves: Sequence[tuple[str, str]]
 ) -> None:
-    desk.runner.run(Walk(desk.database).take(moves))
+    sqlite_desk.walk(moves)
+
+
+@settings(max_examples=15)
+@given(moves=MOVES)
+def test_so_it_is_in_postgres(postgres_desk: Desk, moves: Sequence[tuple[str, str]]) -> None:
+    postgres_desk.walk(moves)
 
 
 @pytest.mark.parametrize("what", BY_HOLDERS)
 def test_who_wakes_up_too_late_changes_nothing(desk: Desk, what: str) -> None:
     lost = [("ann", "claim"), ("ann", "note"), ("ann", "wait long"), ("ben", "claim"), ("ben", "note")]
 
-    desk.runner.run(Walk(desk.database).take([*lost, ("ann", what), ("ben", "beat"), ("ben", "settle"), ("ann", what)]))
+    desk.walk([*lost, ("ann", what), ("ben", "beat"), ("ben", "settle"), ("ann", what)])
 
 
 def test_processes_at_once_settle_each_message_once(desk: Desk) -> None:
     """Three processes claim twenty messages, stall beyond their leases, and settle whenever they wake."""
-    clock, settled = FakeClock(1_000.0), dict.fromkeys(range(20), 0)
+    clock, settled = desk.clock, dict.fromkeys(range(20), 0)
 
     async def work(name: str, entries: Sequence[InboxEntry], *, stalls: bool) -> None:
         inbox = Inbox(desk.database, clock, name)
@@ -211,7 +281,7 @@ def test_processes_at_once_settle_each_message_once(desk: Desk) -> None:
                 continue
             if stalls and place % 2:
                 await clock.advance(LEASE_SECONDS + 1)  # nobody beats meanwhile
-            is_over = await inbox.settle(claimed, "done")
+            is_over = await inbox.settle(claimed, "settled")
             settled[place] += is_over
 
     async def run() -> None:

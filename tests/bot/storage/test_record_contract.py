@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.errors import NotAllowed, SilentlyThrottled
+from bot.errors import LimitReached, NotAllowed, SilentlyThrottled
+from bot.messages import GoalOrder
 from bot.ports import QuestionLimiter
 from bot.storage.turn_records import FeedbackEntry, TurnRecord
 from tests.bot.chat import PLACE, message
@@ -31,6 +32,7 @@ RECORD = TurnRecord(
     watched=True,
     flagged=1,
     tools=("grep",),
+    goal=GoalOrder(goal="pytest", arguments={"select": ["a.py"]}, task="x", repository="shop", commit="c0"),
 )
 
 
@@ -39,6 +41,23 @@ async def test_a_record_is_read_as_it_was_kept(store: ChatStore) -> None:
 
     assert await store.records.last("c") == RECORD
     assert await store.records.last_run("c") == "run"
+
+
+async def test_the_turns_since_a_time_come_newest_first_and_no_more_than_so_many(
+    store: ChatStore, clock: FakeClock
+) -> None:
+    for run in ("old", "first", "second"):
+        await store.records.keep(run, f"c-{run}", replace(RECORD, found=run == "first"))
+        await clock.advance(10)
+
+    recent = await store.records.recent(since=clock.now() - 25, most=5)
+    newest = await store.records.recent(since=0, most=1)
+
+    assert [(each.run_id, each.conversation, each.record.found) for each in recent] == [
+        ("second", "c-second", False),
+        ("first", "c-first", True),
+    ]
+    assert [each.run_id for each in newest] == ["second"]
 
 
 async def test_of_a_conversation_without_turns_nothing_is_known(store: ChatStore) -> None:
@@ -124,14 +143,20 @@ async def refusal(limiter: QuestionLimiter, **changes: Any) -> type[NotAllowed] 
 
 
 async def test_questions_above_the_limit_are_refused_and_a_flood_of_them_in_silence(store: ChatStore) -> None:
-    assert [await refusal(store.limiter) for _ in range(5)] == [None, None, NotAllowed, NotAllowed, SilentlyThrottled]
-    assert await refusal(store.limiter, kind="command") is NotAllowed
+    assert [await refusal(store.limiter) for _ in range(5)] == [
+        None,
+        None,
+        LimitReached,
+        LimitReached,
+        SilentlyThrottled,
+    ]
+    assert await refusal(store.limiter, kind="command") is LimitReached
     with pytest.raises(NotAllowed, match=r"asked 2 questions this minute. Ask again in \d+ seconds"):
         await store.limiter.count(message(kind="command"))
 
 
 async def test_each_person_of_each_workspace_is_counted_apart(store: ChatStore) -> None:
-    assert [await refusal(store.limiter) for _ in range(3)][-1] is NotAllowed
+    assert [await refusal(store.limiter) for _ in range(3)][-1] is LimitReached
 
     assert await refusal(store.limiter, author="ben") is None
     assert await refusal(store.limiter, place=replace(PLACE, workspace="V")) is None
@@ -143,7 +168,7 @@ async def test_a_new_minute_begins_anew_and_the_day_goes_on(store: ChatStore, cl
         counted += [await refusal(store.limiter) for _ in range(2)]
         await clock.advance(60)
 
-    assert counted == [None, None, None, None, None, NotAllowed]
+    assert counted == [None, None, None, None, None, LimitReached]
     await clock.advance(86_400)
     await store.limiter.forget_old()
     assert await refusal(store.limiter) is None
@@ -159,9 +184,18 @@ async def test_commands_are_counted_apart_from_questions(store: ChatStore) -> No
     assert await refusal(store.limiter) is None
 
 
+async def test_lookups_of_programs_are_counted_apart_and_there_are_many(store: ChatStore) -> None:
+    for _ in range(60):
+        await store.limiter.count_lookup(message())
+    with pytest.raises(LimitReached, match="60 things this minute"):
+        await store.limiter.count_lookup(message())
+
+    assert await refusal(store.limiter) is None
+
+
 async def test_what_was_asked_counts_in_every_process_and_after_a_restart(open_store: OpenStore) -> None:
     async with open_store() as one, open_store() as other:
         assert await refusal(one.limiter) is None
         assert await refusal(other.limiter) is None
     async with open_store() as later:
-        assert await refusal(later.limiter) is NotAllowed
+        assert await refusal(later.limiter) is LimitReached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ def follow_up(author: str = "ann", **changes: Any) -> IncomingMessage:
 
 def direct(number: str, **changes: Any) -> IncomingMessage:
     """A direct message outside threads; each of them begins a thread of its own."""
-    return message(id=number, kind="direct", place=replace(PLACE, thread=number), **changes)
+    return message(id=number, kind="direct", **({"place": replace(PLACE, thread=number)} | changes))
 
 
 async def test_whoever_names_citebot_is_answered_anywhere(store: ChatStore) -> None:
@@ -140,3 +141,42 @@ async def test_what_one_process_writes_another_reads_and_a_restart_too(open_stor
         thread = await later.threads.find(PLACE)
         assert thread is not None
         assert (thread.conversation, thread.muted) == (conversation, True)
+
+
+async def test_what_several_processes_change_in_a_thread_at_once_is_all_kept(open_store: OpenStore) -> None:
+    async with open_store() as one, open_store() as other:
+        for number in range(10):
+            place = replace(PLACE, thread=str(number))
+            await one.threads.enter(message(place=place))
+            await asyncio.gather(
+                one.settings.mute(message(place=place), muted=True),
+                other.settings.use(follow_up(place=place), "shop"),
+                one.threads.leave(message(place=place)),
+                other.threads.should_answer(follow_up("ben", place=place)),
+            )
+            thread = await one.threads.find(place)
+            assert thread is not None
+            assert (thread.takes_part, thread.muted, thread.repository) == (False, True, "shop")
+
+
+async def test_all_who_write_in_a_thread_at_once_are_noted(open_store: OpenStore) -> None:
+    async with open_store() as one, open_store() as other:
+        for number in range(10):
+            place = replace(PLACE, thread=str(number))
+            await one.threads.enter(message(place=place))
+            answered = await asyncio.gather(
+                one.threads.should_answer(follow_up("ben", place=place)),
+                other.threads.should_answer(follow_up("eve", place=place)),
+            )
+            thread = await one.threads.find(place)
+            assert thread is not None
+            assert not any(answered)
+            assert (thread.people[0], sorted(thread.people)) == ("ann", ["ann", "ben", "eve"])
+
+
+async def test_direct_messages_that_come_at_once_belong_to_one_conversation(open_store: OpenStore) -> None:
+    async with open_store() as one, open_store() as other:
+        for number in range(10):
+            channel = replace(PLACE, channel=f"D{number}")
+            first, second = (direct(key, place=replace(channel, thread=key)) for key in "12")
+            assert len(set(await asyncio.gather(one.threads.enter(first), other.threads.enter(second)))) == 1

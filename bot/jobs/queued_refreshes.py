@@ -1,0 +1,145 @@
+"""Refreshes as jobs in Postgres: an indexer carries one out, and who asked for it follows it on another machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bot.errors import InboxError, describe_unexpected
+from bot.jobs.job_queue import JobQueue, JobRequest, make_lock
+from bot.jobs.queue_worker import MANY, run_queue_worker
+from bot.jobs.refresh_tickets import RefreshTickets
+from bot.ports import RefreshCourse, RefreshWork
+from indexer import IndexerError, Progress, RefreshReport
+
+if TYPE_CHECKING:  # comes with the extra `cluster`
+    from psycopg import AsyncConnection
+
+REFRESHES = "refreshes"
+LOOK_SECONDS = 0.5
+IDLE_SECONDS = 60.0  # without any indexer at work, after which who follows a refresh is told
+NO_INDEXER = (
+    "No indexer is at work, so {name} waits to be indexed. Start one with `citebot serve --role index`, or see in its "
+    "log why it does nothing."
+)
+_GIVEN_UP = "Indexing {name} was given up: citebot died each time while it was at it. The log of the indexer says more."
+
+# The one that waits, which nobody can take meanwhile.
+_WAITING = "SELECT id, args FROM procrastinate_jobs WHERE queueing_lock = %(key)s AND status = 'todo' FOR UPDATE"
+_UNDER_WAY = """
+SELECT id, args FROM procrastinate_jobs
+    WHERE lock = %(key)s AND status = 'doing' AND (NOT %(full)s OR (args->>'full')::boolean)"""
+_MAKE_FULL = "UPDATE procrastinate_jobs SET args = jsonb_set(args, '{full}', 'true') WHERE id = %(id)s"
+
+log = logging.getLogger(__name__)
+
+
+class QueuedRefreshJobs:
+    """Asks the indexers for refreshes. Each request has a ticket, under which its course is written down."""
+
+    def __init__(self, queue: JobQueue) -> None:
+        self._queue = queue
+        self._tickets = RefreshTickets(queue)
+
+    async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
+        """Have a repository refreshed, once more if that is under way; what waits already is the same refresh."""
+        ticket = None
+        while ticket is None:  # another process may have been faster to ask, and a worker faster to begin
+
+            async def ask(connection: AsyncConnection[Any]) -> int | None:
+                return await self._ask_once(connection, repository, full=full, join=join)
+
+            ticket = await self._queue.run(ask)
+        return self._follow(repository, ticket)
+
+    async def _ask_once(
+        self, connection: AsyncConnection[Any], repository: str, *, full: bool, join: bool
+    ) -> int | None:
+        """Find the refresh that will do, or ask for one; return its ticket, or None where another try is needed."""
+        key = make_lock("repository", repository)
+        found = await (await connection.execute(_WAITING, {"key": key})).fetchone()
+        if found is not None:
+            if full:
+                await connection.execute(_MAKE_FULL, {"id": found[0]})
+            return int(found[1]["ticket"])
+        if join:
+            found = await (await connection.execute(_UNDER_WAY, {"key": key, "full": full})).fetchone()
+            if found is not None:
+                return int(found[1]["ticket"])
+        ticket = await self._tickets.issue(connection, repository)
+        args: dict[str, int | str | bool] = {"ticket": ticket, "repository": repository, "full": full}
+        is_new = await self._queue.add(JobRequest(queue=REFRESHES, args=args, lock=key, key=key), connection)
+        return ticket if is_new else None
+
+    async def _follow(self, repository: str, ticket: int) -> AsyncGenerator[Progress | RefreshReport, None]:
+        """Look at what is written down of a refresh until it has ended."""
+        loop, shown = asyncio.get_running_loop(), None
+        seen_at = loop.time()  # an indexer, or Postgres away
+        while True:
+            try:
+                course = await self._tickets.read(repository, ticket)
+            except InboxError as error:
+                log.info("a refresh is followed on as soon as that is possible: %s", error)
+                seen_at = loop.time()
+            else:
+                if course is None:
+                    raise IndexerError(_GIVEN_UP.format(name=repository))
+                if course.failure is not None:
+                    raise IndexerError(course.failure)
+                if course.report is not None:
+                    yield course.report
+                    return
+                if course.progress not in {None, shown}:
+                    shown = course.progress
+                    yield course.progress
+                seen_at = loop.time() if course.is_cared_for else seen_at
+            if loop.time() - seen_at > IDLE_SECONDS:
+                raise IndexerError(NO_INDEXER.format(name=repository))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    @asynccontextmanager
+    async def work_on_refreshes(self, refresh: RefreshWork, *, at_once: int | None = None) -> AsyncIterator[None]:
+        """Refresh while the context is open, `at_once` repositories at most."""
+
+        async def carry_out(ticket: int, repository: str, full: bool) -> None:
+            await self._carry_out(refresh, ticket, repository, full=full)
+
+        async with run_queue_worker(self._queue, REFRESHES, carry_out, at_once=at_once or MANY):
+            yield
+
+    async def _carry_out(self, refresh: RefreshWork, ticket: int, repository: str, *, full: bool) -> None:
+        """Refresh, and write down how that goes on and ends."""
+        async with self._show_progress(ticket) as show:
+            try:
+                report = await refresh(repository, full, show)
+            except IndexerError as error:
+                log.warning("%s was not indexed: %s", repository, error)
+                await self._tickets.note_end(ticket, str(error))
+            except Exception as error:
+                await self._tickets.note_end(ticket, describe_unexpected(error))
+                raise
+            else:
+                await self._tickets.note_end(ticket, report)
+
+    @asynccontextmanager
+    async def _show_progress(self, ticket: int) -> AsyncIterator[Callable[[Progress], None]]:
+        """Write the newest progress down now and then; `show` may be called from any thread."""
+        newest: list[Progress] = []
+
+        async def write() -> None:
+            written = None
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                if newest and newest[-1] != written:
+                    written = newest[-1]
+                    newest[:] = [written]
+                    await self._tickets.note_progress(ticket, written)
+
+        writing = asyncio.create_task(write())
+        try:
+            yield newest.append
+        finally:
+            writing.cancel()

@@ -1,0 +1,84 @@
+"""Answers that only their askers have seen, kept for a day, so that any process can show them to everybody."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+from agent.text.storable import make_storable
+from bot.clock import Clock
+from bot.messages import Attachment, Button, MessageContent, PlaceLink
+from bot.storage.database import SqlDatabase
+
+KEPT_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShareableAnswer:
+    """An answer, and the repositories that it is about."""
+
+    content: MessageContent
+    repositories: tuple[str, ...]
+
+
+class ShareableAnswerStore:
+    """The table `shareable_answers`, by runs. What was shared stays for a day without its content."""
+
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def keep(self, run_id: str, conversation: str, answer: ShareableAnswer) -> None:
+        """Keep an answer."""
+        await self._database.write(
+            "INSERT INTO shareable_answers (run_id, conversation, answer, at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (run_id) DO UPDATE SET answer = excluded.answer, at = excluded.at",
+            (run_id, conversation, _serialize(answer), self._clock.now()),
+        )
+
+    async def take(self, run_id: str) -> ShareableAnswer | None:
+        """Take an answer to share it, as one process alone can; None where it was shared, or is not kept."""
+        since = self._clock.now() - KEPT_SECONDS
+        row = await self._database.row(
+            "SELECT answer FROM shareable_answers WHERE run_id = ? AND answer <> '' AND at >= ?", (run_id, since)
+        )
+        taken = await self._database.write(
+            "UPDATE shareable_answers SET answer = '' WHERE run_id = ? AND answer <> ''", (run_id,)
+        )
+        return _parse(row[0]) if row is not None and taken else None
+
+    async def is_shared(self, run_id: str) -> bool:
+        """Whether an answer was taken within the last day."""
+        row = await self._database.row("SELECT 1 FROM shareable_answers WHERE run_id = ? AND answer = ''", (run_id,))
+        return row is not None
+
+    async def forget(self, conversation: str) -> None:
+        """Drop the answers of a conversation."""
+        await self._database.write("DELETE FROM shareable_answers WHERE conversation = ?", (conversation,))
+
+    async def forget_old(self) -> None:
+        """Drop what is a day old."""
+        before = self._clock.now() - KEPT_SECONDS
+        await self._database.write("DELETE FROM shareable_answers WHERE at < ?", (before,))
+
+
+def _serialize(answer: ShareableAnswer) -> str:
+    return make_storable(json.dumps(dataclasses.asdict(answer)))
+
+
+def _parse(text: str) -> ShareableAnswer:
+    fields = json.loads(text)
+    content = fields["content"]
+    file = content["file"]
+    return ShareableAnswer(
+        content=MessageContent(
+            **content
+            | {
+                "found": tuple(PlaceLink(**each) for each in content["found"]),
+                "buttons": tuple(Button(**each) for each in content["buttons"]),
+                "file": Attachment(**file) if file is not None else None,
+            }
+        ),
+        repositories=tuple(fields["repositories"]),
+    )

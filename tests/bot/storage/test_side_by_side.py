@@ -1,0 +1,28 @@
+"""Two versions share a Postgres for one release: a step to a newer layout takes nothing away from the older one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agent import Schema
+from bot.storage.postgres import load_postgres_schema
+
+ADDING = re.compile(r"\s*(?:CREATE (?:TABLE|INDEX|SEQUENCE|(?:OR REPLACE )?FUNCTION)|ALTER TABLE \w+\s+ADD COLUMN)\b")
+
+
+def list_steps() -> list[tuple[int, str]]:
+    steps = load_postgres_schema().steps.items()
+    return [(number, sql) for number, step in steps for sql in Schema(name="", steps={number: step}).list_statements()]
+
+
+@pytest.mark.parametrize(("step", "statement"), list_steps(), ids=lambda value: str(value)[:30])
+def test_a_step_in_postgres_only_adds(step: int, statement: str) -> None:
+    assert ADDING.match(statement), f"step {step} changes what an older process uses: {statement}"
+
+
+@pytest.mark.parametrize(("step", "statement"), list_steps(), ids=lambda value: str(value)[:30])
+def test_an_added_column_is_filled_for_those_who_do_not_know_it(step: int, statement: str) -> None:
+    if "ADD COLUMN" in statement and "NOT NULL" in statement:
+        assert "DEFAULT" in statement, f"step {step} refuses the rows of an older process: {statement}"
