@@ -34,6 +34,20 @@ Parse = Callable[..., ParsedContents | SkippedFile]
 
 def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
     """Serve: the arguments are the descriptor that closes with the parent, and limits."""
+    _serve_frames(arguments, lambda body, seconds: _make_reply(body, seconds, parse))
+
+
+def serve_requests(arguments: Sequence[str], answer: Callable[[bytes], bytes]) -> None:
+    """Answer each request of a `ConfinedWorker`, until there are no more or a limit ends this."""
+
+    def make_frame(body: bytes, _: float) -> bytes:
+        reply = answer(body)
+        return HEADER.pack(len(reply)) + reply
+
+    _serve_frames(arguments, make_frame)
+
+
+def _serve_frames(arguments: Sequence[str], answer: Callable[[bytes, float], bytes]) -> None:
     lifeline, tree, cpu, memory = arguments
     _stop_with_parent(int(lifeline))
     replies = _open_replies()
@@ -43,7 +57,7 @@ def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
         (length,) = HEADER.unpack(header)
         # What is spent beyond this is answered by the kernel, whatever the parser is doing.
         signal.setitimer(signal.ITIMER_PROF, float(cpu))
-        _send_frame(replies, _make_reply(sys.stdin.buffer.read(length), float(tree), parse))
+        _send_frame(replies, answer(sys.stdin.buffer.read(length), float(tree)))
 
 
 def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:

@@ -50,6 +50,11 @@ class DataFolder:
         """Chroma's folder."""
         return self.root / "vectors"
 
+    @property
+    def collection_id(self) -> Path:
+        """What tells the collections of this folder from others in a vector server, once there are any."""
+        return self.root / "collection.id"
+
     def snapshot(self, generation: int) -> Path:
         """The arrays of one generation."""
         return self.root / "generations" / str(generation)
@@ -199,19 +204,15 @@ def find_index_folder(path: Path) -> str:
         return name_index_folder(repository)
 
 
-def remove_index(home: Path, name: str) -> None:
-    """Delete an index; `StorageLocked` while it is being written."""
-    folder = DataFolder(home / REPOSITORIES_FOLDER / name)
-    with folder.sole_writer():
-        folder.remove(folder.root)
+def copy_database(source: Path, target: Path, *, check: bool = True) -> None:
+    """Copy a consistent state of a SQLite database while others read and write it; raises `sqlite3.Error`.
 
-
-def copy_database(source: Path, target: Path) -> None:
-    """Copy a consistent state of a SQLite database while others read and write it; raises `sqlite3.Error`."""
+    The `check` of the copy reads all of it.
+    """
     uri = f"{source.absolute().as_uri()}?mode=rw"  # not to be made where it is missing
     with closing(sqlite3.connect(uri, uri=True)) as db, closing(sqlite3.connect(target)) as copy:
         db.backup(copy)
-        (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone() if check else ("ok",)
     if verdict != "ok":
         raise sqlite3.DatabaseError(str(verdict))
 
@@ -221,23 +222,48 @@ def copy_index(source: Path, target: Path) -> None:
 
     Raises `StorageError`.
     """
+    _copy_repeatedly(source, target, is_linked=False)
+
+
+def seed_index(source: Path, target: Path) -> None:
+    """Copy an index as `copy_index` does, at once: its arrays, which never change, are linked to where that works.
+
+    Raises `StorageError`.
+    """
+    _copy_repeatedly(source, target, is_linked=True)
+
+
+def _copy_repeatedly(source: Path, target: Path, *, is_linked: bool) -> None:
     for _ in range(_TRIES):
         shutil.rmtree(target, ignore_errors=True)
         try:
-            _copy_data(DataFolder(source), DataFolder(target))
+            _copy_data(DataFolder(source), DataFolder(target), is_linked=is_linked)
         except FileNotFoundError:  # swept meanwhile: there is a newer generation
             continue
         return
     raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again in a while.")
 
 
-def _copy_data(source: DataFolder, target: DataFolder) -> None:
+def _copy_data(source: DataFolder, target: DataFolder, *, is_linked: bool) -> None:
     target.root.mkdir(parents=True)
     with map_storage_errors(source.catalog):
-        copy_database(source.catalog, target.catalog)
+        copy_database(source.catalog, target.catalog, check=not is_linked)
         with closing(sqlite3.connect(target.catalog)) as db:
             (generation,) = db.execute(_CURRENT).fetchone()
     if generation is not None:
         target.snapshot(generation).mkdir(parents=True)
         for array in source.snapshot(generation).iterdir():
-            shutil.copyfile(array, target.snapshot(generation) / array.name)
+            _copy_array(array, target.snapshot(generation) / array.name, is_linked=is_linked)
+
+
+def _copy_array(source: Path, target: Path, *, is_linked: bool) -> None:
+    if is_linked:
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            raise
+        except OSError:  # the disk has no links
+            pass
+        else:
+            return
+    shutil.copyfile(source, target)

@@ -1,16 +1,14 @@
-"""Keeps unit vectors by key: the port, and a Chroma adapter that stores them on disk."""
+"""Keeps unit vectors by key: the port, and an adapter for collections of Chroma that stores them in a folder."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
-import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from indexer.checksums import Checksums
 from indexer.errors import DamagedVectors, MissingVectors, StorageError, StorageLocked, StorageUnwritable
+from indexer.store.chroma_client import close_client, open_folder_client
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float32]
 T = TypeVar("T")
-_LOADING = Lock()
 
 _WRITE_BATCHES = (32, 512)  # the smallest and the largest
 _STANDSTILL = 0.2  # seconds
@@ -89,39 +87,24 @@ class BatchSize:
             self.size = min(self.size * 2, self._most)
 
 
-class ChromaVectors:
-    """Vectors in a collection of a Chroma folder, searched through its HNSW index (98 of 100 neighbours found).
+class ChromaCollection(ABC):
+    """Vectors in a collection of Chroma, searched through its HNSW index (98 of 100 neighbours found)."""
 
-    Opening compares the files with their digests and reads one vector back, which loads the index:
-    `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
-    first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
-    `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
-    """
-
-    def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
-        self._folder = folder
+    def __init__(self, client: Client, name: str, dimensions: int) -> None:
+        self._client = client
+        self._name = name
         self._dimensions = dimensions
-        self._closed = False
-        self._checksums = Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
-        with _map_chroma_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            if self._checksums.match() is False:
-                message = f"The files in {folder} are not as they were left; the vectors must be made again."
-                raise DamagedVectors(message)
-            self._checksums.drop()  # opening alone changes the database
-            self._client = _open_client(folder)
-        self._name = collection
         try:
-            self._collection = self._open_collection(collection)
+            self._collection = self._open_collection()
+            self._batch = BatchSize(client.get_max_batch_size())
         except BaseException:
-            self._client.close()
+            close_client(client)
             raise
-        self._batch = BatchSize(self._client.get_max_batch_size())
 
     def missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
         wanted = set(keys)
-        with _map_chroma_errors(self._folder):
+        with self._map_errors():
             for batch in _split_batches(list(wanted), _LOOKUP_BATCH):
                 wanted.difference_update(self._collection.get(ids=batch, include=[])["ids"])
         return wanted
@@ -141,14 +124,14 @@ class ChromaVectors:
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; some 30,000 rows a second."""
         rows: dict[str, FloatArray] = {}
-        with _map_chroma_errors(self._folder):
+        with self._map_errors():
             for batch in _split_batches(list(dict.fromkeys(keys)), _READ_BATCH):
                 answer: Any = self._collection.get(ids=batch, include=["embeddings"])
                 rows.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
         return _stack_in_order(keys, rows, self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Delete the vectors of the keys; the file does not shrink, but the space is reused."""
+        """Delete the vectors of the keys; files do not shrink, but their space is reused."""
         with self._track_changes():
             for batch in _split_batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
@@ -157,40 +140,82 @@ class ChromaVectors:
         """Return up to `k` keys; approximate."""
         if k < 1:
             return []
-        with _map_chroma_errors(self._folder):
+        with self._map_errors():
             answer: Any = self._collection.query(query_embeddings=query[None, :], n_results=k, include=["distances"])
         return [(key, 1 - distance) for key, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)]
 
     def count(self) -> int:
         """Return the number of keys."""
-        with _map_chroma_errors(self._folder):
+        with self._map_errors():
             return self._collection.count()
+
+    def _open_collection(self) -> Collection:
+        with self._map_errors():
+            # Without `embedding_function=None` Chroma downloads a model of its own at the first use.
+            collection = self._client.get_or_create_collection(
+                self._name, embedding_function=None, configuration={"hnsw": _HNSW}
+            )
+            sample: Any = collection.get(limit=1, include=["embeddings"])["embeddings"] if collection.count() else None
+        if sample is not None and np.shape(sample) != (1, self._dimensions):
+            length = f"{self._dimensions} numbers long"
+            message = f"The vectors in {self._describe_place()} are not {length}; they must be made again."
+            raise DamagedVectors(message)
+        return collection
+
+    @abstractmethod
+    def _describe_place(self) -> str:
+        """Say where the collection is."""
+
+    @abstractmethod
+    def _map_errors(self) -> AbstractContextManager[None]:
+        """Map what Chroma and what lies below it raise to this package's errors."""
+
+    @abstractmethod
+    def _track_changes(self) -> AbstractContextManager[None]:
+        """Do around each change what the place needs; maps errors as well."""
+
+
+class ChromaVectors(ChromaCollection):
+    """Vectors in a collection of a Chroma folder.
+
+    Opening compares the files with their digests and reads one vector back, which loads the index:
+    `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
+    first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
+    `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
+    """
+
+    def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
+        self._folder = folder
+        self._closed = False
+        self._checksums = Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
+        with _map_chroma_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if self._checksums.match() is False:
+                message = f"The files in {folder} are not as they were left; the vectors must be made again."
+                raise DamagedVectors(message)
+            self._checksums.drop()  # opening alone changes the database
+            client = open_folder_client(folder)
+        super().__init__(client, collection, dimensions)
 
     def close(self) -> None:
         """Release the files; Chroma's own threads let go of them within a moment."""
         if self._closed:
             return
         self._closed = True
-        self._client.close()
+        close_client(self._client)
         # Without digests the next opening trusts the files, so a full disk is no reason to fail here.
         with suppress(OSError):
             self._checksums.note()
 
-    def _open_collection(self, name: str) -> Collection:
-        with _map_chroma_errors(self._folder):
-            # Without `embedding_function=None` Chroma downloads a model of its own at the first use.
-            collection = self._client.get_or_create_collection(
-                name, embedding_function=None, configuration={"hnsw": _HNSW}
-            )
-            sample: Any = collection.get(limit=1, include=["embeddings"])["embeddings"] if collection.count() else None
-        if sample is not None and np.shape(sample) != (1, self._dimensions):
-            message = f"The vectors in {self._folder} are not {self._dimensions} numbers long; they must be made again."
-            raise DamagedVectors(message)
-        return collection
+    def _describe_place(self) -> str:
+        return str(self._folder)
+
+    def _map_errors(self) -> AbstractContextManager[None]:
+        return _map_chroma_errors(self._folder)
 
     @contextmanager
     def _track_changes(self) -> Iterator[None]:
-        with _map_chroma_errors(self._folder):
+        with self._map_errors():
             self._checksums.drop()  # of another process, which only read
             try:
                 yield
@@ -201,55 +226,9 @@ class ChromaVectors:
 
     def _reopen(self) -> None:
         """Replace the client: after a failed write, the next one may wait for its own lock for ever."""
-        self._client.close()
-        self._client = _open_client(self._folder)
-        self._collection = self._open_collection(self._name)
-
-
-def _load_chroma() -> None:
-    """Import Chroma, which costs a second, and keep it from reading a `.env` of the current folder.
-
-    Its package makes settings while it is imported. What stands in that file, or what it is, could end or hold this
-    process, and it may come with the repository that is asked about.
-    """
-    with _LOADING:
-        package, spec = None, None
-        if "chromadb" not in sys.modules and (spec := importlib.util.find_spec("chromadb")) is not None:
-            package = sys.modules["chromadb"] = importlib.util.module_from_spec(spec)
-        try:
-            from chromadb.config import Settings
-
-            Settings.model_config["env_file"] = None
-            if package is not None and spec is not None and spec.loader is not None:
-                spec.loader.exec_module(package)
-        except BaseException:
-            if package is not None:
-                del sys.modules["chromadb"]  # it is only half imported
-            raise
-
-
-def _open_client(folder: Path) -> Client:
-    _load_chroma()
-    from chromadb.api.client import Client
-    from chromadb.api.shared_system_client import SharedSystemClient
-    from chromadb.config import Settings
-
-    # Everything that decides where and how is given here, because Chroma takes the rest from the environment, where
-    # another program's settings may stand.
-    settings = Settings(
-        anonymized_telemetry=False,
-        chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
-        is_persistent=True,
-        migrations="apply",
-        persist_directory=str(folder),
-    )
-    try:
-        return Client(settings=settings)
-    except BaseException:
-        # What failed to start stays in Chroma's table of folders, and would be handed out for the rebuilt one.
-        if str(folder) not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001
-            SharedSystemClient._identifier_to_system.pop(str(folder), None)  # noqa: SLF001
-        raise
+        close_client(self._client)
+        self._client = open_folder_client(self._folder)
+        self._collection = self._open_collection()
 
 
 @contextmanager

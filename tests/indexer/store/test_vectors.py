@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,18 +15,37 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.errors import DamagedVectors, MissingVectors, StorageUnwritable
+from indexer.store.chroma_server import ServerVectors
 from indexer.store.vectors import BatchSize, ChromaVectors, FloatArray, VectorStore
+from tests.fakes.chroma_server import running_chroma
 from tests.fakes.memory_vectors import MemoryVectors
 
 DIMENSIONS = 8
 KEYS = [f"key{number}" for number in range(12)]
 
 
-@pytest.fixture(params=["memory", "chroma"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
-    opened: VectorStore = (
-        MemoryVectors(DIMENSIONS) if request.param == "memory" else ChromaVectors(tmp_path, "vectors", DIMENSIONS)
-    )
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Chroma server."""
+    with running_chroma(tmp_path_factory.mktemp("chroma-server")) as url:
+        yield url
+
+
+def open_memory(_: pytest.FixtureRequest) -> VectorStore:
+    return MemoryVectors(DIMENSIONS)
+
+
+def open_folder(request: pytest.FixtureRequest) -> VectorStore:
+    return ChromaVectors(request.getfixturevalue("tmp_path"), "vectors", DIMENSIONS)
+
+
+def open_server(request: pytest.FixtureRequest) -> VectorStore:
+    return ServerVectors(request.getfixturevalue("server"), f"vectors-{uuid.uuid4().hex}", DIMENSIONS)
+
+
+@pytest.fixture(params=[open_memory, open_folder, open_server])
+def store(request: pytest.FixtureRequest) -> Iterator[VectorStore]:
+    opened: VectorStore = request.param(request)
     yield opened
     opened.close()
 

@@ -1,0 +1,145 @@
+"""An object store by its address: S3, Google Cloud Storage, Azure, a folder, or memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from indexer.errors import SegmentsUnavailable
+from indexer.segments.object_store import StoredObject
+
+if TYPE_CHECKING:  # comes with the extra `cluster`
+    from obstore.store import ObjectStore as Backend
+
+SCHEMES = ("s3", "gs", "az", "file", "memory")
+# Without TLS only where an endpoint is named that begins so, as that of a server in the same network.
+_CLIENT = {"timeout": timedelta(seconds=30), "allow_http": True}
+_RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
+_LISTED_AT_ONCE = 500
+_DELETED_AT_ONCE = 500
+# What stores say of themselves within a longer text.
+_NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist", re.IGNORECASE)
+_FULL = re.compile(r"InsufficientStorage|QuotaExceeded|507 |No space left|quota|is full", re.IGNORECASE)
+_FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unauthorized", re.IGNORECASE)
+
+
+class Bucket:
+    """Objects of one bucket, or of what lies below a prefix in it. Nothing that it raises shows an address."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    async def put(self, key: str, data: bytes) -> bool:
+        """Write an object that is not there yet; False where it is."""
+        from obstore import put_async
+        from obstore.exceptions import AlreadyExistsError
+
+        with _map_errors():
+            try:
+                await put_async(self._backend, key, data, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
+
+    async def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
+        """Read a range of an object; `KeyError` where there is no such object."""
+        from obstore import get_async, get_range_async
+
+        with _map_errors(key):
+            if end is None and not start:
+                return bytes(await (await get_async(self._backend, key)).bytes_async())
+            return bytes(await get_range_async(self._backend, key, start=start, end=end))
+
+    async def list(self, prefix: str) -> AsyncIterator[StoredObject]:
+        """List what lies below a prefix."""
+        import obstore
+
+        with _map_errors():
+            async for page in obstore.list(self._backend, prefix, chunk_size=_LISTED_AT_ONCE):
+                for meta in page:
+                    yield StoredObject(key=meta["path"], size=meta["size"], modified_at=meta["last_modified"])
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; a folder stops at the first that is gone already, so that one goes on with the next."""
+        from obstore import delete_async
+
+        with _map_errors():
+            for start in range(0, len(keys), _DELETED_AT_ONCE):
+                batch = list(keys[start : start + _DELETED_AT_ONCE])
+                try:
+                    await delete_async(self._backend, batch)
+                except FileNotFoundError:
+                    for key in batch:
+                        with suppress(FileNotFoundError):
+                            await delete_async(self._backend, key)
+
+
+def open_bucket(url: str, *, options: Mapping[str, Any] | None = None) -> Bucket:
+    """Open the object store at an address; nothing is asked of it yet.
+
+    Where an address has no place for them, keys and regions come from the variables that the store's own tools read.
+    `options` are further ones of the store, for tests. Raises `SegmentsUnavailable`.
+    """
+    scheme = url.partition("://")[0]
+    if scheme not in SCHEMES or "://" not in url or "@" in url:  # keys are no part of an address
+        raise SegmentsUnavailable(
+            "SEGMENTS_URL is not the address of an object store. Write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+            "az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER, without keys."
+        )
+    try:
+        from obstore.store import LocalStore, MemoryStore, from_url
+    except ModuleNotFoundError as error:
+        raise SegmentsUnavailable(
+            "SEGMENTS_URL needs a package that is not installed. Run: pip install 'citebot[cluster]'"
+        ) from error
+    with _map_errors():
+        if scheme == "memory":
+            return Bucket(MemoryStore())
+        if scheme == "file":
+            return Bucket(LocalStore(url.removeprefix("file://"), mkdir=True))
+        network: dict[str, Any] = {"client_options": _CLIENT, "retry_config": _RETRIES}
+        return Bucket(from_url(url, **(network | dict(options or {}))))
+
+
+@contextmanager
+def _map_errors(key: str = "") -> Iterator[None]:
+    """Map what obstore raises to sentences; it has no class for most of what stores say."""
+    from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
+
+    try:
+        yield
+    except (NotFoundError, FileNotFoundError) as error:
+        if key and not _NO_BUCKET.search(str(error)):
+            raise KeyError(key) from error
+        raise SegmentsUnavailable(
+            "There is no such bucket as SEGMENTS_URL names. Create it, or correct the address."
+        ) from error
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise _make_forbidden_error() from error
+    except (BaseError, ValueError, OSError) as error:
+        raise _explain_error(error) from error
+
+
+def _explain_error(error: Exception) -> SegmentsUnavailable:
+    text = str(error)
+    if _NO_BUCKET.search(text):
+        return SegmentsUnavailable("There is no such bucket as SEGMENTS_URL names. Create it, or correct the address.")
+    if _FULL.search(text):
+        return SegmentsUnavailable("The object store of SEGMENTS_URL is full. Make room, or raise its quota.")
+    if _FORBIDDEN.search(text):
+        return _make_forbidden_error()
+    reason = text.partition("\n")[0].partition("?")[0][:200]  # some stores are asked with a signature behind that
+    return SegmentsUnavailable(
+        f"The object store of SEGMENTS_URL cannot be used ({reason}). Check that it runs and can be reached; "
+        "what was downloaded goes on being served."
+    )
+
+
+def _make_forbidden_error() -> SegmentsUnavailable:
+    return SegmentsUnavailable(
+        "The object store of SEGMENTS_URL does not let citebot in. Check its keys, and that they may read, write, "
+        "list and delete."
+    )

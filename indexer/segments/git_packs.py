@@ -1,0 +1,81 @@
+"""The past of a repository on another machine: its commits in packs, and the bare repository made around those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from indexer.errors import RepositoryError
+from indexer.git.git_errors import decode_output, make_command_error
+from indexer.git.repository import Repository
+from indexer.segments.listing import History
+from indexer.subprocesses import read_output
+
+_LONGEST = 3_600.0  # seconds
+_MOST_OUTPUT = 1_000_000  # bytes; git says the name of the pack
+_CONFIG = "[core]\n\trepositoryformatversion = {format}\n\tbare = true\n[gc]\n\tauto = 0\n"
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_SHA1_LENGTH = 40
+
+
+class PackWriter:
+    """Writes packs of a repository, and lists what names commits in it."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._git = repository.git
+        self._git_dir = repository.git_dir
+
+    def list_tags(self) -> dict[str, str]:
+        """List what each tag stands for, a tag object or a commit, by full name."""
+        lines = self._git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").splitlines()
+        pairs = (decode_output(line).partition(" ") for line in lines)
+        return {name: sha for sha, _, name in pairs}
+
+    def list_boundary(self) -> tuple[str, ...]:
+        """List the commits at which a shallow history ends."""
+        shallow = self._git_dir / "shallow"
+        return tuple(shallow.read_text(encoding="ascii").split()) if shallow.exists() else ()
+
+    def has_commit(self, sha: str) -> bool:
+        """Whether a commit is here."""
+        return self._git.try_run("cat-file", "-e", f"{sha}^{{commit}}") is not None
+
+    def write(self, folder: Path, wanted: Iterable[str], known: Iterable[str]) -> str:
+        """Write a pack, with its index, of what the wanted have and the known have not; return its name.
+
+        Empty where there is no such object. Raises `RepositoryError`.
+        """
+        revisions = "".join(f"{sha}\n" for sha in (*wanted, "--not", *known))
+        # Kept in a variable: it ends its process when it is collected.
+        command = self._git.start("pack-objects", "--quiet", "--revs", "--non-empty", str(folder / "pack"))
+        process = command.proc
+        try:
+            process.stdin.write(revisions.encode())
+            process.stdin.close()
+            output, complaint = read_output(process, seconds=_LONGEST, most=_MOST_OUTPUT)
+        except (OSError, OverflowError) as error:  # also a timeout
+            raise RepositoryError(f"git did not finish packing {self._git_dir}. Check the disk.") from error
+        if process.returncode:
+            raise make_command_error(self._git_dir, decode_output(complaint))
+        return output.decode().strip()
+
+
+def write_git_folder(folder: Path, history: History) -> None:
+    """Write what git needs beside the packs: what was checked, and no configuration but this. Raises OSError."""
+    is_sha256 = len(history.sha) > _SHA1_LENGTH
+    refs = dict(history.refs)
+    if history.branch is not None:
+        refs[f"refs/heads/{history.branch}"] = history.sha
+    head = f"ref: refs/heads/{history.branch}" if history.branch is not None else history.sha
+    (folder / "refs").mkdir(parents=True, exist_ok=True)
+    (folder / "objects" / "pack").mkdir(parents=True, exist_ok=True)
+    _write(folder / "HEAD", head)
+    _write(folder / "packed-refs", "\n".join(f"{sha} {name}" for name, sha in sorted(refs.items())))
+    config = _CONFIG.format(format=int(is_sha256)) + (_SHA256 if is_sha256 else "")
+    _write(folder / "config", config)
+    if history.shallow:
+        _write(folder / "shallow", "\n".join(history.shallow))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")

@@ -1,0 +1,87 @@
+"""Which generation of each repository is served: the port of a store whose versions are switched, and may be pinned.
+
+A publisher pins before it sends anything, under the name of its publication, and a reader before it downloads. What a
+sweep finds in the object store therefore belongs to a version that it sees, to a pin that it sees, or to nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from indexer.types import IndexStatus, PlainFile
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """One published generation: where its listing is, by publication and SHA-256, and what people are told of it.
+
+    The hashes in a listing vouch for everything else, so nothing in the object store has to be trusted.
+    """
+
+    repository: str
+    version: int
+    publication: str
+    listing: str
+    provenance: str
+    status: IndexStatus
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pin:
+    """Who keeps which version from being swept; a publisher's is 0 where nothing was published before."""
+
+    holder: str
+    version: int
+
+
+class Manifests(Protocol):
+    """Versions of repositories and pins on them. Pins end by the store's own clock; raises `SegmentsUnavailable`."""
+
+    async def identify_cluster(self) -> str:
+        """Return the id of the cluster that this store is of, made when it is first asked for."""
+
+    async def read(self, repository: str) -> Manifest | None:
+        """Return the newest version."""
+
+    async def list_versions(self) -> Mapping[str, int]:
+        """Return the newest version of each repository."""
+
+    async def list_manifests(self, repository: str) -> Sequence[Manifest]:
+        """Return all versions that are kept, oldest first."""
+
+    async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
+        """Make a manifest the version after the expected one (0: the first).
+
+        False where another indexer was faster, or the pin that the publication holds has run out.
+        """
+
+    async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
+        """Pin the newest version at once and return it; None where there is none, but the pin holds all the same."""
+
+    async def renew(self, holder: str, seconds: float) -> bool:
+        """Extend a pin; False where it has run out, and what it held may be gone."""
+
+    async def unpin(self, holder: str) -> None:
+        """End a pin; one that has run out is no error."""
+
+    async def list_pinned(self, repository: str) -> Sequence[Pin]:
+        """Return the pins that hold."""
+
+    async def forget(self, repository: str, before: int) -> None:
+        """Drop the versions below one that nobody pins, and pins that have run out."""
+
+
+def encode_status(status: IndexStatus) -> str:
+    """Write a status as text, for a store of manifests."""
+    return json.dumps(asdict(status))
+
+
+def decode_status(text: str) -> IndexStatus:
+    """Read a status back; fields of a later version are left out."""
+    fields: dict[str, Any] = {name: each for name, each in json.loads(text).items() if name in IndexStatus.__slots__}
+    plain = tuple(PlainFile(path=each["path"], reason=each["reason"]) for each in fields["plain_files"])
+    lists = {name: tuple(fields.get(name, ())) for name in ("warnings", "branches")}
+    return IndexStatus(**fields | {"plain_files": plain} | lists)

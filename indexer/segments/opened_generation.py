@@ -1,0 +1,181 @@
+"""A published generation that is on this disk, opened with what reads any generation."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import SecretStr
+
+from indexer.embedding.embedder import Embedder
+from indexer.embedding.factory import open_embedder
+from indexer.errors import DamagedCatalog, IndexDamaged, NotIndexed, RepositoryError, StorageVersion
+from indexer.generations.generation_cache import GenerationCache
+from indexer.generations.history_reader import HistoryReader
+from indexer.generations.overview_file import OVERVIEW_FILE
+from indexer.generations.reader import IndexReader
+from indexer.git.repository import Repository
+from indexer.search.ranking import Fusion, RankingWeights
+from indexer.search.snapshot import Snapshot
+from indexer.segments.publisher import GIT_FOLDER
+from indexer.store.catalog import Catalog
+from indexer.store.data_folder import DataFolder, map_storage_errors
+from indexer.store.fingerprint import FORMAT, is_readable_fingerprint
+
+if TYPE_CHECKING:
+    from indexer.store.vectors import VectorStore
+
+_LOCK = "in-use.lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingParts:
+    """What reads a repository beside its files. Without a vector store all vectors are compared, however many."""
+
+    name: str
+    web_url: str | None
+    embedder: Embedder
+    recipe: RankingWeights
+    open_store: Callable[[], VectorStore] | None = None
+
+    @classmethod
+    def open(
+        cls, *, embedder: str, fusion: Fusion = "score", api_key: SecretStr | None = None, base_url: str | None = None
+    ) -> Self:
+        """Open the embedder, which repositories may share: each has the same with its own name and page."""
+        chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
+        return cls(name="", web_url=None, embedder=chosen, recipe=RankingWeights(fusion=fusion))
+
+
+class OpenedGeneration:
+    """Files of one generation. It holds a shared lock on its folder, so that no process deletes that meanwhile."""
+
+    def __init__(self, folder: Path, lock: int, repository: Repository, catalog: Catalog) -> None:
+        if (generation := catalog.current()) is None:
+            raise ValueError("it has no generation")
+        self.folder = folder
+        self.generation = generation
+        self.repository = repository
+        self.catalog = catalog
+        files = DataFolder(folder).snapshot(generation.id)
+        self._lock = lock
+        self._snapshot = Snapshot.load(files)
+        self._snapshot.warm()
+        self._contents = GenerationCache(catalog, generation.id, files / OVERVIEW_FILE)
+        self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
+
+    @classmethod
+    def open(cls, folder: Path, parts: ReadingParts) -> OpenedGeneration:
+        """Open a folder; it blocks.
+
+        Raises `IndexDamaged` where its files are not as they were written, `NotIndexed` where this version cannot read
+        them, and `StorageError`.
+        """
+        with map_storage_errors(folder / _LOCK):
+            lock = lock_folder(folder, shared=True)
+        if lock is None:
+            raise NotIndexed(f"{parts.name} was just deleted here, as it was not used. Ask again.")
+        try:
+            return cls._open_locked(folder, lock, parts)
+        except StorageVersion as error:
+            os.close(lock)
+            raise make_version_error(parts.name) from error
+        except (DamagedCatalog, RepositoryError, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+            os.close(lock)
+            raise IndexDamaged(f"What was downloaded of {parts.name} is damaged ({error}).") from error
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @classmethod
+    def _open_locked(cls, folder: Path, lock: int, parts: ReadingParts) -> OpenedGeneration:
+        catalog = Catalog(DataFolder(folder).catalog)
+        try:
+            repository = Repository.open(folder / GIT_FOLDER)
+            repository.name, repository.web_url = parts.name, parts.web_url
+            return cls(folder, lock, repository, catalog)
+        except BaseException:
+            catalog.close()
+            raise
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether damage was met while it was read."""
+        return self.catalog.is_damaged
+
+    @property
+    def is_read(self) -> bool:
+        """Whether anybody still reads it."""
+        return len(self._readers) > 0
+
+    def make_reader(self, parts: ReadingParts) -> IndexReader:
+        """Hold the generation for a turn."""
+        reader = IndexReader(
+            parts.name,
+            parts.web_url,
+            generation=self.generation,
+            snapshot=self._snapshot,
+            catalog=self.catalog,
+            contents=self._contents,
+            embedder=parts.embedder,
+            open_store=parts.open_store,
+            recipe=parts.recipe,
+            past=HistoryReader(self.repository, self.generation.commit.sha, self._contents),
+        )
+        self._readers.add(reader)
+        return reader
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.catalog.close()
+        self.repository.close()
+        os.close(self._lock)
+
+
+def lock_folder(folder: Path, *, shared: bool) -> int | None:
+    """Lock a folder that is read (shared) or deleted; None where it is locked otherwise, or gone. Raises OSError."""
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def touch_folder(folder: Path) -> None:
+    """Note that a folder is in use; those that were not for the longest time are deleted first."""
+    (folder / _LOCK).touch()
+
+
+def read_last_use(folder: Path) -> float:
+    """Return when a folder was last in use, in seconds since the epoch; 0 where it never was."""
+    lock = folder / _LOCK
+    return lock.stat().st_mtime if lock.exists() else 0.0
+
+
+def check_provenance(provenance: str, parts: ReadingParts) -> None:
+    """Raise `NotIndexed` where this process cannot read what was made so, or would compare other vectors with it."""
+    if not is_readable_fingerprint(provenance):
+        raise make_version_error(parts.name)
+    if not provenance.startswith(f"{FORMAT}/{parts.embedder.name}/"):
+        raise NotIndexed(
+            f"{parts.name} was indexed with another embedder than {parts.embedder.name}. Set CITEBOT_EMBEDDER to the "
+            "same for all processes."
+        )
+
+
+def make_version_error(repository: str) -> NotIndexed:
+    """Say that another version published a repository."""
+    return NotIndexed(
+        f"{repository} was published by another version of citebot, whose index this one cannot read. What is here "
+        "goes on being served; run the same version everywhere."
+    )

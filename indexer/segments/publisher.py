@@ -1,0 +1,268 @@
+"""Publishes generations: sends what is new of one to the object store, and then switches the manifest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from indexer.errors import PublicationLost, SegmentsDamaged, SegmentsUnavailable
+from indexer.git.repository import Repository
+from indexer.segments.bundle_packer import BundlePacker
+from indexer.segments.git_packs import PackWriter
+from indexer.segments.listing import GenerationListing, History, ListedFile, PackRange, decode_listing, encode_listing
+from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.object_store import ObjectStore
+from indexer.store.catalog import Catalog, Generation
+from indexer.store.data_folder import DataFolder, copy_index, map_storage_errors
+from indexer.types import IndexStatus
+
+log = logging.getLogger(__name__)
+
+PIN_SECONDS = 60.0
+GIT_FOLDER = "repository.git"  # beside the catalog
+_CATALOG = "catalog.sqlite"
+_PACKS = f"{GIT_FOLDER}/objects/pack"
+_SENT_AT_ONCE = 4  # bundles, each of which is in memory
+_MOST_PACKS = 16  # git looks for an object in one after the other
+
+
+class LocalIndex(Protocol):
+    """An index on this machine, and the repository that it was made from."""
+
+    @property
+    def name(self) -> str:
+        """What people call the repository."""
+
+    @property
+    def folder(self) -> DataFolder:
+        """Where it is kept."""
+
+    @property
+    def repository(self) -> Repository:
+        """The git side."""
+
+    async def status(self) -> IndexStatus:
+        """Describe what is indexed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Publication:
+    """What a publication sent: bytes and objects, the listing among them; nothing where all was there already."""
+
+    manifest: Manifest
+    sent_bytes: int = 0
+    sent_objects: int = 0
+
+
+def name_prefix(repository: str) -> str:
+    """Name the place of a repository in the object store: readable, and unique to its name."""
+    digest = hashlib.blake2b(repository.encode(), digest_size=6).hexdigest()
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '-', repository)[:60]}-{digest}"
+
+
+async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
+    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` where it is gone."""
+    try:
+        return await store.read(f"{name_prefix(manifest.repository)}/{manifest.publication}/{manifest.listing}")
+    except KeyError as error:
+        raise SegmentsDamaged(
+            f"What was published of {manifest.repository} is not in the object store any more. What is here goes on "
+            "being served; `citebot index --full` where indexes are built publishes everything anew."
+        ) from error
+
+
+class Publisher:
+    """Publishes the indexes of this machine; `scratch` is a folder of its own for what is about to be sent.
+
+    Whatever fails or is killed leaves what was published before as it is; what was sent until then is swept later.
+    """
+
+    def __init__(self, store: ObjectStore, manifests: Manifests, scratch: Path) -> None:
+        self._store = store
+        self._manifests = manifests
+        self._scratch = scratch
+
+    async def publish(self, index: LocalIndex, *, full: bool = False) -> Publication:
+        """Publish the newest generation of an index; with `full` everything is sent again, whatever is there.
+
+        Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or `RepositoryError`.
+        """
+        publication = uuid.uuid4().hex
+        folder = self._scratch / publication
+        try:
+            async with hold_pin(self._manifests, index.name, publication) as base:
+                listed = None if full or base is None else await self._read_base(base)
+                generation, counts = await asyncio.to_thread(_stage, index.folder, folder)
+                if base is not None and listed is not None and _is_same(base, generation):
+                    return Publication(manifest=base)
+                manifest = Manifest(
+                    repository=index.name,
+                    version=(base.version if base else 0) + 1,
+                    publication=publication,
+                    listing="",
+                    provenance=generation.provenance,
+                    status=_describe_generation(await index.status(), generation, counts),
+                )
+                return await self._send(index, folder, generation, listed, manifest)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _read_base(self, base: Manifest) -> GenerationListing | None:
+        try:
+            data = await read_listing(self._store, base)
+            return await asyncio.to_thread(decode_listing, data, base.listing)
+        except SegmentsDamaged as error:
+            log.warning("%s: everything is published anew: %s", base.repository, error)
+            return None
+
+    async def _send(
+        self,
+        index: LocalIndex,
+        folder: Path,
+        generation: Generation,
+        base: GenerationListing | None,
+        manifest: Manifest,
+    ) -> Publication:
+        prefix = f"{name_prefix(index.name)}/{manifest.publication}"
+        history = await asyncio.to_thread(_pack_history, index.repository, generation, folder, base)
+        packer = BundlePacker(prefix, base)
+        sent = await self._send_bundles(packer.pack(folder, await asyncio.to_thread(_list_staged, folder)))
+        for file in _list_carried(base, history, [file.path for file in packer.files]):
+            packer.carry(file)
+        listing = GenerationListing(files=tuple(packer.files), bundles=tuple(packer.bundles), history=history)
+        data = await asyncio.to_thread(encode_listing, listing)
+        manifest = replace(manifest, listing=hashlib.sha256(data).hexdigest())
+        await self._store.put(f"{prefix}/{manifest.listing}", data)
+        if not await self._manifests.switch(index.name, manifest.version - 1, manifest):
+            raise PublicationLost(
+                f"Another process published {index.name} first, or this one took too long. It is tried again with the "
+                "next refresh; nothing was lost."
+            )
+        return Publication(manifest=manifest, sent_bytes=sum(sent) + len(data), sent_objects=len(sent) + 1)
+
+    async def _send_bundles(self, bundles: Iterator[tuple[str, bytes]]) -> list[int]:
+        """Send bundles as they are packed; return their sizes."""
+        places = asyncio.Semaphore(_SENT_AT_ONCE)
+        sizes = []
+
+        async def send(key: str, data: bytes) -> None:
+            try:
+                await self._store.put(key, data)
+            finally:
+                places.release()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                while (bundle := await asyncio.to_thread(next, bundles, None)) is not None:
+                    await places.acquire()
+                    sizes.append(len(bundle[1]))
+                    group.create_task(send(*bundle))
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None  # the first is why the others were given up
+        return sizes
+
+
+@asynccontextmanager
+async def hold_pin(manifests: Manifests, repository: str, holder: str) -> AsyncIterator[Manifest | None]:
+    """Pin the newest version of a repository while the block runs. Whether the pin held, a switch asks itself."""
+
+    async def renew() -> None:
+        is_held = True
+        while is_held:
+            await asyncio.sleep(PIN_SECONDS / 3)
+            try:
+                is_held = await manifests.renew(holder, PIN_SECONDS)
+            except SegmentsUnavailable as error:
+                log.warning("%s: a pin is renewed as soon as that is possible: %s", repository, error)
+
+    pinned = await manifests.pin(repository, holder, PIN_SECONDS)
+    renewing = asyncio.create_task(renew())
+    try:
+        yield pinned
+    finally:
+        renewing.cancel()
+        await asyncio.wait({renewing})
+        try:
+            await manifests.unpin(holder)
+        except SegmentsUnavailable as error:
+            log.warning("%s: a pin is left to run out: %s", repository, error)
+
+
+def _stage(source: DataFolder, folder: Path) -> tuple[Generation, dict[str, int]]:
+    """Copy the newest generation aside; return it with its counts. It can be refreshed again meanwhile."""
+    copy_index(source.root, folder)
+    catalog = Catalog(DataFolder(folder).catalog)
+    try:
+        generation = catalog.current()
+        if generation is None:
+            raise PublicationLost(f"There is nothing indexed in {source.root} that could be published.")
+        return generation, catalog.count_rows(generation.id)
+    finally:
+        catalog.close()
+
+
+def _describe_generation(status: IndexStatus, generation: Generation, counts: Mapping[str, int]) -> IndexStatus:
+    """Describe the generation that is published; the index may have another one meanwhile."""
+    return replace(
+        status,
+        path="",
+        commit=generation.commit.sha,
+        branch=generation.commit.branch,
+        indexed_at=generation.indexed_at,
+        commits_behind=0,
+        files=counts["files"],
+        chunks=counts["chunks"],
+        symbols=counts["symbols"],
+        skipped=generation.skipped,
+    )
+
+
+def _is_same(base: Manifest, generation: Generation) -> bool:
+    mine = (generation.commit.sha, generation.indexed_at, generation.provenance)
+    return (base.status.commit, base.status.indexed_at, base.provenance) == mine
+
+
+def _list_staged(folder: Path) -> list[str]:
+    """List the files to be published; what SQLite and git leave beside them is none of those."""
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if path == _CATALOG or path.startswith(("generations/", f"{_PACKS}/"))]
+
+
+def _pack_history(
+    repository: Repository, generation: Generation, folder: Path, base: GenerationListing | None
+) -> History:
+    """Pack the commits that the base has not; where there are many packs, make one of all but the first."""
+    writer, sha = PackWriter(repository), generation.commit.sha
+    tags, boundary = writer.list_tags(), writer.list_boundary()
+    old = base.history if base is not None else None
+    if old is not None and (old.shallow != boundary or not writer.has_commit(old.sha)):
+        old = None
+    since, packs, known = "", [], []
+    if old is not None and len(old.packs) < _MOST_PACKS:
+        since, packs = old.sha, list(old.packs)
+        known = [old.sha, *(tag for name, tag in tags.items() if old.refs.get(name) == tag)]
+    elif old is not None and writer.has_commit(old.packs[1].since):
+        since, packs = old.packs[1].since, list(old.packs[:1])
+        known = [since]  # what stands for tags was in the packs that are made anew
+    with map_storage_errors(folder / _PACKS):
+        (folder / _PACKS).mkdir(parents=True)
+    name = writer.write(folder / _PACKS, [sha, *tags.values()], known)
+    if name:
+        packs = [each for each in packs if each.name != name]
+        packs.append(PackRange(name=name, since=since))
+    return History(branch=generation.commit.branch, sha=sha, refs=tags, packs=tuple(packs), shallow=boundary)
+
+
+def _list_carried(base: GenerationListing | None, history: History, written: Collection[str]) -> list[ListedFile]:
+    """List the files of the base's packs that still belong to the history, and were not written anew."""
+    wanted = {f"{_PACKS}/pack-{pack.name}.{kind}" for pack in history.packs for kind in ("pack", "idx")}
+    return [file for file in (base.files if base else ()) if file.path in wanted.difference(written)]

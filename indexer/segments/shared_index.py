@@ -1,0 +1,274 @@
+"""The index of a repository that another machine builds: downloaded when it is published, and served from this disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from indexer.errors import IndexDamaged, IndexerError, NotIndexed
+from indexer.generations.reader import IndexReader
+from indexer.segments.block_assembly import assemble, estimate_growth
+from indexer.segments.git_packs import write_git_folder
+from indexer.segments.listing import decode_listing
+from indexer.segments.local_generations import LocalGenerations, read_version
+from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.object_store import ObjectStore
+from indexer.segments.opened_generation import OpenedGeneration, ReadingParts, check_provenance
+from indexer.segments.publisher import GIT_FOLDER, hold_pin, read_listing
+from indexer.store.data_folder import map_storage_errors
+from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 2.0
+_DOWNLOADS_AT_ONCE = 3
+_LOOK_SECONDS = 0.2  # while another process of this machine downloads the same
+_NOTHING = IndexStatus(
+    repository="", path="", commit=None, branch=None, indexed_at=None, commits_behind=None, files=0, chunks=0,
+    symbols=0, embedder="", disk_bytes=0, skipped={},
+)  # fmt: skip
+
+
+class SharedIndex:
+    """One repository as it was published last. What is here goes on being served, whatever becomes of the store.
+
+    A refresh downloads; building is for whoever has the repository.
+    """
+
+    def __init__(
+        self, parts: ReadingParts, *, store: ObjectStore, manifests: Manifests, generations: LocalGenerations
+    ) -> None:
+        self._parts = parts
+        self._store = store
+        self._manifests = manifests
+        self._generations = generations
+        self._refreshing = asyncio.Lock()
+        self._problem = ""  # with what was published last
+
+    @property
+    def name(self) -> str:
+        """What people call the repository."""
+        return self._parts.name
+
+    @property
+    def web_url(self) -> str | None:
+        """The project's page, which links lead to."""
+        return self._parts.web_url
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything of it is served here."""
+        return self._generations.get(self.name) is not None
+
+    def get_served(self) -> tuple[int, float] | None:
+        """Return the version of what is served here, and when that was indexed; None where nothing is."""
+        opened = self._generations.get(self.name)
+        return (read_version(opened.folder), opened.generation.indexed_at) if opened is not None else None
+
+    async def pin(self) -> IndexReader:
+        """Hold what is here; what was never asked about is downloaded first. `NotIndexed` before it is published."""
+        opened, counts = self._generations.get(self.name), self._generations.counts
+        if opened is None or opened.is_damaged:
+            counts.misses += 1
+            await self.refresh()
+        else:
+            counts.hits += 1
+        reader = await asyncio.to_thread(self._generations.hold, self.name, self._parts)
+        if reader is None:
+            raise NotIndexed(f"{self.name} has been deleted here just now, as others were used. Ask again.")
+        return reader
+
+    async def is_current(self) -> bool:
+        """Whether what is here was published last."""
+        manifest, opened = await self._manifests.read(self.name), self._generations.get(self.name)
+        if manifest is None or opened is None or opened.is_damaged:
+            return False
+        return opened.folder == self._generations.folder(manifest)
+
+    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
+        """Download what was published last, or what of it is not here; with `full` every block here is checked.
+
+        Raises `NotIndexed` where nothing was published, `SegmentsUnavailable`, or `StorageError`.
+        """
+        async with self._refreshing:
+            began, before = time.monotonic(), self._generations.get(self.name)
+            try:
+                manifest, opened = await self._catch_up(progress or (lambda _: None), full=full)
+            except IndexerError as error:
+                self._problem = str(error)
+                raise
+            self._problem = ""
+        return RefreshReport(
+            commit=opened.generation.commit.sha,
+            previous=before.generation.commit.sha if before is not None else None,
+            changed=0,
+            removed=0,
+            files=manifest.status.files,
+            chunks=manifest.status.chunks,
+            seconds=time.monotonic() - began,
+        )
+
+    async def _catch_up(self, progress: Callable[[Progress], None], *, full: bool) -> tuple[Manifest, OpenedGeneration]:
+        async with hold_pin(self._manifests, self.name, uuid.uuid4().hex) as manifest, self._lock():
+            if manifest is None:
+                raise NotIndexed(
+                    f"{self.name} has not been published yet. A process that indexes has to do that: citebot index, or "
+                    "citebot serve."
+                )
+            opened = self._generations.get(self.name)
+            is_sound = opened is not None and not opened.is_damaged and not full
+            if opened is None or not is_sound or opened.folder != self._generations.folder(manifest):
+                opened = await self._bring(manifest, progress, is_sound=is_sound or opened is None)
+                await asyncio.to_thread(self._generations.put, self.name, opened)
+            return manifest, opened
+
+    async def _bring(
+        self, manifest: Manifest, progress: Callable[[Progress], None], *, is_sound: bool
+    ) -> OpenedGeneration:
+        """Open a version, and download before what of it is not here, or not sound."""
+        check_provenance(manifest.provenance, self._parts)
+        folder = self._generations.folder(manifest)
+        if is_sound and await asyncio.to_thread(folder.exists):
+            try:
+                return await asyncio.to_thread(OpenedGeneration.open, folder, self._parts)
+            except IndexDamaged as error:
+                log.warning("%s It is downloaded anew.", error)
+        data = await read_listing(self._store, manifest)
+        listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
+        await asyncio.to_thread(self._generations.doubt, manifest)
+        copies = await asyncio.to_thread(self._generations.find_copies, self.name)
+        await asyncio.to_thread(self._generations.make_room, self.name, estimate_growth(listing, copies))
+        draft = await asyncio.to_thread(self._generations.begin, manifest, data)
+
+        def report(done: int, total: int) -> None:
+            progress(Progress(stage="writing", done=done, total=total))
+
+        assembled = await assemble(listing, self._store, draft, copies, report=report)
+
+        def finish() -> None:
+            with map_storage_errors(draft / "HEAD"):
+                write_git_folder(draft / GIT_FOLDER, listing.history)
+            self._generations.finish(manifest, assembled)
+
+        await asyncio.to_thread(finish)
+        return await asyncio.to_thread(OpenedGeneration.open, folder, self._parts)
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        """Wait until no other process of this machine downloads the repository, which it then need not."""
+        while (lock := await asyncio.to_thread(self._generations.lock, self.name)) is None:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(_LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    async def status(self) -> IndexStatus:
+        """Describe what is here; what was published where nothing is, and what keeps that from being served."""
+        warnings = (self._problem,) if self._problem else ()
+        manifest = await self._manifests.read(self.name)
+        published = manifest.status if manifest is not None else _NOTHING
+        opened = self._generations.get(self.name)
+        if opened is None:
+            return replace(published, repository=self.name, disk_bytes=0, warnings=warnings)
+        commit = opened.generation.commit
+        counts = await asyncio.to_thread(opened.catalog.count_rows, opened.generation.id)
+        return IndexStatus(
+            repository=self.name,
+            path=str(opened.folder / GIT_FOLDER),
+            commit=commit.sha,
+            branch=commit.branch,
+            indexed_at=opened.generation.indexed_at,
+            commits_behind=0 if published.commit == commit.sha else None,
+            **counts,
+            embedder=self._parts.embedder.name,
+            disk_bytes=await asyncio.to_thread(_measure, opened.folder),
+            skipped=opened.generation.skipped,
+            plain_files=published.plain_files,
+            warnings=(*opened.repository.warnings, *warnings),
+            branches=published.branches,
+        )
+
+    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        """Find out what changed since a commit up to the one that is here, in general and of the paths."""
+        opened = self._generations.get(self.name)
+        if opened is None:
+            return Drift(behind=None, changed=None)
+        head = opened.generation.commit.sha
+        if head == commit:
+            return Drift(behind=0, changed=())
+
+        def measure() -> Drift:
+            return Drift(
+                behind=opened.repository.commits_between(commit, head),
+                changed=opened.repository.list_changed_paths(commit, head, paths),
+            )
+
+        return await asyncio.to_thread(measure)
+
+    async def sweep(self) -> None:
+        """Delete generations that were replaced and that nobody reads any more."""
+        await asyncio.to_thread(self._generations.close_unread)
+
+
+class Follower:
+    """Downloads what is published, of the repositories that have been asked about here.
+
+    It looks every few seconds until it is cancelled; `notify` only saves the time until it looks by itself.
+    """
+
+    def __init__(self, indexes: Mapping[str, SharedIndex], manifests: Manifests, *, poll: float = POLL_SECONDS) -> None:
+        self._indexes = indexes
+        self._manifests = manifests
+        self._poll = poll
+        self._told = asyncio.Event()
+        self._seen: dict[str, int] = {}
+        self._slots = asyncio.Semaphore(_DOWNLOADS_AT_ONCE)
+
+    def notify(self) -> None:
+        """Take note that something may have been published."""
+        self._told.set()
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            self._told.clear()
+            await self.look()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), self._poll)
+
+    async def look(self) -> None:
+        """Download what is newer than what is here; what cannot be downloaded is tried again at the next look."""
+        try:
+            versions = await self._manifests.list_versions()
+        except IndexerError as error:
+            log.warning("%s", error)
+            return
+        due = [
+            (index, versions[name])
+            for name, index in self._indexes.items()
+            if index.is_open and versions.get(name) not in {None, self._seen.get(name)}
+        ]
+        async with asyncio.TaskGroup() as group:
+            for index, version in due:
+                group.create_task(self._refresh(index, version))
+
+    async def _refresh(self, index: SharedIndex, version: int) -> None:
+        try:
+            async with self._slots:
+                await index.refresh()
+        except IndexerError as error:
+            log.warning("%s: %s", index.name, error)
+        else:
+            self._seen[index.name] = version
+
+
+def _measure(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

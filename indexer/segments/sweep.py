@@ -1,0 +1,95 @@
+"""Deletes from the object store what no version needs any more, never what anybody reads or is about to publish.
+
+What is in the store is listed first and who needs it is asked afterwards. A publication pins before it sends anything
+and holds its pin until it has switched, so whatever was listed belongs to a pin that is seen, to a version that is
+seen, or to nobody. No name is ever used again: what belongs to nobody once, belongs to nobody for ever, so a sweep that
+stood still for hours does no harm either. Only publishers name objects, each below an id of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from datetime import datetime, timedelta
+
+from indexer.errors import ForeignBucket, SegmentsDamaged
+from indexer.segments.listing import decode_listing
+from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.object_store import ObjectStore
+from indexer.segments.publisher import name_prefix, read_listing
+
+log = logging.getLogger(__name__)
+
+GRACE = timedelta(hours=1)  # by the store's clock; a database that was restored may have lost a pin
+_CLOCKS = "citebot-sweeps"
+MARKER = "citebot-cluster"
+
+
+async def claim_bucket(store: ObjectStore, cluster: str) -> None:
+    """Write the cluster's id where none is; `ForeignBucket` where there is another one's.
+
+    Two clusters with one bucket would each sweep away what the other has published.
+    """
+    if await store.put(MARKER, cluster.encode()):
+        return
+    if await store.read(MARKER) != cluster.encode():
+        raise ForeignBucket(
+            "The bucket of SEGMENTS_URL belongs to another cluster, or to this one with another database. Use a "
+            f"bucket or a prefix of its own; if nobody else uses this one, delete {MARKER} and what is beside it."
+        )
+
+
+async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: timedelta = GRACE) -> int:
+    """Delete what nobody needs of all repositories; return how many objects that were. Raises `SegmentsUnavailable`."""
+    now = await _read_store_time(store)
+    swept = 0
+    for name in await manifests.list_versions():
+        try:
+            swept += await _sweep_repository(store, manifests, name, now - grace)
+        except SegmentsDamaged as error:  # also of a later version: who cannot read what is needed deletes nothing
+            log.warning("%s: nothing of it is swept: %s", name, error)
+    return swept
+
+
+async def _sweep_repository(store: ObjectStore, manifests: Manifests, repository: str, before: datetime) -> int:
+    """Versions from the one that was newest at the beginning on are kept, as one of them may just be being pinned."""
+    first = await manifests.read(repository)
+    stored = [each async for each in store.list(name_prefix(repository))]
+    pins = await manifests.list_pinned(repository)
+    kept = await manifests.list_manifests(repository)
+    if first is None:
+        return 0
+    pinned = {pin.version for pin in pins}
+    needed: set[str] = set()
+    for manifest in kept:
+        if manifest.version >= first.version or manifest.version in pinned:
+            needed |= await _list_keys(store, manifest)
+    publishing = tuple(f"{name_prefix(repository)}/{pin.holder}/" for pin in pins)
+    gone = [
+        each.key
+        for each in stored
+        if each.key not in needed and each.modified_at < before and not each.key.startswith(publishing)
+    ]
+    await manifests.forget(repository, first.version)
+    await store.delete(gone)
+    if gone:
+        log.info("%s: %d objects were swept", repository, len(gone))
+    return len(gone)
+
+
+async def _list_keys(store: ObjectStore, manifest: Manifest) -> set[str]:
+    """List the objects of a version; `SegmentsDamaged` where its listing cannot be read."""
+    data = await read_listing(store, manifest)
+    listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
+    prefix = f"{name_prefix(manifest.repository)}/{manifest.publication}"
+    return {f"{prefix}/{manifest.listing}", *(bundle.key for bundle in listing.bundles)}
+
+
+async def _read_store_time(store: ObjectStore) -> datetime:
+    """Read the time of the object store, by which the age of objects is told."""
+    key = f"{_CLOCKS}/{uuid.uuid4().hex}"
+    await store.put(key, b"")
+    times = [each.modified_at async for each in store.list(_CLOCKS)]
+    await store.delete([key])
+    return max(times)

@@ -1,0 +1,78 @@
+"""Where the vectors of one repository are kept: in Chroma's folder of its index, or in a collection of a server."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indexer.embedding.embedder import Embedder
+from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, map_storage_errors
+
+if TYPE_CHECKING:
+    from indexer.store.vectors import VectorStore
+
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlace:
+    """The place of a repository's vectors; `server` is the address of a Chroma server, None for the folder.
+
+    It `keeps` every vector of the current generation, so that one that is lost there is put back.
+    """
+
+    folder: DataFolder
+    server: str | None = None
+    keeps: bool = True
+
+    def open(self, embedder: Embedder) -> VectorStore:
+        """Open the vectors of an embedder; raises as `ChromaVectors` and `ServerVectors` do."""
+        digest = hashlib.blake2b(embedder.name.encode(), digest_size=8).hexdigest()
+        if self.server is None:
+            from indexer.store.vectors import ChromaVectors
+
+            return ChromaVectors(self.folder.vectors, f"vectors-{digest}", embedder.dimensions)
+        from indexer.store.chroma_server import ServerVectors
+
+        return ServerVectors(self.server, self._name_collections() + digest, embedder.dimensions)
+
+    def clear(self) -> None:
+        """Delete the vectors of all embedders, closed ones."""
+        if self.server is None:
+            self.folder.remove(self.folder.vectors)
+            return
+        from indexer.store.chroma_server import remove_collections
+
+        remove_collections(self.server, self._name_collections())
+
+    def _name_collections(self) -> str:
+        """Return what the names of the collections begin with.
+
+        Beside the name of the folder it is an id of the folder itself: other machines of the same server may have a
+        repository at the same path, and what one of them sweeps another one may need.
+        """
+        with map_storage_errors(self.folder.collection_id):
+            return f"citebot-{self.folder.root.name}-{_read_id(self.folder.collection_id)}-"
+
+
+def remove_index(home: Path, name: str, server: str | None = None) -> None:
+    """Delete an index and its vectors; `StorageLocked` while it is being written, `VectorsUnavailable` as it says."""
+    folder = DataFolder(home / REPOSITORIES_FOLDER / name)
+    with folder.sole_writer():
+        if folder.collection_id.is_file():
+            VectorPlace(folder, server).clear()
+        folder.remove(folder.root)
+
+
+def _read_id(path: Path) -> str:
+    """Read the id of a folder, or draw it."""
+    if path.is_file() and _ID.fullmatch(known := path.read_text(encoding="ascii", errors="replace")):
+        return known
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(secrets.token_hex(8), encoding="ascii")
+    return unfinished.replace(path).read_text(encoding="ascii")
