@@ -29,6 +29,7 @@ import psutil
 
 from benchmarks.index import COPIES, QUESTIONS, commit, git, indexing, percentiles, put_in_git, table
 from bot.clock import SystemClock
+from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.library import RepositoryLibrary
 from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
@@ -183,27 +184,28 @@ async def pushes(folder: Path, rounds: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _watched(index: CodeIndex, clone: RemoteClone, work: Path) -> AsyncIterator[Bench]:
-    library = RepositoryLibrary({NAME: index}, Unseen())
+    jobs = LocalRefreshJobs()
+    library = RepositoryLibrary({NAME: index}, Unseen(), jobs)
     timed = Timed(library)
     # No gap: every push is measured as if none had come before it.
     watcher = Watcher(timed, SystemClock(), polled=[clone], pace=WatchIntervals(poll=3_600, gap=0))
     watching = asyncio.create_task(watcher.run())
     files = await (await index.pin()).files()
     try:
-        yield Bench(
-            work=work,
-            index=index,
-            library=library,
-            timed=timed,
-            watcher=watcher,
-            paths=sorted(entry.path for entry in files if entry.language == "python"),
-            words=(f"pushedword{number}" for number in count()),
-            chosen=random.Random(1),
-        )
+        async with jobs.work_on_refreshes(library.index_now):
+            yield Bench(
+                work=work,
+                index=index,
+                library=library,
+                timed=timed,
+                watcher=watcher,
+                paths=sorted(entry.path for entry in files if entry.language == "python"),
+                words=(f"pushedword{number}" for number in count()),
+                chosen=random.Random(1),
+            )
     finally:
         watching.cancel()
         await asyncio.wait({watching})
-        await library.aclose()
 
 
 async def _push_figures(bench: Bench, files: int, rounds: int) -> dict[str, Any]:

@@ -15,7 +15,12 @@ IndexerError
 │   ├── StorageLocked        another citebot is writing to it
 │   ├── DamagedCatalog       the catalog cannot be read and has to be built again
 │   ├── DamagedVectors       the vectors cannot be read and have to be built again
-│   └── MissingVectors       a key has no vector
+│   ├── MissingVectors       a key has no vector
+│   ├── VectorsUnavailable   the vector server cannot be used
+│   ├── SegmentsUnavailable  the object store, or what says which generation is served, cannot be used
+│   │   └── ForeignBucket        the bucket belongs to another cluster
+│   ├── SegmentsDamaged      what was published is not what its hashes say, or is not all there
+│   └── PublicationLost      another indexer published first, or this one took too long
 ├── EmbedderError            an embedder cannot be built or does not answer
 ├── CommitSetAside           processes died while they indexed the commit
 ├── ParserUnavailable        files cannot be parsed, whichever they are
@@ -95,6 +100,26 @@ class DamagedVectors(StorageError):
 
 class MissingVectors(StorageError, LookupError):
     """A key was asked for that has no vector."""
+
+
+class VectorsUnavailable(StorageError):
+    """The server that keeps the vectors cannot be reached, or is none; what is indexed can be searched."""
+
+
+class SegmentsUnavailable(StorageError):
+    """The object store, or the store of manifests, cannot be used; what was downloaded can."""
+
+
+class ForeignBucket(SegmentsUnavailable):
+    """The bucket belongs to another cluster."""
+
+
+class SegmentsDamaged(StorageError):
+    """What was published is not what its hashes say, or is not all there."""
+
+
+class PublicationLost(StorageError):
+    """Another indexer published first, or this one took longer than its pin lasts."""
 
 
 class EmbedderError(IndexerError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 import weakref
@@ -28,7 +27,9 @@ from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.live_catalog import LiveCatalog
+from indexer.store.passing_vectors import PassingVectorPlace
 from indexer.store.refresh_attempts import note_attempt
+from indexer.store.vector_place import VectorPlace
 from indexer.types import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ _REBUILT = "The vector store was damaged and has been built again."
 
 
 class CodeIndex:
-    """One repository's index on disk. Readers go on with their generation while a refresh makes the next."""
+    """One repository's index on disk. Readers go on with their generation while a refresh makes the next.
+
+    One that `is_beside` another is of a commit that is not followed, and works with what the other has opened.
+    """
 
     def __init__(
         self,
@@ -56,18 +60,22 @@ class CodeIndex:
         folder: DataFolder,
         embedder: Embedder,
         *,
+        vectors: VectorPlace | PassingVectorPlace,
         parsers: Parsers,
         provenance: str,
         recipe: RankingWeights,
         ref: str,
+        is_beside: bool = False,
     ) -> None:
         self._repository = repository
         self._folder = folder
         self._embedder = embedder
+        self._vectors = vectors
         self._parsers = parsers
         self._provenance = provenance
         self._recipe = recipe
         self._ref = ref
+        self._is_beside = is_beside
         self._catalogs = LiveCatalog(folder)
         self._store: VectorStore | None = None
         self._held: tuple[Generation, Snapshot] | None = None
@@ -93,12 +101,14 @@ class CodeIndex:
         name: str | None = None,
         web_url: str | None = None,
         parser_pool: ParserPool | None = None,
+        chroma_url: str | None = None,
     ) -> CodeIndex:
         """Open the index of the repository that a path lies in; nothing is indexed yet.
 
         `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` override
-        what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close. Raises
-        `RepositoryError`, `StorageError` or `EmbedderError`.
+        what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close;
+        `chroma_url` is a server that keeps the vectors instead of the data folder. Raises `RepositoryError`,
+        `StorageError` or `EmbedderError`.
         """
 
         def open_index() -> CodeIndex:
@@ -115,6 +125,7 @@ class CodeIndex:
                     repository,
                     folder,
                     chosen,
+                    vectors=VectorPlace(folder, chroma_url),
                     parsers=parsers,
                     provenance=made_with,
                     recipe=RankingWeights(fusion=fusion),
@@ -126,10 +137,51 @@ class CodeIndex:
 
         return await asyncio.to_thread(open_index)
 
+    def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
+        """Open an index of another commit in a folder of its own; it has to be closed before this one."""
+        beside = CodeIndex(
+            self._repository,
+            folder,
+            self._embedder,
+            vectors=PassingVectorPlace(self._open_store),
+            parsers=self._parsers,
+            provenance=self._provenance,
+            recipe=self._recipe,
+            ref=commit,
+            is_beside=True,
+        )
+        beside._held = self._held  # it begins as a copy of this one, whose arrays are in memory already
+        return beside
+
     @property
     def name(self) -> str:
         """What people call the repository."""
         return self._repository.name
+
+    @property
+    def folder(self) -> DataFolder:
+        """Where the index is kept."""
+        return self._folder
+
+    @property
+    def repository(self) -> Repository:
+        """The repository that is indexed."""
+        return self._repository
+
+    @property
+    def ref(self) -> str:
+        """What is indexed: a branch, or HEAD."""
+        return self._ref
+
+    @property
+    def provenance(self) -> str:
+        """The fingerprint of everything that a generation depends on but the commit."""
+        return self._provenance
+
+    @property
+    def is_read(self) -> bool:
+        """Whether anybody in this process holds one of its generations."""
+        return len(self._readers) > 0
 
     @property
     def web_url(self) -> str | None:
@@ -141,8 +193,11 @@ class CodeIndex:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._parsers.close()
         self._drop_store()
+        if self._is_beside:
+            self._catalogs.close()
+            return
+        self._parsers.close()
         with suppress(StorageError), self._folder.sole_writer():  # another process that writes will note it itself
             self._catalogs.get().note()
         self._catalogs.close()
@@ -162,7 +217,7 @@ class CodeIndex:
             catalog=catalog,
             contents=self._contents,
             embedder=self._embedder,
-            open_store=self._open_store,
+            open_store=self._open_store if self._vectors.keeps else None,
             recipe=self._recipe,
             past=HistoryReader(self._repository, generation.commit.sha, self._contents),
         )
@@ -243,6 +298,8 @@ class CodeIndex:
             raise
         finally:
             self._made.clear()
+            if not self._vectors.keeps:
+                self._drop_store()
         self._save_overview(generation)
         self._catalogs.was_damaged = False
         return report
@@ -276,7 +333,10 @@ class CodeIndex:
             embedder=self._embedder,
             parsers=self._parsers,
             provenance=self._provenance,
+            is_beside=self._is_beside,
         )
+        if not self._vectors.keeps:
+            return parts
         # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
         if parts.store is not open_before and current is not None and current[0].provenance == parts.provenance:
             restore_vectors(parts, current)
@@ -293,7 +353,7 @@ class CodeIndex:
             log.warning("%s (%s)", _REBUILT, error)
             self._warnings.append(_REBUILT)
             self._drop_store()
-            self._folder.remove(self._folder.vectors)
+            self._vectors.clear()
             store = self._open_store()
         return store
 
@@ -305,10 +365,7 @@ class CodeIndex:
 
     def _open_store(self) -> VectorStore:
         if self._store is None:
-            from indexer.store.vectors import ChromaVectors
-
-            name = hashlib.blake2b(self._embedder.name.encode(), digest_size=8).hexdigest()
-            self._store = ChromaVectors(self._folder.vectors, f"vectors-{name}", self._embedder.dimensions)
+            self._store = self._vectors.open(self._embedder)
         return self._store
 
     async def sweep(self) -> None:
@@ -363,6 +420,7 @@ class CodeIndex:
             skipped=generation.skipped if generation else {},
             plain_files=self._list_plain_files(generation) if generation else (),
             warnings=(*self._repository.warnings, *self._warnings, *damage, *problems),
+            branches=(),
         )
 
     def _list_plain_files(self, generation: Generation) -> tuple[PlainFile, ...]:

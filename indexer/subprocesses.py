@@ -163,6 +163,25 @@ async def start_git_async(
     )
 
 
+async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> asyncio.subprocess.Process:
+    """Start what confines a program that nobody trusts; what that can see of its variables tells nothing."""
+    return await asyncio.create_subprocess_exec(
+        find_program(line[0]),
+        *line[1:],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=_make_bare_environment(),
+        cwd=_FOLDER,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def _make_bare_environment() -> dict[str, str]:
+    return {"PATH": os.defpath}
+
+
 def read_output(process: subprocess.Popen[bytes], *, seconds: float | None, most: int) -> tuple[bytes, bytes]:
     """Read a program's output and errors until it ends; one that takes longer or writes more is killed.
 

@@ -289,7 +289,10 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexStatus:
-    """What is known of a repository's index. `commit` is None before the first generation is ready."""
+    """What is known of a repository's index. `commit` is None before the first generation is ready.
+
+    `branches` are those that are kept beside the followed one.
+    """
 
     repository: str
     path: str
@@ -305,6 +308,7 @@ class IndexStatus:
     skipped: dict[str, int]
     plain_files: tuple[PlainFile, ...] = ()
     warnings: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -444,6 +448,24 @@ class CommitLog:
     is_shallow: bool = False
     after: Tag | None = None
     until: Tag | None = None
+
+
+RefKind = Literal["branch", "tag", "commit", "pull request"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedRef:
+    """A branch, a tag, a commit or a pull request that somebody named, and the commit that it means now.
+
+    `name` is short, as people write it: `release-2.1`, `v5.0.2`, `#12`. `full_name` is what git calls it, empty for a
+    commit. One that `is_followed` is the branch that is always indexed.
+    """
+
+    kind: RefKind
+    name: str
+    commit: str
+    full_name: str = ""
+    is_followed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.repositories.choice import RepositoryChoice
-from bot.storage.database import Database
+from bot.storage.database import SqlDatabase
+
+_LAST_LETTER = "\U0010ffff"  # no key goes on with it, so all that begin alike come before it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +36,7 @@ class PendingQuestion:
 class ChoiceStore:
     """The tables `topics`, `routes` and `asked_back`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
@@ -46,16 +48,17 @@ class ChoiceStore:
     async def set_topic(self, conversation: str, repositories: Sequence[str]) -> None:
         """Note what a conversation is about from now on."""
         await self._database.write(
-            "INSERT OR REPLACE INTO topics (conversation, repository, at) VALUES (?, ?, ?)",
+            "INSERT INTO topics (conversation, repository, at) VALUES (?, ?, ?) "
+            "ON CONFLICT (conversation) DO UPDATE SET repository = excluded.repository, at = excluded.at",
             (conversation, "\n".join(repositories), self._clock.now()),
         )
 
     async def recent(self, channel: str) -> Sequence[str]:
         """Return what the conversations whose keys begin so were about, newest first."""
         rows = await self._database.rows(
-            "SELECT repository FROM topics WHERE substr(conversation, 1, ?) = ? GROUP BY repository "
+            "SELECT repository FROM topics WHERE conversation >= ? AND conversation < ? GROUP BY repository "
             "ORDER BY max(at) DESC LIMIT 20",
-            (len(channel), channel),
+            (channel, f"{channel}{_LAST_LETTER}"),
         )
         return list(dict.fromkeys(name for (names,) in rows for name in str(names).split("\n")))
 
@@ -63,7 +66,9 @@ class ChoiceStore:
         """Store the choice of a turn, so that it is the same after a restart; the question is not stored."""
         record = json.dumps(dataclasses.asdict(dataclasses.replace(route, question="")))
         await self._database.write(
-            "INSERT OR REPLACE INTO routes (run_id, conversation, route, at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO routes (run_id, conversation, route, at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (run_id) DO UPDATE SET conversation = excluded.conversation, route = excluded.route, "
+            "at = excluded.at",
             (run_id, conversation, record, self._clock.now()),
         )
 
@@ -84,8 +89,9 @@ class ChoiceStore:
         """Keep a question until its author has chosen which repository it is about."""
         question = make_storable(asked.question)
         await self._database.write(
-            "INSERT OR REPLACE INTO asked_back (run_id, conversation, author, question, names, at) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO asked_back (run_id, conversation, author, question, names, at) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (run_id) DO UPDATE SET conversation = excluded.conversation, author = excluded.author, "
+            "question = excluded.question, names = excluded.names, at = excluded.at",
             (asked.run_id, conversation, author, question, json.dumps(asked.names), self._clock.now()),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from agent import find_small_talk, is_history_request, is_repeat_request
 from bot.access import AccessPolicy, is_listed
@@ -11,9 +12,9 @@ from bot.clock import Clock
 from bot.errors import NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
-from bot.ports import Repositories, ThreadSettings
+from bot.ports import Repositories, RepositoryChoices, ThreadSettings
 from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
-from bot.repositories.choice_store import ChoiceStore, PendingQuestion
+from bot.repositories.choice_store import PendingQuestion
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
 from bot.storage.inbox import InboxEntry
@@ -33,6 +34,22 @@ class _Asking:
     naming: NamedRepositories
 
 
+class RoutedQuestion(Protocol):
+    """A question as routing sees it: the message, what it goes on with, and the run that answers it."""
+
+    @property
+    def message(self) -> IncomingMessage:
+        """What was asked, by whom and where."""
+
+    @property
+    def conversation(self) -> str:
+        """What the agent remembers it under."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that answers it."""
+
+
 class RepositoryChooser:
     """Routes questions; only what the author may ask about in the place of a message is ever considered.
 
@@ -47,7 +64,7 @@ class RepositoryChooser:
         repositories: Repositories,
         access: AccessPolicy,
         threads: ThreadSettings,
-        ledger: ChoiceStore,
+        ledger: RepositoryChoices,
         signs: Mapping[str, RepositoryProfile],
         clock: Clock,
     ) -> None:
@@ -59,7 +76,7 @@ class RepositoryChooser:
         self._clock = clock
         self._lookups = HintLookup(repositories)
 
-    async def choose(self, entry: InboxEntry, context: str) -> RepositoryChoice | AmbiguousRepository:
+    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
         """Decide for a turn, the same again after a restart; `context` is the question with the messages around it.
 
         What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.

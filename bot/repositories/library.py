@@ -1,22 +1,23 @@
-"""The repositories that a team can ask about, by name, each watched and refreshed by one task at a time."""
+"""The repositories that a team can ask about, by name, each read from its index and refreshed as a job."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from agent import CodeSearch
-from bot.ports import Repositories, RepositoryIndex
+from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
+from bot.repositories.names import split_pinned_name
+from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import ProgressDisplay, refresh_index
 from indexer import (
     Drift,
     EmptyRepository,
     IndexerError,
     IndexStatus,
+    NamedRef,
     NotIndexed,
     Progress,
     RefreshReport,
@@ -26,44 +27,9 @@ from indexer import (
 
 log = logging.getLogger(__name__)
 
+_LOOK_SECONDS = 5.0  # between looks at the branches that are kept
+
 Listener = Callable[[Progress], None]
-
-
-class _SharedProgress:
-    """A display that passes progress on to listeners as well; a refresh reports from another thread."""
-
-    def __init__(self, display: ProgressDisplay) -> None:
-        self.listeners: list[Listener] = []
-        self._display = display
-        self._loop = asyncio.get_running_loop()
-
-    @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Listener]:
-        """Show a refresh."""
-        with self._display.indexing(patience=patience) as show:
-
-            def report(progress: Progress) -> None:
-                show(progress)
-                self._loop.call_soon_threadsafe(self._notify, progress)
-
-            yield report
-
-    def note(self, text: str) -> None:
-        """Pass a remark on."""
-        self._display.note(text)
-
-    def _notify(self, progress: Progress) -> None:
-        for listener in self.listeners:
-            listener(progress)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """A refresh under way."""
-
-    task: asyncio.Task[RefreshReport]
-    progress: _SharedProgress
-    full: bool
 
 
 class BranchClone(Protocol):
@@ -87,13 +53,17 @@ class RepositoryLibrary:
         self,
         indexes: Mapping[str, RepositoryIndex],
         display: ProgressDisplay,
+        jobs: RefreshJobs,
         *,
         clones: Mapping[str, BranchClone] | None = None,
+        refs: Mapping[str, RefSource] | None = None,
     ) -> None:
+        self.refs = refs or {}
+        self._ref_chooser = RefChooser(self.refs)
         self._indexes = indexes
         self._display = display
         self._clones = clones or {}
-        self._work: dict[str, _Work] = {}
+        self._jobs = jobs
         self._renewed: set[str] = set()  # clones that were fetched again, and not indexed since
 
     def list_names(self) -> Sequence[str]:
@@ -101,17 +71,31 @@ class RepositoryLibrary:
         return tuple(self._indexes)
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed of a repository."""
-        return await self._index(name).status()
+        """Describe what is indexed of a repository, and which branches are kept beside the followed one."""
+        status = await self._index(name).status()
+        if name not in self.refs:
+            return status
+        refs = self.refs[name]
+        kept, warnings = await refs.list_kept(), (*status.warnings, *filter(None, [refs.problem]))
+        return replace(status, branches=tuple(ref.name for ref in kept), warnings=warnings)
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
         """What happened in a repository since a commit, and to which of the paths."""
         return await self._index(name).drift(commit, paths)
 
-    async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository at its newest indexed commit."""
-        name = repository if repository is not None else self.list_names()[0]
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request.
+
+        The name of the repository may say the commit itself: `shop@` and the whole id. What was not asked for before
+        is indexed first. Raises `UnknownRevision`, with the nearest names, where there is no such thing.
+        """
+        name, commit = split_pinned_name(repository if repository is not None else self.list_names()[0])
         index = self._index(name)
+        if commit or at:
+            ref = NamedRef(kind="commit", name=commit[:12], commit=commit) if commit else None
+            ref = ref or await self._ref_chooser.find(name, at)
+            if ref is not None:
+                return await self._ref_chooser.pin(name, ref)
         try:
             code = await index.pin()
         except NotIndexed:
@@ -119,7 +103,7 @@ class RepositoryLibrary:
             return await index.pin()
         try:
             if not await index.is_current():
-                self._start_refresh(name, full=False)
+                await self._jobs.ask_for_refresh(name, join=True)
         except IndexerError as error:  # what is indexed has to do
             log.warning("%s: %s", name, error)
         return code
@@ -138,13 +122,47 @@ class RepositoryLibrary:
     async def index_here(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
         """Index the newest commit that is here, joining a refresh that is under way; a full one comes after it."""
         self._index(name)
-        work = self._work.get(name)
-        if work is not None and full and not work.full:
-            await asyncio.wait({work.task})
-        work = self._start_refresh(name, full=full)
-        if progress is not None:
-            work.progress.listeners.append(progress)
-        return await asyncio.shield(work.task)
+        async for step in await self._jobs.ask_for_refresh(name, full=full, join=True):
+            if isinstance(step, RefreshReport):
+                return step
+            if progress is not None:
+                progress(step)
+        raise AssertionError("a refresh ends with a report or an error")
+
+    async def fetch_and_index(self, name: str, full: bool, show: Listener) -> RefreshReport:
+        """Carry out what was asked for on any machine: bring the newest commit here, and index it."""
+        if name in self._clones:
+            await self._clones[name].newest()
+        return await self.index_now(name, full, show)
+
+    async def index_now(self, name: str, full: bool, show: Listener) -> RefreshReport:
+        """Carry out what was asked for: index what is here. A damaged clone is fetched again first, but once."""
+        index = self._index(name)
+        try:
+            report = await refresh_index(index, self._display, full=full, listener=show)
+        except RepositoryError as error:
+            is_empty = isinstance(error, EmptyRepository)
+            if is_empty or name not in self._clones or name in self._renewed:
+                raise
+            log.warning("%s: its clone is damaged and is fetched again: %s", name, error)
+            self._renewed.add(name)
+            await self._clones[name].renew()
+            report = await refresh_index(index, self._display, full=full, listener=show)
+        self._renewed.discard(name)
+        return report
+
+    async def keep_branches(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        """Keep the branches of the settings at their newest commits, until cancelled; what fails is tried again."""
+        problems: dict[str, str] = {}
+        while True:
+            for name, refs in self.refs.items():
+                try:
+                    await refs.refresh_kept()
+                except IndexerError as error:
+                    if problems.get(name) != str(error):
+                        log.warning("%s: %s", name, error)
+                    problems[name] = str(error)
+            await sleep(_LOOK_SECONDS)
 
     async def sweep(self) -> Sequence[str]:
         """Drop what no answer reads any more of each index; return what is wrong with those that cannot be swept."""
@@ -156,51 +174,17 @@ class RepositoryLibrary:
                 log.info("%s is being refreshed, which sweeps it as well", name)
             except IndexerError as error:
                 problems.append(f"{name}: {error}")
+        for name, refs in self.refs.items():
+            try:
+                await refs.sweep()
+            except IndexerError as error:
+                problems.append(f"{name}: {error}")
         return problems
-
-    async def aclose(self) -> None:
-        """Stop the refreshes under way; what was indexed before stays."""
-        tasks = [work.task for work in self._work.values()]
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError, IndexerError):
-                await task
 
     def _index(self, name: str) -> RepositoryIndex:
         if name not in self._indexes:
             raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.list_names())}.")
         return self._indexes[name]
-
-    def _start_refresh(self, name: str, *, full: bool) -> _Work:
-        work = self._work.get(name)
-        if work is None:
-            progress = _SharedProgress(self._display)
-            task = asyncio.create_task(self._refresh_index(name, progress, full=full))
-            work = self._work[name] = _Work(task=task, progress=progress, full=full)
-
-            def finish(done: asyncio.Task[RefreshReport]) -> None:
-                del self._work[name]
-                if not done.cancelled() and done.exception() is not None:
-                    log.warning("%s was not indexed: %s", name, done.exception())
-
-            task.add_done_callback(finish)
-        return work
-
-    async def _refresh_index(self, name: str, display: _SharedProgress, *, full: bool) -> RefreshReport:
-        """Index what is here; a clone that turns out damaged is fetched again first, but once."""
-        try:
-            report = await refresh_index(self._indexes[name], display, full=full)
-        except RepositoryError as error:
-            is_empty = isinstance(error, EmptyRepository)
-            if is_empty or name not in self._clones or name in self._renewed:
-                raise
-            log.warning("%s: its clone is damaged and is fetched again: %s", name, error)
-            self._renewed.add(name)
-            await self._clones[name].renew()
-            report = await refresh_index(self._indexes[name], display, full=full)
-        self._renewed.discard(name)
-        return report
 
 
 class StatusSource(Protocol):

@@ -1,4 +1,7 @@
-"""Finds the repositories that a text names, by their names, web pages, channels and aliases. Pure functions."""
+"""Finds the repositories that a text names, by their names, web pages, channels and aliases. Pure functions.
+
+A run keeps the name of a repository that is read at another commit than its newest as `shop@` with that commit's id.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LONGEST_TEXT = 4_000  # characters that are looked at
 
 _NOUN = r"(?:repos?|repositor(?:y|ies)|projects?|code\s?bases?)"
@@ -67,6 +71,17 @@ class _Found:
     names: tuple[str, ...]
     start: int
     end: int
+
+
+def pin_name(repository: str, commit: str) -> str:
+    """Name a repository at a commit."""
+    return f"{repository}@{commit}"
+
+
+def split_pinned_name(name: str) -> tuple[str, str]:
+    """Return the repository and the commit that a name says, which is empty where it says none."""
+    repository, _, commit = name.rpartition("@")
+    return (repository, commit) if repository and _COMMIT.fullmatch(commit) else (name, "")
 
 
 def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedRepositories:

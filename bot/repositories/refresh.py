@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from bot.errors import RefreshStopped
@@ -32,6 +32,19 @@ class ProgressDisplay(Protocol):
 
     def note(self, text: str) -> None:
         """Show a remark beside the answer."""
+
+
+class LoggingDisplay:
+    """A display for a process that nobody watches: remarks are logged."""
+
+    @contextmanager
+    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
+        """Show nothing meanwhile."""
+        yield lambda _: None
+
+    def note(self, text: str) -> None:
+        """Log a remark."""
+        log.warning("%s", text)
 
 
 class StoppableProgress:
@@ -90,11 +103,24 @@ async def _index_first(index: RepositoryIndex, display: ProgressDisplay) -> None
 
 
 async def refresh_index(
-    index: RepositoryIndex, display: ProgressDisplay, *, full: bool = False, patience: float = 0
+    index: RepositoryIndex,
+    display: ProgressDisplay,
+    *,
+    full: bool = False,
+    patience: float = 0,
+    listener: Callable[[Progress], None] = lambda _: None,
 ) -> RefreshReport:
-    """Index HEAD and pass its warnings on; cancelling this stops the work in its thread as well."""
+    """Index HEAD and pass its warnings on; cancelling this stops the work in its thread as well.
+
+    The progress is shown, and told to a listener, in that thread.
+    """
     with display.indexing(patience=patience) as show:
-        progress = StoppableProgress(show)
+
+        def report_progress(progress: Progress) -> None:
+            show(progress)
+            listener(progress)
+
+        progress = StoppableProgress(report_progress)
         work = asyncio.ensure_future(index.refresh(full=full, progress=progress))
         try:
             report = await asyncio.shield(work)

@@ -36,7 +36,10 @@ ProgressSink = Callable[[Progress], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshParts:
-    """What a refresh needs; `provenance` is the fingerprint of everything a generation depends on but the commit."""
+    """What a refresh needs; `provenance` is the fingerprint of everything a generation depends on but the commit.
+
+    Where the current generation `is_beside` the commit, it is one of another branch.
+    """
 
     repository: Repository
     folder: DataFolder
@@ -45,6 +48,7 @@ class RefreshParts:
     embedder: Embedder
     parsers: Parsers
     provenance: str
+    is_beside: bool = False
 
 
 def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
@@ -149,9 +153,13 @@ def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generati
 
 
 def update_history(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> CommitHistory:
-    """Read what commits say: those since the current generation, or all where it knows few or does not lead here."""
+    """Read what commits say: those since the current generation, or all where it knows few or does not lead here.
+
+    Of another branch, what its generation knows is kept: it only helps to rank, and to read all would take seconds.
+    """
     if current is not None and current[1].history.is_rich:
-        newer = parts.repository.commit_messages(commit.sha, since=current[0].commit.sha)
+        base = current[0].commit.sha
+        newer = parts.repository.commit_messages(commit.sha, since=base, is_beside=parts.is_beside)
         if newer is not None:
             return current[1].history.prepend(newer)
     return make_empty_history().prepend(parts.repository.commit_messages(commit.sha) or [])

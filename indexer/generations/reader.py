@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from indexer.embedding.embedder import Embedder
-from indexer.errors import UnknownPath
+from indexer.errors import UnknownPath, VectorsUnavailable
 from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
 from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.generations.history_reader import HistoryReader
@@ -46,6 +47,8 @@ from indexer.types import (
 if TYPE_CHECKING:
     from indexer.store.vectors import VectorStore
 
+log = logging.getLogger(__name__)
+
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _NEAREST = 1_000
 MOST_REGISTRATIONS = 5_000
@@ -53,7 +56,10 @@ MOST_TYPES = 1_000
 
 
 class IndexReader:
-    """Search, text and call graph of one repository at one commit; blocking work runs in threads."""
+    """Search, text and call graph of one repository at one commit; blocking work runs in threads.
+
+    Without a vector store all vectors are compared with a question's, however many there are.
+    """
 
     def __init__(
         self,
@@ -65,7 +71,7 @@ class IndexReader:
         catalog: Catalog,
         contents: GenerationCache,
         embedder: Embedder,
-        open_store: Callable[[], VectorStore],
+        open_store: Callable[[], VectorStore] | None,
         recipe: RankingWeights,
         past: HistoryReader,
     ) -> None:
@@ -135,9 +141,13 @@ class IndexReader:
     def _score_cosines(self, query: str) -> Scores:
         vector = self._embedder.embed_query(query)
         chunks = self._snapshot.chunks.ids
-        if len(chunks) <= EXACT_UP_TO:
+        if len(chunks) <= EXACT_UP_TO or self._open_store is None:
             return score_cosine(self._snapshot, vector)
-        nearest = self._open_store().nearest(vector, _NEAREST)
+        try:
+            nearest = self._open_store().nearest(vector, _NEAREST)
+        except VectorsUnavailable as error:
+            log.warning("All vectors of %s are compared with the question's. %s", self.repository, error)
+            return score_cosine(self._snapshot, vector)
         # All other chunks share the cosine of the last of these, which ranks them lowest.
         scores = np.full(len(chunks), nearest[-1][1] if nearest else 0.0)
         ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in nearest])

@@ -59,12 +59,16 @@ class TreeChanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeItem:
-    """One item of `git ls-tree -r -z`; `size` is None for a submodule, and where the object is missing."""
+    """One item of `git ls-tree -r -z`; `size` is None for a submodule, and where the object is missing.
+
+    `path` is `name` as text, in which bytes that are not UTF-8 are written as `\\xNN`.
+    """
 
     mode: str
     sha: str
     size: int | None
     path: str
+    name: bytes
 
     @classmethod
     def parse(cls, line: bytes) -> TreeItem:
@@ -72,7 +76,11 @@ class TreeItem:
         facts, _, name = line.partition(b"\t")
         mode, _, sha, *size = facts.decode("ascii").split()
         return cls(
-            mode=mode, sha=sha, size=int(size[0]) if size and size[0].isdecimal() else None, path=decode_output(name)
+            mode=mode,
+            sha=sha,
+            size=int(size[0]) if size and size[0].isdecimal() else None,
+            path=decode_output(name),
+            name=name,
         )
 
     @classmethod

@@ -28,7 +28,16 @@ from indexer.git.git_errors import (
 )
 from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.git.history import GitHistory, read_subject, read_time
-from indexer.git.objects import BlobReader, Omission, TreeChanges, TreeEntry, TreeItem, TreeListing, read_tree
+from indexer.git.objects import (
+    BlobReader,
+    GitRunner,
+    Omission,
+    TreeChanges,
+    TreeEntry,
+    TreeItem,
+    TreeListing,
+    read_tree,
+)
 from indexer.git.permalinks import find_web_base
 from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import TagList
@@ -59,6 +68,7 @@ class Repository:
 
     def __init__(self, git: _GitCommand, *, root: Path, selection: FileSelection) -> None:
         self._git = git
+        self.git: GitRunner = git
         self._selection = selection
         self._blobs = BlobReader(git, git.git_dir)
         self.history = GitHistory(git, git.git_dir)
@@ -126,12 +136,13 @@ class Repository:
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
 
-    def commit_messages(self, sha: str, *, since: str = "") -> list[CommitMessage] | None:
+    def commit_messages(self, sha: str, *, since: str = "", is_beside: bool = False) -> list[CommitMessage] | None:
         """Read what the newest commits up to `sha` say, newest first, of those that `since` does not have.
 
-        None if `since` is not one that `sha` was made from, as after a force-push.
+        None if `since` is not one that `sha` was made from, as after a force-push; unless it `is_beside`, as the head
+        of another branch is.
         """
-        if since and self._git.try_run("merge-base", "--is-ancestor", since, sha) is None:
+        if since and not is_beside and self._git.try_run("merge-base", "--is-ancestor", since, sha) is None:
             return None
         return read_commit_messages(self._git, self.history, sha, since=since)
 
@@ -142,6 +153,10 @@ class Repository:
         options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
         output = self._git.try_run("diff-tree", "-r", *options, old, new, "--", *paths)
         return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
+
+    def list_tree(self, sha: str) -> list[TreeItem]:
+        """List everything in the tree of a commit, whatever it is called."""
+        return read_tree(self._git, sha)
 
     def files(self, sha: str) -> TreeListing:
         """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
@@ -311,6 +326,11 @@ def locate_repository(path: Path) -> RepositoryPlace:
     """Find the repository that a path lies in; `RepositoryError` where there is none."""
     with Repository.open(path) as found:
         return RepositoryPlace(name=found.name, root=found.root)
+
+
+def open_objects(path: Path) -> Repository:
+    """Open the repository that a path lies in for what its commits hold, whatever is indexed of them."""
+    return Repository.open(path)
 
 
 def _find_folder(path: Path) -> Path:

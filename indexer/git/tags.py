@@ -50,7 +50,7 @@ class TagList:
         """Find what a name means: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
         name = written.strip()[:_LONGEST]
         tags = self.list_tags()
-        found = _find_tag(name, tags) or next((one for one in self._list("refs/heads") if one.name == name), None)
+        found = match_tag(name, tags) or next((one for one in self._list("refs/heads") if one.name == name), None)
         if found is None and _SHA.fullmatch(name):
             output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
             sha = (output or b"").strip().decode("ascii", "replace")
@@ -100,7 +100,7 @@ def read_version(name: str) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
-def _find_tag(name: str, tags: Sequence[Tag]) -> Tag | None:
+def match_tag(name: str, tags: Sequence[Tag]) -> Tag | None:
     """Find a tag as written, else the one of that version: `v1.7.0`, `1.7` and `version 1.7` for `jq-1.7`."""
     exact = next((tag for tag in tags if tag.name == name), None) or next(
         (tag for tag in tags if tag.name.casefold() == name.casefold()), None

@@ -1,5 +1,7 @@
 """A bare clone of one branch of a remote repository, kept up to date below the data folder.
 
+Other branches, tags and pull requests are fetched one at a time, when somebody asks about them.
+
 All history of the branch is fetched, with its contents and tags, unless the operator sets a depth. A partial clone
 would need the host to find out who wrote a line, which has to work while the host is down; a shallow one does not have
 the answer.
@@ -10,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import json
 import logging
 import os
+import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +25,7 @@ from pathlib import Path
 from indexer.errors import DamagedClone, RemoteError, RepositoryError, StorageLocked
 from indexer.git.git_errors import decode_output
 from indexer.remotes import fetch_errors
+from indexer.remotes.ref_list import MOST_REFS, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
 from indexer.store.data_folder import REPOSITORIES_FOLDER, map_storage_errors
@@ -30,17 +35,22 @@ log = logging.getLogger(__name__)
 
 _LOCAL_SECONDS = 60.0  # for what git does without the network
 _INCOMING = "refs/citebot/incoming"
+_INCOMING_REF = "refs/citebot/incoming-ref"
+_FETCHED = "refs/citebot/at"  # commits that were asked for
+_LISTING = "citebot.refs"  # what the host listed last
 _LOCK = "citebot.hold"
 _LEFTOVERS = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/tmp_*")
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NO_CLONE = "not a git repository: "  # what git says only of its own folder, not of a remote
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Advertised:
-    """What a host advertises: its branches with their commits, the default one, and where it redirected to."""
+    """What a host advertises: its branches and all refs with their commits, the default one, and where it led."""
 
     branches: dict[str, str]
+    refs: dict[str, str]
     default: str | None
     moved: str
 
@@ -123,7 +133,8 @@ class RemoteClone:
         return branch, advertised.branches[branch]
 
     async def _list_remote_branches(self) -> _Advertised:
-        arguments = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, "HEAD", "refs/heads/*")
+        wanted = ("HEAD", "refs/heads/*", "refs/tags/*")
+        arguments = ("ls-remote", "--quiet", "--symref", "--", self.remote.url, *wanted)
         result = await self._run_remote(*arguments, seconds=self._limits.listing)
         moved = fetch_errors.describe_redirect(self.remote, result.complaint)
         lines = [os.fsdecode(line).partition("\t") for line in result.output.split(b"\n") if line]
@@ -131,7 +142,61 @@ class RemoteClone:
         default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
         prefix = "refs/heads/"
         branches = {name.removeprefix(prefix): value for name, value in heads.items() if name.startswith(prefix)}
-        return _Advertised(branches=branches, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved)
+        refs = list_commits_by_ref(heads)
+        await asyncio.to_thread(self._note_refs, refs)
+        return _Advertised(
+            branches=branches, refs=refs, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved
+        )
+
+    def _note_refs(self, refs: dict[str, str]) -> None:
+        """Note what the host has, so that a name in a question is looked up without asking it."""
+        if refs == self.read_refs():
+            return
+        with map_storage_errors(self.path / _LISTING):
+            draft = self.path / f"{_LISTING}.unfinished"
+            draft.write_text(json.dumps(refs), encoding="utf-8", errors="replace")
+            draft.replace(self.path / _LISTING)
+
+    def read_refs(self) -> dict[str, str]:
+        """Return the branches and tags that the host listed last, by their full names; none before it was asked."""
+        try:
+            refs = json.loads((self.path / _LISTING).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return refs if isinstance(refs, dict) else {}
+
+    async def fetch_ref(self, ref: str) -> str | None:
+        """Fetch a ref by its full name, or a commit by its id; return the commit, None where the host has none.
+
+        The commit stays here until `forget_fetched`. Raises `RemoteError` as `newest` does.
+        """
+        if not _COMMIT_ID.fullmatch(ref) and not (ref.startswith("refs/") and is_ref_name(ref)):
+            return None
+        async with self._busy, self._lock_clone() as lock:
+            if (await self._run_local("check-ref-format", f"refs/heads/{ref}")).status:
+                return None
+            options = ["--quiet", "--force", "--no-write-fetch-head", "--no-recurse-submodules", "--no-tags"]
+            if self.remote.depth is not None:
+                options.append(f"--depth={self.remote.depth}")
+            source = ("--", self.remote.url, f"+{ref}:{_INCOMING_REF}")
+            try:
+                async with self._slots:
+                    await self._run_remote("fetch", *options, *source, seconds=self._limits.fetching, lock=lock)
+            except RemoteError as error:
+                if error.state == "branch gone" or _COMMIT_ID.fullmatch(ref):  # hosts need not show every commit
+                    return None
+                raise
+            commit = await self._read_local("rev-parse", "--verify", f"{_INCOMING_REF}^{{commit}}")
+            await self._read_local("update-ref", f"{_FETCHED}/{commit}", commit)
+            return commit
+
+    async def forget_fetched(self, kept: Collection[str]) -> None:
+        """Let git delete the commits that were fetched on demand, but for those that are kept."""
+        async with self._busy, self._lock_clone():
+            listed = await self._read_local("for-each-ref", "--format=%(refname)", f"{_FETCHED}/")
+            for name in listed.splitlines():
+                if name.removeprefix(f"{_FETCHED}/") not in kept:
+                    await self._read_local("update-ref", "-d", name)
 
     async def _read_local_head(self) -> tuple[str, str] | None:
         """Read the branch and the commit that were fetched last."""
@@ -278,6 +343,14 @@ class RemoteClone:
                 "automatically."
             ) from error
         return lock
+
+
+def list_commits_by_ref(listed: Mapping[str, str]) -> dict[str, str]:
+    """Return the commits of branches and tags as `ls-remote` lists them, where a tag's commit has a line of its own."""
+    peeled = "^{}"
+    refs = {name: sha for name, sha in listed.items() if name.startswith("refs/") and not name.endswith(peeled)}
+    named = [name for name in refs if is_ref_name(name)][:MOST_REFS]
+    return {name: listed.get(name + peeled, refs[name]) for name in named}
 
 
 def open_clones(remotes: list[RemoteRepository], home: Path, *, at_once: int = 4) -> list[RemoteClone]:

@@ -30,7 +30,7 @@ class RemoteRepository:
 
     Without a `branch` the host's default one is followed. The token signs in over HTTPS as `user`; over ssh the ssh
     agent signs in, without a token. `web_url` is derived where the host is known. The newest `depth` commits of the
-    branch are fetched, or all of them.
+    branch are fetched, or all of them. `branches` are names or patterns of others that are kept as well.
     """
 
     name: str
@@ -42,6 +42,7 @@ class RemoteRepository:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     depth: int | None = None
+    branches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for problem in self._find_problems():

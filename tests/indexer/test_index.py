@@ -18,7 +18,8 @@ from indexer.index import CodeIndex
 from indexer.search.path_traits import read_path_traits
 from indexer.search.snapshot import Snapshot
 from indexer.store.catalog_schema import FOREVER
-from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders, remove_index
+from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders
+from indexer.store.vector_place import remove_index
 from indexer.types import Drift, Filters, Progress
 from tests.fakes.repositories import GitRepo
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from bot.repositories.library import RepositoryLibrary
+from bot.jobs.local_refreshes import LocalRefreshJobs
+from bot.repositories.library import BranchClone, RepositoryLibrary
 from indexer.errors import NotIndexed, RemoteError, RepositoryError, StorageLocked
 from indexer.types import IndexStatus, Progress, RefreshReport
 from tests.fakes.parts import HEAD, FakeCode, FakeIndex
@@ -46,75 +47,79 @@ class SlowIndex(FakeIndex):
         return RefreshReport(commit=HEAD, previous=None, changed=0, removed=0, files=1, chunks=1, seconds=0)
 
 
-def library(**indexes: FakeIndex) -> RepositoryLibrary:
-    return RepositoryLibrary(indexes, Quiet())
+@asynccontextmanager
+async def library(
+    clones: Mapping[str, BranchClone] | None = None, /, **indexes: FakeIndex
+) -> AsyncIterator[RepositoryLibrary]:
+    jobs = LocalRefreshJobs()
+    books = RepositoryLibrary(indexes, Quiet(), jobs, clones=clones)
+    async with jobs.work_on_refreshes(books.index_now):
+        yield books
 
 
 async def test_the_first_repository_is_meant_where_none_is_named() -> None:
     one, two = FakeIndex(), FakeIndex()
-    books = library(one=one, two=two)
-
-    assert books.list_names() == ("one", "two")
-    assert await books.pin() is one.code
-    assert await books.pin("two") is two.code
-    assert isinstance(await books.status("two"), IndexStatus)
+    async with library(one=one, two=two) as books:
+        assert books.list_names() == ("one", "two")
+        assert await books.pin() is one.code
+        assert await books.pin("two") is two.code
+        assert isinstance(await books.status("two"), IndexStatus)
 
 
 @pytest.mark.parametrize("call", ["pin", "refresh", "status"])
 async def test_a_repository_that_nobody_knows_is_a_sentence(call: str) -> None:
-    with pytest.raises(NotIndexed, match=r"There is no repository 'three' here\. There are: one, two\."):
-        await getattr(library(one=FakeIndex(), two=FakeIndex()), call)("three")
+    async with library(one=FakeIndex(), two=FakeIndex()) as books:
+        with pytest.raises(NotIndexed, match=r"There is no repository 'three' here\. There are: one, two\."):
+            await getattr(books, call)("three")
 
 
 async def test_a_repository_that_was_never_indexed_is_indexed_before_it_answers() -> None:
     index = FakeIndex(commit=None, current=False)
 
-    assert isinstance(await library(one=index).pin(), FakeCode)
+    async with library(one=index) as books:
+        assert isinstance(await books.pin(), FakeCode)
     assert index.refreshes == [False]
 
 
 async def test_what_is_behind_answers_at_once_and_is_refreshed_meanwhile() -> None:
     index = SlowIndex()
-    books = library(one=index)
-    await books.pin()
-    await books.pin()
-    await asyncio.wait_for(index.started.wait(), 5)
+    async with library(one=index) as books:
+        await books.pin()
+        await books.pin()
+        await asyncio.wait_for(index.started.wait(), 5)
 
-    assert index.refreshes == [False]
-    index.gate.set()
-    await books.refresh("one")
-    await books.aclose()
+        assert index.refreshes == [False]
+        index.gate.set()
+        await books.refresh("one")
 
 
 async def test_who_asks_for_a_refresh_under_way_joins_it_and_a_full_one_comes_after_it() -> None:
     index = SlowIndex()
-    books = library(one=index)
-    asked = [asyncio.create_task(books.refresh("one", full=full)) for full in (False, False, True, True)]
-    await asyncio.wait_for(index.started.wait(), 5)
-    index.gate.set()
-    await asyncio.gather(*asked)
+    async with library(one=index) as books:
+        asked = [asyncio.create_task(books.refresh("one", full=full)) for full in (False, False, True, True)]
+        await asyncio.wait_for(index.started.wait(), 5)
+        index.gate.set()
+        await asyncio.gather(*asked)
 
     assert index.refreshes == [False, True]
 
 
 async def test_closing_stops_a_refresh(caplog: pytest.LogCaptureFixture) -> None:
     index = SlowIndex()
-    books = library(one=index)
-    await books.pin()
-    await asyncio.wait_for(index.started.wait(), 5)
-    index.gate.set()
-    await books.aclose()
+    async with library(one=index) as books:
+        await books.pin()
+        await asyncio.wait_for(index.started.wait(), 5)
+        index.gate.set()
 
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def test_a_refresh_that_fails_is_logged_and_leaves_what_is_indexed(caplog: pytest.LogCaptureFixture) -> None:
     index = FakeIndex(current=False, error=StorageLocked("Another citebot is at it."))
-    books = library(one=index)
-
-    assert await books.pin() is index.code
-    with pytest.raises(StorageLocked):
-        await books.refresh("one")
+    async with library(one=index) as books:
+        assert await books.pin() is index.code
+        with pytest.raises(StorageLocked):
+            await books.refresh("one")
     assert "one was not indexed: Another citebot is at it." in caplog.text
 
 
@@ -125,21 +130,22 @@ async def test_a_repository_that_is_gone_is_answered_from_its_index(caplog: pyte
 
     index = Gone()
 
-    assert await library(one=index).pin() is index.code
+    async with library(one=index) as books:
+        assert await books.pin() is index.code
     assert index.refreshes == []
     assert "one: The repository is gone." in caplog.text
 
 
 async def test_all_who_wait_for_a_refresh_are_told_how_far_it_is() -> None:
     index, told = SlowIndex(), list[tuple[str, int]]()
-    books = library(one=index)
-    waiting = [
-        asyncio.create_task(books.refresh("one", progress=lambda each, who=who: told.append((who, each.done))))  # type: ignore[misc]
-        for who in ("ann", "bob")
-    ]
-    await asyncio.wait_for(index.started.wait(), 5)
-    index.gate.set()
-    await asyncio.gather(*waiting)
+    async with library(one=index) as books:
+        waiting = [
+            asyncio.create_task(books.refresh("one", progress=lambda each, who=who: told.append((who, each.done))))  # type: ignore[misc]
+            for who in ("ann", "bob")
+        ]
+        await asyncio.wait_for(index.started.wait(), 5)
+        index.gate.set()
+        await asyncio.gather(*waiting)
 
     assert told == [("ann", 1), ("bob", 1)]
     assert index.refreshes == [False]
@@ -163,20 +169,16 @@ class Remote:
 
 async def test_the_newest_commit_is_fetched_before_it_is_indexed() -> None:
     remote, index = Remote(), FakeIndex()
-    books = RepositoryLibrary({"one": index}, Quiet(), clones={"one": remote})
-
-    await books.refresh("one")
-    await books.index_here("one")
+    async with library({"one": remote}, one=index) as books:
+        await books.refresh("one")
+        await books.index_here("one")
 
     assert (remote.fetched, index.refreshes) == (1, [False, False])
 
 
 async def test_a_host_that_is_down_is_told_to_who_asks_for_a_refresh() -> None:
     index = FakeIndex()
-    books = RepositoryLibrary(
-        {"one": index}, Quiet(), clones={"one": Remote(RemoteError("host down", "The host is down."))}
-    )
-
-    with pytest.raises(RemoteError, match="The host is down"):
-        await books.refresh("one")
+    async with library({"one": Remote(RemoteError("host down", "The host is down."))}, one=index) as books:
+        with pytest.raises(RemoteError, match="The host is down"):
+            await books.refresh("one")
     assert index.refreshes == []

@@ -16,7 +16,7 @@ from indexer.errors import NotARepository, StorageLocked, StorageUnwritable
 from indexer.types import Progress
 from tests.fakes.parts import FakeIndex
 
-LIMIT = 5
+LIMIT = 60
 
 
 class Seen:

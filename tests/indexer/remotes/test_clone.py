@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.library import RepositoryLibrary
-from bot.serving.service import LoggingDisplay
+from bot.repositories.refresh import LoggingDisplay
 from indexer.errors import RemoteError, StorageLocked
 from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone, open_clones
@@ -469,9 +470,10 @@ async def test_objects_that_turn_out_damaged_when_they_are_indexed_are_fetched_a
     await shop.prepare()
     index = await CodeIndex.open(shop.path, home=tmp_path)
     try:
-        library = RepositoryLibrary({"shop": index}, LoggingDisplay(), clones={"shop": shop})
-        assert (await library.index_here("shop")).commit == work.sha()
-        await library.aclose()
+        jobs = LocalRefreshJobs()
+        library = RepositoryLibrary({"shop": index}, LoggingDisplay(), jobs, clones={"shop": shop})
+        async with jobs.work_on_refreshes(library.index_now):
+            assert (await library.index_here("shop")).commit == work.sha()
     finally:
         await index.aclose()
 

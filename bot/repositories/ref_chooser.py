@@ -1,0 +1,190 @@
+"""Decides at which commit a question is answered: what it names, else what its thread was about last."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from agent import CodeSearch
+from bot.ports import RefSource, RepositoryIndex
+from bot.repositories.names import RepositoryProfile
+from bot.repositories.ref_mentions import RefMention, find_ref_mentions, remove_mention
+from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay
+from indexer import IndexerError, NamedRef, Progress, RefKind, UnknownRevision, describe_unknown
+
+_WORD = re.compile(r"[^\W\d_]{3}")
+_NUMBER = re.compile(r"\d+")
+_ALIKE = 0.75  # of two names, from where one may be the other misspelt
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefChoice:
+    """What a question is answered at; None is the newest commit of the followed branch.
+
+    `question` lacks the words that only say so. `remark` is a line that the answer has to begin with, or empty.
+    """
+
+    question: str
+    ref: NamedRef | None = None
+    remark: str = ""
+
+
+class RefChooser:
+    """Chooses by what the repositories have: a name counts only where it is one of a branch, tag or commit there."""
+
+    def __init__(
+        self, refs: Mapping[str, RefSource] | None = None, signs: Mapping[str, RepositoryProfile] | None = None
+    ) -> None:
+        self._refs = {} if refs is None else refs
+        self._signs = signs or {}
+
+    async def choose(self, repositories: Sequence[str], question: str, *, before: NamedRef | None = None) -> RefChoice:
+        """Choose for a question; one that names nothing stays at the ref `before` of its thread.
+
+        Raises `UnknownRevision`, with the nearest names, where a ref is clearly meant that there is not.
+        """
+        mentions = find_ref_mentions(question, self._get_page(repositories))
+        if len(repositories) != 1 or repositories[0] not in self._refs:
+            return RefChoice(question=question, remark=self._explain_limit(repositories, mentions))
+        name = repositories[0]
+        found = [(mention, ref) for mention in mentions if (ref := await self._find(name, mention)) is not None]
+        if len({ref.commit for _, ref in found}) > 1:  # it compares them
+            return RefChoice(question=question)
+        if found:
+            mention, ref = found[0]
+            is_newest = ref.is_followed
+            return RefChoice(question=_shorten(question, mention), ref=None if is_newest else ref)
+        remark = next((_explain_number(mention) for mention in mentions if mention.kind == "pull request"), "")
+        return RefChoice(question=question, ref=await self._find_again(name, before), remark=remark)
+
+    async def find(self, repository: str, written: str) -> NamedRef | None:
+        """Find what a person has named expressly; None for the followed branch.
+
+        Raises `UnknownRevision` where there is nothing of that name, or nothing but the newest commit can be read here.
+        """
+        source = self._refs.get(repository)
+        if source is None:
+            raise UnknownRevision(_describe_limit(repository, written))
+        is_pull = written.strip().startswith(("#", "!"))
+        ref = await source.find(written, "pull request" if is_pull else None)
+        if ref is None:
+            kind: RefKind | None = "pull request" if is_pull else None
+            raise UnknownRevision(describe_unknown(repository, written, kind, await source.suggest(written)))
+        return None if ref.is_followed else ref
+
+    async def pin(
+        self, repository: str, ref: NamedRef, progress: Callable[[Progress], None] | None = None
+    ) -> CodeSearch:
+        """Hold a repository at a ref, which may take its time the first time; `progress` is called in the loop."""
+        loop = asyncio.get_running_loop()
+
+        def tell(step: Progress) -> None:
+            if progress is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(progress, step)
+
+        return await self._refs[repository].pin(ref, tell)
+
+    def _get_page(self, repositories: Sequence[str]) -> str:
+        sign = self._signs.get(repositories[0]) if len(repositories) == 1 else None
+        return sign.page if sign is not None else ""
+
+    async def _find(self, repository: str, mention: RefMention) -> NamedRef | None:
+        source = self._refs[repository]
+        try:
+            for written in mention.names:
+                ref = await source.find(written, mention.kind)
+                if ref is not None:
+                    return ref
+        except UnknownRevision:
+            raise
+        except IndexerError as error:
+            if mention.strict:
+                raise
+            log.warning("%s: %s", repository, error)
+            return None
+        nearest = await source.suggest(mention.names[-1]) if mention.strict or mention.likely else ()
+        if mention.strict or any(_is_alike(mention.names[-1], name) for name in nearest):
+            raise UnknownRevision(describe_unknown(repository, mention.names[-1], mention.kind, nearest))
+        return None
+
+    async def _find_again(self, repository: str, before: NamedRef | None) -> NamedRef | None:
+        """Find a ref of an earlier question, which may have moved; where it is gone, its commit has to do."""
+        if before is None or before.kind == "commit":
+            return before
+        try:
+            return await self._refs[repository].find(before.name, before.kind) or before
+        except IndexerError as error:
+            log.warning("%s: %s", repository, error)
+            return before
+
+    def _explain_limit(self, repositories: Sequence[str], mentions: Sequence[RefMention]) -> str:
+        named = next((mention.names[-1] for mention in mentions if mention.strict), "")
+        if not named:
+            return ""
+        if len(repositories) != 1:
+            return (
+                f"Several repositories are read at their newest commits. Ask about one of them to read it at {named}."
+            )
+        return _describe_limit(repositories[0], named)
+
+
+async def choose_ref(
+    index: RepositoryIndex, chooser: RefChooser, question: str, *, at: str = "", before: NamedRef | None = None
+) -> RefChoice:
+    """Choose what a question is answered at: what the command line says, what it names itself, or what was before."""
+    repository = (await index.status()).repository
+    if at:
+        return RefChoice(question=question, ref=await chooser.find(repository, at))
+    return await chooser.choose([repository], question, before=before)
+
+
+async def hold_ref(
+    index: RepositoryIndex, chooser: RefChooser, choice: RefChoice, display: ProgressDisplay
+) -> CodeSearch | None:
+    """Hold the code at what was chosen, and show how far that is where it takes long; None for the newest commit."""
+    if choice.ref is None:
+        return None
+    with display.indexing(patience=PATIENCE_SECONDS) as show:
+        return await chooser.pin((await index.status()).repository, choice.ref, show)
+
+
+def write_ref(ref: NamedRef | None) -> Mapping[str, str]:
+    """Write down a ref, so that a later question of its thread is answered there as well."""
+    return {} if ref is None else {"kind": ref.kind, "name": ref.name, "commit": ref.commit}
+
+
+def read_ref(fields: Mapping[str, str]) -> NamedRef | None:
+    """Read what was written down; None where that is nothing."""
+    kind = fields.get("kind")
+    if kind not in get_args(RefKind):
+        return None
+    return NamedRef(kind=cast("RefKind", kind), name=fields.get("name", ""), commit=fields.get("commit", ""))
+
+
+def _describe_limit(repository: str, written: str) -> str:
+    return f"Only the followed branch of {repository} can be read here, and not {written[:80]!r}."
+
+
+def _explain_number(mention: RefMention) -> str:
+    return f"No pull request {mention.names[0]} can be read here, so this is about the newest commit."
+
+
+def _is_alike(written: str, name: str) -> bool:
+    """Whether one name may be the other misspelt, or be of the same form with another number."""
+    one, other = written.casefold(), name.casefold()
+    if _NUMBER.sub("0", one) == _NUMBER.sub("0", other) and _WORD.search(one):
+        return True
+    is_near = difflib.SequenceMatcher(None, one, other).ratio() >= _ALIKE
+    return is_near and _NUMBER.findall(one) == _NUMBER.findall(other)
+
+
+def _shorten(question: str, mention: RefMention) -> str:
+    """Leave out where to look; an address of a file says what is asked about as well."""
+    return question if mention.is_address and not mention.strict else remove_mention(question, mention)

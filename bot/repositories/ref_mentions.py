@@ -1,0 +1,207 @@
+"""Finds the branch, tag, commit or pull request that a question is to be answered at. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from indexer import RefKind
+
+_LONGEST_TEXT = 4_000  # characters that are looked at
+_MOST_PARTS = 6  # of a branch's name in an address
+
+_NAME = r"[`\"'“‘]?(?P<name>[A-Za-z0-9_][\w./+#-]{0,100})[`\"'”’]?"
+_NOUN_FIRST = re.compile(
+    r"\b(?:on|at|in|from|of|for|against)\s(?:the\s)?(?P<noun>branch|tag|commit|release|version|revision)\s" + _NAME,
+    re.IGNORECASE,
+)
+_NOUN_LAST = re.compile(
+    r"\b(?:on|at|in|from|of|against)\s(?:the\s|our\s)?" + _NAME + r"\s(?P<noun>branch|tag|release)\b", re.IGNORECASE
+)
+_PLAIN = re.compile(r"\b(?P<preposition>on|at|in)\s" + _NAME, re.IGNORECASE)
+_LABEL = re.compile(r"\s{0,9}(?P<preposition>on|at)\s" + _NAME + r"\s?[,:]\s", re.IGNORECASE)
+_PULL = re.compile(
+    r"\b(?:in|at|on|of|from|with|for)\s(?:the\s)?(?:PR|MR|pull\srequest|merge\srequest)\s?(?P<name>[#!]?\d{1,7})\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\b(?:in|at|on)\s(?P<name>[#!]\d{1,7})\b(?![.-]?\w)", re.IGNORECASE)
+# What may come after a name that says where to look, but not in `at v2 of the protocol`.
+_END = re.compile(
+    r"\s?(?:$|[?,.;:!)\]\n]|(?:where|how|what|which|who|whose|why|when|is|are|does|do|did|can|and|please)\b)",
+    re.IGNORECASE,
+)
+# A question about what happened is answered from the past of the newest commit.
+_ABOUT_THE_PAST = re.compile(
+    r"\b(?:what(?:'s|\sis|\swas)?\snew|chang(?:e|ed|es)|differen(?:t|ce|ces)|diff|compare[ds]?|introduced|added|removed"
+    r"|deprecated|fixed|broke|broken|regressions?|released|since|between|changelog|release\snotes?|appeared|commits?"
+    r"|wrote|written)\b",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"[vV]\d{1,6}(?:\.\d{1,6}){1,4}[\w.+-]{0,20}")
+_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_CODE = re.compile(r"```[^`]{0,4000}(?:```|$)")
+# Where the pages of hosts lead, after the project: what it is a page of, and what follows.
+_PAGE = re.compile(
+    r"/(?:-/)?(?P<page>tree|blob|src/branch|src/tag|src|commits?|releases/tag|tags|pulls?|pull-requests|merge_requests)/"
+    r"(?P<rest>[^\s<>()\[\]|\"'`?#]{1,300})(?:[?#][\w=&;.:%+-]{1,300})?"
+)
+_PULL_PAGES = frozenset({"pull", "pulls", "pull-requests", "merge_requests"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RefMention:
+    """A place in a text that names what to read; `names` are what it may be called, the likeliest first.
+
+    Where it is `strict`, nothing else can be meant; where it is `likely`, something else is only if no name is like it.
+    """
+
+    names: tuple[str, ...]
+    start: int
+    end: int
+    kind: RefKind | None = None
+    strict: bool = False
+    likely: bool = False
+    is_address: bool = False
+
+
+def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
+    """Find what may name a branch, tag, commit or pull request, the clearest first; `page` is the repository's.
+
+    Whether there is anything of that name, the repository has to say.
+    """
+    seen = _CODE.sub(lambda code: " " * len(code[0]), text[:_LONGEST_TEXT])
+    found = [*_find_addresses(seen, page), *_find_pulls(seen), *_find_nouns(seen)]
+    if not _ABOUT_THE_PAST.search(seen):
+        found += [*_find_numbers(seen), *_find_plain(seen)]
+    kept: list[RefMention] = []
+    for mention in found:
+        if not any(mention.start < other.end and other.start < mention.end for other in kept):
+            kept.append(mention)
+    return kept
+
+
+def remove_mention(text: str, mention: RefMention) -> str:
+    """Return a question without the words that only say where to look, if anything is left of it."""
+    before, after = text[: mention.start].rstrip(" \t,"), text[mention.end :]
+    after = after.lstrip(" \t,:;-") if not before else after
+    rest = (
+        f"{before}{after}"
+        if after[:1] in {"", "?", ".", ",", "!", ";", ":", ")", "\n"}
+        else f"{before} {after.lstrip()}"
+    )
+    rest = rest.strip()
+    return rest if len(rest.split()) >= 2 else text
+
+
+def _find_addresses(text: str, page: str) -> Iterator[RefMention]:
+    base, low = page.casefold().rstrip("/"), text.casefold()
+    start = low.find(base) if base and len(low) == len(text) else -1
+    while start >= 0:
+        found = _PAGE.match(text, start + len(base))
+        if found is not None:
+            mention = _read_page(found, *_widen_link(text, start, found.end()))
+            if mention is not None:
+                yield mention
+        start = low.find(base, start + len(base))
+
+
+def _widen_link(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where a link in Markdown begins and ends, of which an address is a part."""
+    before, after = text[:start], text[end : end + 1]
+    if before.endswith("<") and after == ">":
+        return start - 1, end + 1
+    label = before.rfind("[") if before.endswith("](") and after == ")" else -1
+    return (label, end + 1) if label >= 0 else (start, end)
+
+
+def _read_page(found: re.Match[str], start: int, end: int) -> RefMention | None:
+    """Read what a page shows. The lines of a file at a commit are quoted far more often than that commit is meant."""
+    page, rest = found["page"], unquote(found["rest"]).rstrip("/.,:;!")
+    parts = rest.split("/")[:_MOST_PARTS]
+    if page in _PULL_PAGES:
+        names: tuple[str, ...] = (f"#{parts[0]}",) if parts[0].isascii() and parts[0].isdecimal() else ()
+        kind: RefKind | None = "pull request"
+    elif page in {"commit", "commits"} or _SHA.fullmatch(parts[0]):
+        is_commit = bool(_SHA.fullmatch(parts[0])) and page not in {"blob", "src"}
+        names, kind = ((parts[0],), "commit") if is_commit else ((), None)
+    else:
+        names = tuple("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+        kind = "tag" if page in {"releases/tag", "tags", "src/tag"} else None
+    if not names:
+        return None
+    is_file = page in {"blob", "src"}
+    return RefMention(names=names, start=start, end=end, kind=kind, strict=not is_file, is_address=True)
+
+
+def _find_pulls(text: str) -> Iterator[RefMention]:
+    for found in _PULL.finditer(text):
+        yield RefMention(names=(found["name"],), start=found.start(), end=found.end(), kind="pull request", strict=True)
+
+
+def _find_numbers(text: str) -> Iterator[RefMention]:
+    for found in _NUMBER.finditer(text):
+        yield RefMention(names=(found["name"],), start=found.start(), end=found.end(), kind="pull request")
+
+
+def _find_nouns(text: str) -> Iterator[RefMention]:
+    kinds: dict[str, RefKind] = {"branch": "branch", "tag": "tag", "commit": "commit"}
+    for pattern in (_NOUN_FIRST, _NOUN_LAST):
+        for found in pattern.finditer(text):
+            noun = found["noun"].lower()
+            if noun != "branch" and _ABOUT_THE_PAST.search(f"{text[: found.start()]} {text[found.end() :]}"):
+                continue
+            name, end = _trim_name(found)
+            has_digit = bool(_DIGIT.search(name))
+            is_clear = has_digit if pattern is _NOUN_LAST else has_digit or bool(re.search(r"[-/._]", name))
+            yield RefMention(
+                names=(name,),
+                start=found.start(),
+                end=found.end() if pattern is _NOUN_LAST else end,
+                kind=kinds.get(noun),
+                strict=noun in kinds and is_clear and (noun != "commit" or bool(_SHA.fullmatch(name))),
+            )
+
+
+def _find_plain(text: str) -> Iterator[RefMention]:
+    label = _LABEL.match(text)
+    if label is not None:
+        yield from _read_plain(label, is_label=True)
+    for found in _PLAIN.finditer(text):
+        _, end = _trim_name(found)
+        if _END.match(text, end):
+            yield from _read_plain(found, is_label=False)
+
+
+def _read_plain(found: re.Match[str], *, is_label: bool) -> Iterator[RefMention]:
+    """Read a name with nothing but a preposition before it; a plain word or number is one only as a label."""
+    name, end = _trim_name(found)
+    has_digit, is_in = bool(_DIGIT.search(name)), found["preposition"].lower() == "in"
+    is_quoted = found[0].rstrip(" ,:").endswith("`") and not is_in
+    if name.isdecimal() or not (has_digit or is_label or is_quoted or re.search(r"[-/]", name)):
+        return
+    is_sha = bool(_SHA.fullmatch(name)) and has_digit
+    if is_sha and is_in:
+        return
+    yield RefMention(
+        names=(name,),
+        start=found.start(),
+        end=end,
+        kind="commit" if is_sha and not name.isdecimal() else None,
+        strict=not is_in and bool(_VERSION.fullmatch(name)),
+        likely=not is_in and has_digit,
+    )
+
+
+def _trim_name(found: re.Match[str]) -> tuple[str, int]:
+    """Return the name without the sign at the end of a sentence, and where it ends."""
+    name = found["name"].rstrip("./+#-")
+    cut = len(found["name"]) - len(name)
+    return name, found.end("name") - cut if cut else _skip_quote(found)
+
+
+def _skip_quote(found: re.Match[str]) -> int:
+    end = found.end("name")
+    return end + 1 if found.string[end : end + 1] in {"`", '"', "'", "”", "’"} else end

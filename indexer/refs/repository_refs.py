@@ -1,0 +1,188 @@
+"""What a question may name in one repository beside its newest commit, and the code at it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from indexer.errors import IndexerError, StorageError, UnknownRevision
+from indexer.generations.reader import IndexReader
+from indexer.index import CodeIndex
+from indexer.refs.side_generations import MOST_KEPT, SideGenerations
+from indexer.remotes.pull_requests import list_pull_refs
+from indexer.remotes.ref_list import RefList, RefTable, fits_branch, make_pull_ref
+from indexer.types import NamedRef, Progress, RefKind
+
+if TYPE_CHECKING:
+    from indexer.remotes.clone import RemoteClone
+
+MOST_BRANCHES = 20  # that are kept beside the followed one
+
+log = logging.getLogger(__name__)
+
+
+class RepositoryRefs:
+    """The branches, tags, commits and pull requests of a repository, each read from a generation of its own.
+
+    Names are looked up in the repository, or in what the host of its clone listed last; only a pull request is asked
+    for at the host. `branches` are names, or patterns of them, whose newest commits are always indexed.
+    """
+
+    def __init__(
+        self,
+        index: CodeIndex,
+        clone: RemoteClone | None = None,
+        *,
+        branches: Sequence[str] = (),
+        most: int = MOST_KEPT,
+    ) -> None:
+        self._index = index
+        self._clone = clone
+        self._refs = RefList(index.repository.git)
+        self._branches = tuple(branches)
+        self._generations = SideGenerations(index, most=most)
+        self._kept: tuple[NamedRef, ...] = ()
+        self.problem = ""  # with the branches that are always indexed
+
+    async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
+        """Find what a name means; None where the repository has nothing of that name and kind.
+
+        Raises `RemoteError` where the host has to be asked, and cannot be.
+        """
+        if kind == "pull request" and self._clone is not None:
+            return await self._fetch_pull(self._clone, written)
+        found = None
+        if kind != "commit":
+            table = await asyncio.to_thread(self._read_table)
+            found = await asyncio.to_thread(table.find, written, kind)
+        if found is None and kind in {None, "commit"}:
+            found = await asyncio.to_thread(self._refs.find_commit, written)
+        if found is None and kind == "commit" and self._clone is not None:
+            commit = await self._clone.fetch_ref(written.strip().lower())
+            found = NamedRef(kind="commit", name=commit[:12], commit=commit) if commit else None
+        return None if found is None else await asyncio.to_thread(self._mark_followed, found)
+
+    async def suggest(self, written: str) -> Sequence[str]:
+        """Name the branches and tags that are called most like something that there is not."""
+        table = await asyncio.to_thread(self._read_table)
+        return await asyncio.to_thread(table.suggest, written)
+
+    async def has(self, ref: NamedRef) -> bool:
+        """Whether the code at a ref can be read at once."""
+        return await self._generations.has(ref.commit)
+
+    async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> IndexReader:
+        """Hold the code at a ref, which is fetched and indexed first where that was not done yet.
+
+        `progress` is called from a worker thread. Raises `UnknownRevision` where the ref is gone meanwhile.
+        """
+        here = await self._bring(ref)
+        reader = await self._generations.pin(here, progress)
+        try:
+            await self._generations.sweep()
+        except StorageError as error:  # an answer is not lost because something else cannot be deleted
+            log.warning("%s: %s", self._index.name, error)
+        return reader
+
+    async def refresh_kept(self) -> Sequence[NamedRef]:
+        """Bring the branches that are always indexed to their newest commits; return them.
+
+        Raises the first `IndexerError` after all were tried, which is the `problem` until this succeeds.
+        """
+        if not self._branches:
+            return ()
+        try:
+            kept = await self._refresh_kept()
+        except IndexerError as error:
+            self.problem = f"Of the branches that are kept: {error}"
+            raise
+        self.problem = ""
+        return kept
+
+    async def _refresh_kept(self) -> Sequence[NamedRef]:
+        wanted = await asyncio.to_thread(self._list_kept)
+        if wanted == self._kept and all([await self.has(ref) for ref in wanted]):
+            return self._kept
+        brought: list[NamedRef] = []
+        errors: list[IndexerError] = []
+        for ref in wanted:
+            try:
+                brought.append(await self._bring(ref))
+            except IndexerError as error:
+                errors.append(error)
+        try:
+            await self._generations.keep(brought)
+        except IndexerError as error:
+            errors.append(error)
+        if errors:
+            raise errors[0]
+        self._kept = wanted
+        return wanted
+
+    async def list_kept(self) -> Sequence[NamedRef]:
+        """List the branches that are always indexed, at the commits that the repository has."""
+        return await asyncio.to_thread(self._list_kept) if self._branches else ()
+
+    async def sweep(self) -> None:
+        """Delete the generations that were used least, and what was fetched for them."""
+        kept = await self._generations.sweep()
+        if self._clone is not None:
+            await self._clone.forget_fetched(kept)
+
+    async def aclose(self) -> None:
+        """Close everything."""
+        await self._generations.aclose()
+
+    def _read_table(self) -> RefTable:
+        own = self._refs.read().commits
+        listed = self._clone.read_refs() if self._clone is not None else {}
+        return RefTable({**own, **listed})
+
+    def _mark_followed(self, ref: NamedRef) -> NamedRef:
+        head = self._refs.find_head(self._index.ref)
+        if ref.kind != "branch" or not head or head.rpartition("refs/heads/")[2] != ref.name:
+            return ref
+        return NamedRef(kind=ref.kind, name=ref.name, commit=ref.commit, full_name=ref.full_name, is_followed=True)
+
+    def _list_kept(self) -> tuple[NamedRef, ...]:
+        table = self._read_table()
+        names = [name for name in table.list_branches() if fits_branch(name, self._branches)]
+        found = [ref for name in names if (ref := table.find(name, "branch")) is not None]
+        kept = [ref for ref in map(self._mark_followed, found) if not ref.is_followed]
+        if len(kept) > MOST_BRANCHES:
+            log.warning("%s: of %d branches, %d are kept", self._index.name, len(kept), MOST_BRANCHES)
+        return tuple(kept[:MOST_BRANCHES])
+
+    async def _fetch_pull(self, clone: RemoteClone, written: str) -> NamedRef | None:
+        digits = written.strip().lstrip("#!")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 10):
+            return None
+        for full_name in list_pull_refs(clone.remote.address, int(digits)):
+            commit = await clone.fetch_ref(full_name)
+            if commit is not None:
+                return make_pull_ref(int(digits), full_name, commit)
+        return None
+
+    async def _bring(self, ref: NamedRef) -> NamedRef:
+        """Have the commit of a ref in the repository; a branch that has moved since it was listed means the new one."""
+        if await asyncio.to_thread(self._refs.has_commit, ref.commit):
+            return ref
+        fetched = await self._clone.fetch_ref(ref.full_name or ref.commit) if self._clone is not None else None
+        if fetched is None:
+            raise UnknownRevision(
+                f"{self._index.name} has no {ref.name} any more. Name a branch or a tag that it has now."
+            )
+        return NamedRef(kind=ref.kind, name=ref.name, commit=fetched, full_name=ref.full_name)
+
+
+def describe_unknown(repository: str, written: str, kind: RefKind | None, nearest: Sequence[str]) -> str:
+    """Say that a repository has nothing of a name, and what it has that is called like it."""
+    if kind == "pull request":
+        return (
+            f"{repository} has no pull request {written[:80]} that can be read here: its host does not offer it, or it "
+            "was not fetched. Name its branch instead."
+        )
+    known = f" The nearest names are {', '.join(nearest)}." if nearest else " There are no other branches or tags."
+    return f"{repository} has no {kind or 'branch, tag or commit'} {written[:80]!r}.{known}"

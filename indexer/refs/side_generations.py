@@ -1,0 +1,270 @@
+"""Generations at other commits than the newest of the followed branch: built when somebody asks, few of them kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from indexer.errors import IndexerError, NotIndexed, StorageError, StorageLocked
+from indexer.generations.reader import IndexReader
+from indexer.index import CodeIndex
+from indexer.refs.side_folder import SideFolder, list_side_folders, lock_building
+from indexer.remotes.ref_list import RefList
+from indexer.store.data_folder import seed_index
+from indexer.types import NamedRef, Progress
+
+MOST_KEPT = 6  # generations that were asked for, beside those of branches that are kept
+_MOST_OPEN = 2  # that nobody reads; each holds its arrays in memory
+_PULL_SECONDS = 7 * 86_400.0  # after which a pull request that nobody asks about is deleted
+_FEW_CHANGES = 200  # files; with no more, no nearer commit is looked for
+_WAIT_SECONDS = 600.0  # for what another process builds
+_LOOK_SECONDS = 0.2
+
+ProgressSink = Callable[[Progress], None]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(kw_only=True)
+class _Opened:
+    """A generation that is open here; `users` are about to hold it."""
+
+    folder: SideFolder
+    index: CodeIndex
+    lock: int
+    users: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.users and not self.index.is_read
+
+
+@dataclass(kw_only=True)
+class _Build:
+    """A generation that is being built or opened, and who wants to see how far that is."""
+
+    task: asyncio.Task[_Opened]
+    listeners: list[ProgressSink] = field(default_factory=list)
+
+
+class SideGenerations:
+    """The generations beside one index. They never become its newest, and each is deleted once others are used more.
+
+    A generation begins as a copy of the nearest one that is there, so only files that differ are parsed and embedded.
+    """
+
+    def __init__(self, index: CodeIndex, *, most: int = MOST_KEPT, read_time: Callable[[], float] = time.time) -> None:
+        self._index = index
+        self._most = most
+        self._read_time = read_time
+        self._opened: dict[str, _Opened] = {}
+        self._builds: dict[str, _Build] = {}
+        self._building = asyncio.Lock()
+        self._kept: frozenset[str] = frozenset()
+        self._is_closing = False
+
+    async def pin(self, ref: NamedRef, progress: ProgressSink | None = None) -> IndexReader:
+        """Hold the generation of a commit that is in the repository, which is built first if it is not here.
+
+        `progress` is called from a worker thread; what it raises does not end the build, which others may wait for.
+        """
+        folder = SideFolder.of(self._index.folder, ref.commit, self._index.provenance)
+        opened = self._opened.get(folder.name) or await self._join_build(folder, ref, progress)
+        opened.users += 1
+        try:
+            await asyncio.to_thread(opened.folder.touch)
+            return await opened.index.pin()
+        finally:
+            opened.users -= 1
+
+    async def has(self, commit: str) -> bool:
+        """Whether the generation of a commit is here, so that nobody has to wait for it."""
+        folder = SideFolder.of(self._index.folder, commit, self._index.provenance)
+        return folder.name in self._opened or await asyncio.to_thread(lambda: folder.is_complete)
+
+    async def keep(self, refs: Sequence[NamedRef]) -> None:
+        """Build what is missing of these, and keep them whatever else is asked for; what is no more among them may go.
+
+        Raises the first error after all were tried.
+        """
+        self._kept = frozenset(ref.commit for ref in refs)
+        errors: list[IndexerError] = []
+        for ref in refs:
+            try:
+                await self.pin(ref)
+            except IndexerError as error:
+                errors.append(error)
+        await self.sweep()
+        if errors:
+            raise errors[0]
+
+    async def sweep(self) -> Collection[str]:
+        """Delete the generations that were used least, and pull requests of long ago; return the commits that stay."""
+        folders = await asyncio.to_thread(list_side_folders, self._index.folder)
+        stale = self._choose_stale(folders)
+        for folder in stale:
+            opened = self._opened.get(folder.name)
+            if opened is not None and opened.is_idle:
+                await self._close_one(opened)
+            if opened is None or folder.name not in self._opened:
+                await asyncio.to_thread(folder.remove)
+        idle = [opened for folder in folders if (opened := self._opened.get(folder.name)) and opened.is_idle]
+        for opened in idle[_MOST_OPEN:]:
+            await self._close_one(opened)
+        return {folder.commit for folder in await asyncio.to_thread(list_side_folders, self._index.folder)}
+
+    def _choose_stale(self, folders: Sequence[SideFolder]) -> list[SideFolder]:
+        """Choose what may be deleted: the least used of too many, what was never finished, and old pull requests."""
+        now, asked_for = self._read_time(), 0
+        stale: list[SideFolder] = []
+        for folder in folders:
+            if folder.name in self._builds:
+                continue
+            is_current = folder == SideFolder.of(self._index.folder, folder.commit, self._index.provenance)
+            if is_current and folder.commit in self._kept:
+                continue
+            is_old = folder.read_kind() == "pull request" and now - folder.used_at > _PULL_SECONDS
+            asked_for += 1
+            if asked_for > self._most or is_old or not is_current or not folder.is_complete:
+                stale.append(folder)
+        return stale
+
+    async def aclose(self) -> None:
+        """Stop what is being built, and close everything."""
+        self._is_closing = True
+        builds = [build.task for build in self._builds.values()]
+        if builds:
+            await asyncio.wait(builds)
+        for opened in [*self._opened.values()]:
+            await self._close_one(opened)
+
+    async def _close_one(self, opened: _Opened) -> None:
+        self._opened.pop(opened.folder.name, None)
+        await opened.index.aclose()
+        os.close(opened.lock)
+
+    async def _join_build(self, folder: SideFolder, ref: NamedRef, progress: ProgressSink | None) -> _Opened:
+        """Wait for the one build of a commit. It goes on where its asker is gone: the next one has it at once."""
+        build = self._builds.get(folder.name)
+        if build is None:
+            listeners: list[ProgressSink] = []
+            build = _Build(task=asyncio.create_task(self._build(folder, ref, listeners)), listeners=listeners)
+            self._builds[folder.name] = build
+            build.task.add_done_callback(lambda task: self._end_build(folder, task))
+        if progress is not None:
+            build.listeners.append(progress)
+        try:
+            return await asyncio.shield(build.task)
+        finally:
+            if progress is not None:
+                build.listeners.remove(progress)
+
+    def _end_build(self, folder: SideFolder, task: asyncio.Task[_Opened]) -> None:
+        del self._builds[folder.name]
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            self._opened[folder.name] = task.result()
+        else:
+            log.warning("%s at %s was not indexed: %s", self._index.name, folder.commit[:12], error)
+
+    async def _build(self, folder: SideFolder, ref: NamedRef, listeners: list[ProgressSink]) -> _Opened:
+        async with self._building:
+            lock = await asyncio.to_thread(folder.hold)
+            try:
+                index = await self._open_complete(folder, ref, listeners)
+            except BaseException:
+                os.close(lock)
+                raise
+        return _Opened(folder=folder, index=index, lock=lock)
+
+    async def _open_complete(self, folder: SideFolder, ref: NamedRef, listeners: list[ProgressSink]) -> CodeIndex:
+        """Open the generation; where it is not complete, build it, or wait until another process has."""
+
+        def show(progress: Progress) -> None:
+            if self._is_closing:
+                raise NotIndexed("citebot is ending. Ask again in a moment.")
+            for listener in [*listeners]:
+                listener(progress)
+
+        until = time.monotonic() + _WAIT_SECONDS
+        while not await asyncio.to_thread(lambda: folder.is_complete):
+            with lock_building(self._index.folder) as is_ours:
+                if is_ours:
+                    return await self._refresh_beside(folder, ref, show)
+            if time.monotonic() > until:
+                raise StorageLocked(f"Another citebot is indexing {self._index.name} at {ref.name} still. Ask later.")
+            await asyncio.sleep(_LOOK_SECONDS)
+        index = await asyncio.to_thread(self._index.open_beside, folder.data, ref.commit)
+        if await index.is_current():
+            return index
+        await index.aclose()  # it is damaged
+        with lock_building(self._index.folder) as is_ours:
+            if not is_ours:
+                raise StorageLocked(f"Another citebot is indexing {self._index.name} at {ref.name}. Ask in a moment.")
+            return await self._refresh_beside(folder, ref, show)
+
+    async def _refresh_beside(self, folder: SideFolder, ref: NamedRef, show: ProgressSink) -> CodeIndex:
+        """Copy the nearest generation into the folder, and bring the copy to the commit."""
+        await self._seed(folder, ref.commit)
+        index = await asyncio.to_thread(self._index.open_beside, folder.data, ref.commit)
+        try:
+            await index.refresh(progress=show)
+            await asyncio.to_thread(folder.note, ref)
+        except BaseException:
+            await index.aclose()
+            raise
+        return index
+
+    async def _seed(self, folder: SideFolder, commit: str) -> None:
+        source = await self._choose_source(commit)
+        if source is None:  # everything is read
+            await asyncio.to_thread(folder.data.remove_index)
+            return
+        try:
+            await asyncio.to_thread(_copy_into, source, folder)
+        except StorageError as error:
+            log.warning("%s cannot begin as a copy: %s", folder.root, error)
+            await asyncio.to_thread(folder.data.remove_index)
+
+    async def _choose_source(self, commit: str) -> SideFolder | CodeIndex | None:
+        """Choose the generation that differs from a commit in the fewest files; None where there is none."""
+        refs = RefList(self._index.repository.git)
+        own: CodeIndex | None = None
+        fewest: int | None = None
+        try:
+            newest = await self._index.pin()
+            own = self._index
+            fewest = await asyncio.to_thread(refs.count_changes, newest.commit.sha, commit)
+        except NotIndexed:
+            pass
+        if fewest is not None and fewest <= _FEW_CHANGES:
+            return own
+        nearest: SideFolder | CodeIndex | None = own
+        for side in await asyncio.to_thread(list_side_folders, self._index.folder):
+            if side != SideFolder.of(self._index.folder, side.commit, self._index.provenance) or not side.is_complete:
+                continue
+            changes = await asyncio.to_thread(refs.count_changes, side.commit, commit)
+            if changes is not None and (fewest is None or changes < fewest):
+                nearest, fewest = side, changes
+        return nearest
+
+
+def _copy_into(source: SideFolder | CodeIndex, folder: SideFolder) -> None:
+    """Copy an index into a folder that is held; the copy is there whole or not at all."""
+    draft = folder.root / "draft"
+    lock = source.hold() if isinstance(source, SideFolder) else None
+    try:
+        seed_index(source.data.root if isinstance(source, SideFolder) else source.folder.root, draft)
+    finally:
+        if lock is not None:
+            os.close(lock)
+    folder.data.remove_index()
+    for path in sorted(draft.iterdir(), key=lambda path: path.suffix == ".sqlite"):  # what says that it is there: last
+        path.rename(folder.root / path.name)
+    draft.rmdir()

@@ -1,0 +1,150 @@
+"""The branches, tags and pull requests that a repository has by now, and which of them a written name means."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from indexer.git.git_errors import decode_output
+from indexer.git.objects import GitRunner
+from indexer.git.tags import match_tag
+from indexer.types import NamedRef, RefKind, Tag
+
+MOST_REFS = 20_000
+_SECONDS = 10.0
+_LONGEST = 200  # characters of a name that anybody would write
+_MOST_COMPARED = 5_000  # names that a misspelt one is compared with
+_FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(refname)%00"
+_PLACES = ("refs/heads", "refs/tags", "refs/remotes/origin", "refs/pull", "refs/merge-requests", "refs/pull-requests")
+_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+_NUMBER = re.compile(r"[#!]?(\d{1,9})")
+# What git does not take for a name; it would take some of these for an option, or for a way to another commit.
+_NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
+_PULLS = ("refs/pull/{}/head", "refs/merge-requests/{}/head", "refs/pull-requests/{}/from", "refs/pull/{}/merge")
+
+
+def is_ref_name(name: str) -> bool:
+    """Whether git would take this for the name of a branch or a tag, and for nothing else."""
+    return 0 < len(name) <= _LONGEST and not _NO_NAME.search(name)
+
+
+def fits_branch(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a branch is one of those that are kept, by their names or patterns such as `release-*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class RefTable:
+    """Commits by the full names of refs, as a repository lists them."""
+
+    commits: Mapping[str, str]
+
+    def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
+        """Find the branch, tag or pull request that a name means; a branch comes before a tag of the same name."""
+        name = written.strip()
+        if kind == "pull request":
+            return self._find_pull(name)
+        if not is_ref_name(name):
+            return None
+        branch = self._find_branch(name) if kind in {None, "branch"} else None
+        return branch or (self._find_tag(name) if kind in {None, "tag"} else None)
+
+    def _find_branch(self, name: str) -> NamedRef | None:
+        for full_name in (f"refs/heads/{name}", f"refs/remotes/origin/{name}"):
+            if full_name in self.commits:
+                return NamedRef(kind="branch", name=name, commit=self.commits[full_name], full_name=full_name)
+        return None
+
+    def _find_tag(self, name: str) -> NamedRef | None:
+        found = match_tag(name, self._list_tags())
+        if found is None:
+            return None
+        return NamedRef(kind="tag", name=found.name, commit=found.sha, full_name=f"refs/tags/{found.name}")
+
+    def _list_tags(self) -> Sequence[Tag]:
+        prefix = "refs/tags/"
+        return [
+            Tag(name=name.removeprefix(prefix), sha=sha, created_at=0)
+            for name, sha in self.commits.items()
+            if name.startswith(prefix)
+        ]
+
+    def _find_pull(self, name: str) -> NamedRef | None:
+        number = _NUMBER.fullmatch(name)
+        if number is None:
+            return None
+        for form in _PULLS:
+            full_name = form.format(int(number[1]))
+            if full_name in self.commits:
+                return make_pull_ref(int(number[1]), full_name, self.commits[full_name])
+        return None
+
+    def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
+        """Name the branches and tags whose names are nearest to one that is none; else some branches."""
+        names = [*dict.fromkeys(self._list_names())][:_MOST_COMPARED]
+        wanted = written.strip()[:_LONGEST].casefold()
+        folded = {name.casefold(): name for name in reversed(names)}
+        near = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.5)
+        return [folded[name] for name in near] or names[:most]
+
+    def list_branches(self) -> Sequence[str]:
+        """Name the branches, in the order of the table."""
+        return [name.removeprefix("refs/heads/") for name in self.commits if name.startswith("refs/heads/")]
+
+    def _list_names(self) -> Iterator[str]:
+        for prefix in ("refs/heads/", "refs/remotes/origin/", "refs/tags/"):
+            yield from (name.removeprefix(prefix) for name in self.commits if name.startswith(prefix))
+
+
+class RefList:
+    """Asks git which refs a repository has; only names that it has listed are ever handed back to it."""
+
+    def __init__(self, git: GitRunner) -> None:
+        self._git = git
+
+    def read(self) -> RefTable:
+        """List the branches, the tags of commits and the pull requests that are here."""
+        order = ("--sort=-creatordate", f"--count={MOST_REFS}", f"--format={_FORMAT}")
+        output = self._git.try_run("for-each-ref", *order, *_PLACES, seconds=_SECONDS)
+        fields = iter((output or b"").split(b"\0")[:-1])
+        commits: dict[str, str] = {}
+        for kind, own, peeled_kind, peeled, name in zip(*[fields] * 5, strict=False):
+            is_commit = kind.strip(b"\n") == b"commit"
+            if is_commit or peeled_kind == b"commit":
+                commits[decode_output(name)] = (own if is_commit else peeled).decode("ascii", "replace")
+        return RefTable(commits)
+
+    def find_commit(self, written: str) -> NamedRef | None:
+        """Find a commit by seven characters of its id or more; None where there is none, or more than one."""
+        if not _SHA.fullmatch(written.strip()):
+            return None
+        sha = self._resolve(written.strip())
+        return NamedRef(kind="commit", name=sha[:12], commit=sha) if sha else None
+
+    def find_head(self, ref: str) -> str:
+        """Return the full name of the branch that a name such as HEAD stands for; empty where that is a commit."""
+        output = self._git.try_run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", ref)
+        return decode_output((output or b"").split(b"\n")[-2]) if output else ""
+
+    def has_commit(self, sha: str) -> bool:
+        """Whether a commit is here."""
+        return bool(_SHA.fullmatch(sha)) and self._resolve(sha) == sha
+
+    def count_changes(self, old: str, new: str) -> int | None:
+        """Count the files that differ between two commits; None if one of them is not here, or git takes too long."""
+        options = ("-r", "--no-renames", "--name-only", "-z")
+        output = self._git.try_run("diff-tree", *options, "--end-of-options", old, new, seconds=_SECONDS)
+        return None if output is None else output.count(b"\0")
+
+    def _resolve(self, name: str) -> str:
+        output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return (output or b"").strip().decode("ascii", "replace")
+
+
+def make_pull_ref(number: int, full_name: str, commit: str) -> NamedRef:
+    """Describe a pull request; GitLab calls it a merge request, and writes `!12`."""
+    sign = "!" if full_name.startswith("refs/merge-requests/") else "#"
+    return NamedRef(kind="pull request", name=f"{sign}{number}", commit=commit, full_name=full_name)

@@ -1,0 +1,161 @@
+"""What in a question names a branch, a tag, a commit or a pull request, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.repositories.names import RepositoryProfile
+from bot.repositories.ref_chooser import RefChooser, read_ref, write_ref
+from bot.repositories.ref_mentions import find_ref_mentions, remove_mention
+from indexer import NamedRef, UnknownRevision
+from tests.fakes.refs import FakeRefs
+
+PAGE = "https://github.com/team/shop"
+NAMES = ("main", "develop", "master", "staging", "release-2.1", "feature/pay", "v2", "python-3")
+TAGS = ("v5.0.2", "v5.1.0", "2.0")
+REFS = (
+    {f"refs/heads/{name}": f"{number:040x}" for number, name in enumerate(NAMES, 1)}
+    | {f"refs/tags/{name}": f"{number:040x}" for number, name in enumerate(TAGS, 100)}
+    | {"refs/pull/12/head": "d" * 40}
+)
+
+
+@pytest.fixture
+def chooser() -> RefChooser:
+    return RefChooser({"shop": FakeRefs(REFS, commits=["0123abc" + "0" * 33])}, {"shop": RepositoryProfile(page=PAGE)})
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "rest"),
+    [
+        ("on release-2.1, where is the parser?", "release-2.1", "where is the parser?"),
+        ("where is the parser on release-2.1?", "release-2.1", "where is the parser?"),
+        ("at v5.0.2, who calls charge()?", "v5.0.2", "who calls charge()?"),
+        ("who calls charge() at 5.0.2?", "v5.0.2", "who calls charge()?"),
+        ("in #12, where is the card charged?", "#12", "where is the card charged?"),
+        ("what does charge() do in PR 12?", "#12", "what does charge() do?"),
+        ("On develop, where is the card charged?", "develop", "where is the card charged?"),
+        ("where is the card charged on the develop branch?", "develop", "where is the card charged?"),
+        ("where is the card charged on branch feature/pay please", "feature/pay", "where is the card charged please"),
+        ("where is the card charged on `develop`?", "develop", "where is the card charged?"),
+        ("how does it retry at 0123abc?", "0123abc00000", "how does it retry?"),
+        ("how does it retry at commit 0123abc?", "0123abc00000", "how does it retry?"),
+        ("what changed lately on the release-2.1 branch?", "release-2.1", "what changed lately?"),
+        (f"where is it retried? {PAGE}/tree/feature/pay", "feature/pay", "where is it retried?"),
+        (f"where is it retried in {PAGE}/pull/12/files?", "#12", "where is it retried in?"),
+        (f"where is it retried, see [the change]({PAGE}/pull/12)?", "#12", "where is it retried, see?"),
+        (f"where is it retried? <{PAGE}/commit/0123abc>", "0123abc00000", "where is it retried?"),
+        (f"explain {PAGE}/blob/v5.0.2/pay.py#L3", "v5.0.2", f"explain {PAGE}/blob/v5.0.2/pay.py#L3"),
+        (f"what is {PAGE}/releases/tag/v5.1.0 made of?", "v5.1.0", "what is made of?"),
+        ("how do I install it in version 2.0?", "2.0", "how do I install it?"),
+    ],
+)
+async def test_a_ref_that_is_there_is_found_and_left_out(
+    chooser: RefChooser, question: str, name: str, rest: str
+) -> None:
+    choice = await chooser.choose(["shop"], question)
+
+    assert choice.ref is not None
+    assert (choice.ref.name, choice.question) == (name, rest)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where is main() defined in main?",
+        "what happens on main thread start?",
+        "who logs at master level?",
+        "where does it run on staging?",
+        "what is logged at develop time?",
+        "how does auth work in v2 of the API?",
+        "what is in master data management?",
+        "which tests run on python-3.12?",
+        "does it run on v8?",
+        "what happens at startup?",
+        "is there a limit of 5 retries at 5?",
+        "what changed between v5.0.2 and v5.1.0 in the parser?",
+        "what is new in v5.1.0?",
+        "when was charge() added in v5.0.2?",
+        "what changed since v5.0.2?",
+        "what did 0123abc change in pay.py?",
+        "how does #12 relate to the parser?",
+        "is the branch coverage measured on branch coverage?",
+        "what is the error-handling branch in the if statement of charge()?",
+        "where is it handled in the error-handling branch?",
+        "compare charge on release-2.1 and on develop",
+        "where is it at 10.30?",
+        "who listens on 127.0.0.1?",
+        "what is in src/main/v2/api.py?",
+        "```\ngit checkout at v5.0.2\n```\nwhat does this do?",
+        f"explain {PAGE}/blob/{'c' * 40}/pay.py#L3",
+        "on main, where is the parser?",
+        "",
+    ],
+)
+async def test_an_ordinary_question_is_about_the_newest_commit(chooser: RefChooser, question: str) -> None:
+    choice = await chooser.choose(["shop"], question)
+
+    assert choice.ref is None
+    assert not choice.remark
+
+
+@pytest.mark.parametrize(
+    ("question", "nearest"),
+    [
+        ("where is the parser on release-2.2?", "release-2.1"),
+        ("on relaese-2.1, where is the parser?", "release-2.1"),
+        ("where is the parser at v5.0.9?", "v5.0.2"),
+        ("where is the parser on branch feature/pax?", "feature/pay"),
+        ("where is the parser in pull request 99?", "no pull request 99 that can be read"),
+        (f"where is it? {PAGE}/tree/release-2.2", "release-2.1"),
+    ],
+)
+async def test_a_ref_that_is_clearly_meant_and_not_there_is_said(
+    chooser: RefChooser, question: str, nearest: str
+) -> None:
+    with pytest.raises(UnknownRevision, match=nearest):
+        await chooser.choose(["shop"], question)
+
+
+async def test_a_number_that_is_no_pull_request_is_remarked_upon(chooser: RefChooser) -> None:
+    choice = await chooser.choose(["shop"], "where is the bug in #99?")
+
+    assert choice.ref is None
+    assert choice.remark == "No pull request #99 can be read here, so this is about the newest commit."
+
+
+async def test_a_thread_stays_at_its_ref_until_another_is_named(chooser: RefChooser) -> None:
+    before = (await chooser.choose(["shop"], "on release-2.1, where is the parser?")).ref
+    assert before is not None
+    assert read_ref(write_ref(before)) == NamedRef(kind="branch", name="release-2.1", commit=before.commit)
+
+    again = await chooser.choose(["shop"], "and who calls it?", before=read_ref(write_ref(before)))
+    assert again.ref == before
+    assert (await chooser.choose(["shop"], "on main, who calls it?", before=before)).ref is None
+    gone = NamedRef(kind="branch", name="gone", commit="e" * 40)
+    assert (await chooser.choose(["shop"], "and who calls it?", before=gone)).ref == gone
+
+
+async def test_where_only_one_branch_can_be_read_that_is_said(chooser: RefChooser) -> None:
+    elsewhere = await RefChooser().choose(["shop"], "where is the parser at v5.0.2?")
+    assert elsewhere.remark == "Only the followed branch of shop can be read here, and not 'v5.0.2'."
+    assert not (await RefChooser().choose(["shop"], "does it run on v8?")).remark
+    several = await chooser.choose(["shop", "web"], "where is the parser at v5.0.2?")
+    assert "Several repositories are read at their newest commits." in several.remark
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["on", "at", "in", "the", "branch", "v5.0.2", "#12", PAGE, "/tree/", "`", "-x", "--", ".."])
+        | st.text(max_size=8),
+        max_size=12,
+    ).map(" ".join)
+)
+def test_any_text_has_mentions_within_it(text: str) -> None:
+    for mention in find_ref_mentions(text, PAGE):
+        assert 0 <= mention.start < mention.end <= len(text)
+        assert all(not name.startswith("-") for name in mention.names)
+        assert isinstance(remove_mention(text, mention), str)

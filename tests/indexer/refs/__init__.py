@@ -1,0 +1,1 @@
+"""Tests of other branches, tags, commits and pull requests."""
