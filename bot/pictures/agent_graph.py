@@ -1,0 +1,99 @@
+"""The graph of the agent as a drawing, in which the way that a run has taken is lit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from agent import Step, list_steps
+from bot.pictures.layered_layout import lay_out
+from bot.pictures.svg_sheet import SvgSheet, measure_label
+
+_RISE = 0.58  # everything stands closer than in a picture of its own
+_GAP = 8.0
+
+
+class NodePassage(Protocol):
+    """One time that a node has run, or runs."""
+
+    @property
+    def node(self) -> str:
+        """Its name."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+
+    @property
+    def tokens(self) -> int:
+        """What chat models have read and written for it."""
+
+
+class AgentGraphDrawing:
+    """Draws the graph with the way of a run in it; it is laid out once."""
+
+    def __init__(self, format_seconds: Callable[[float], str], steps: Sequence[Step] | None = None) -> None:
+        self._format_seconds = format_seconds
+        self._steps = list_steps() if steps is None else steps
+        lines = [(step.name, target) for step in self._steps for target in step.targets]
+        self._branching = {step.name for step in self._steps if len(step.targets) > 1}
+        self._widths = {step.name: measure_label(step.name) for step in self._steps}
+        self._layout = lay_out(self._widths, lines, gap=_GAP)
+
+    def draw(self, visits: Sequence[NodePassage]) -> str:
+        """Return the drawing; each node that was passed has its time below its name."""
+        taken = set(pairwise(visit.node for visit in visits))
+        by_node: dict[str, list[NodePassage]] = defaultdict(list)
+        for visit in visits:
+            by_node[visit.node].append(visit)
+        sheet = SvgSheet(self._layout, self._widths, rise=_RISE)
+        # What is lit is drawn last, over the rest.
+        for line in sorted(self._layout.lines, key=lambda line: line in taken):
+            sheet.arrow(
+                self._layout.lines[line], self._layout.nodes[line[1]],
+                dashed=line[0] in self._branching and line not in taken, look="taken" if line in taken else "",
+            )  # fmt: skip
+        for name, middle in self._layout.nodes.items():
+            passed = by_node[name]
+            sheet.box(
+                name, middle, self._widths[name], note=self._write_time(passed), look=_choose_look(passed),
+                hint=self._describe(name, passed),
+            )  # fmt: skip
+        return sheet.svg(_summarize(visits))
+
+    def _write_time(self, passed: Sequence[NodePassage]) -> str:
+        if not passed:
+            return ""
+        times = f"{len(passed)} × " if len(passed) > 1 else ""
+        return (
+            "running"
+            if _is_running(passed)
+            else f"{times}{self._format_seconds(sum(visit.seconds for visit in passed))}"
+        )
+
+    def _describe(self, name: str, passed: Sequence[NodePassage]) -> str:
+        if not passed:
+            return f"{name}: not passed"
+        tokens = sum(visit.tokens for visit in passed)
+        return f"{name}: {self._write_time(passed)}" + (f", {tokens:,} tokens" if tokens else "")
+
+
+def _choose_look(passed: Sequence[NodePassage]) -> str:
+    return "" if not passed else "now" if _is_running(passed) else "taken"
+
+
+def _is_running(passed: Sequence[NodePassage]) -> bool:
+    return any(not visit.is_over for visit in passed)
+
+
+def _summarize(visits: Sequence[NodePassage]) -> str:
+    way = ", ".join(visit.node.replace("_", " ") for visit in visits)
+    return (
+        f"The graph of the agent. The way taken: {way}." if way else "The graph of the agent. Nothing was passed yet."
+    )

@@ -1,0 +1,82 @@
+"""A graph that people are shown: boxes and lines between them, as a list of sentences or as Mermaid."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.markdown import to_one_line
+
+LONGEST_LABEL = 44
+# Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
+_MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
+
+Look = Literal["plain", "main", "folded"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowBox:
+    """One thing; `note` is said below its label in small, `link` leads to it. What is folded stands for several."""
+
+    key: str
+    label: str
+    note: str = ""
+    link: str = ""
+    look: Look = "plain"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowLine:
+    """A line from one box to another; dashed where it is only possible."""
+
+    source: str
+    target: str
+    is_dashed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flow:
+    """Boxes in the order of the flow; `verb` says what a line means: the source `calls` the target.
+
+    With `gathers`, all lines lead to the last box in the end, and the others stand as near to it as they can.
+    """
+
+    title: str
+    verb: str
+    boxes: Sequence[FlowBox]
+    lines: Sequence[FlowLine]
+    gathers: bool = False
+
+    def to_text(self) -> str:
+        """List the lines, a row for each source."""
+        labels = {box.key: shorten(box.label, 100) for box in self.boxes}
+        targets: defaultdict[str, list[str]] = defaultdict(list)
+        for line in self.lines:
+            targets[line.source].append(f"{'possibly ' * line.is_dashed}{labels[line.target]}")
+        rows = [f"- {labels[key]} {self.verb} {', '.join(named)}" for key, named in targets.items()]
+        lonely = {box.key for box in self.boxes} - {key for line in self.lines for key in (line.source, line.target)}
+        rows += [f"- {labels[box.key]}" for box in self.boxes if box.key in lonely]
+        return "\n".join([f"{to_one_line(self.title)}:", *rows])
+
+    def to_mermaid(self) -> str:
+        """Write it in Mermaid; what a name holds is never markup of it."""
+        return "\n".join(["graph LR", *self._iter_mermaid(), ""])
+
+    def _iter_mermaid(self) -> Iterator[str]:
+        keys = {box.key: f"n{number}" for number, box in enumerate(self.boxes)}
+        for box in self.boxes:
+            label = shorten(box.label).translate(_MERMAID)
+            yield f'    {keys[box.key]}["{label}"]'
+        for line in self.lines:
+            yield f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'} {keys[line.target]}"
+
+
+def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
+    """Return a name on one line, its middle left out where it is very long."""
+    line = to_one_line(text[: 20 * longest]).strip() or "(nameless)"
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[:half]}…{line[-half:]}"

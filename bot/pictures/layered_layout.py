@@ -1,0 +1,107 @@
+"""Lays a graph out in layers: what follows stands below, and lines pass between the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+import networkx as nx
+
+Line = tuple[str, str]
+Point = tuple[float, float]
+# A place in a layer: a node, or where a line passes through the layer, named by the line and the layer.
+Place = str | tuple[Line, int]
+
+SWEEPS = 24
+GAP = 36.0  # between two places of a layer, unless more or less is wanted
+LAYER_HEIGHT = 110.0
+PASSAGE_WIDTH = 12.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiagramLayout:
+    """The middle of each node, and the points that each line runs through, beginning with the middle of its source."""
+
+    nodes: Mapping[str, Point]
+    lines: Mapping[Line, tuple[Point, ...]]
+
+
+def lay_out(widths: Mapping[str, float], lines: Sequence[Line], *, gap: float = GAP) -> DiagramLayout:
+    """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards."""
+    ranks = _rank_nodes(list(widths), lines)
+    chains: dict[Line, list[Place]] = {}
+    for source, target in lines:
+        step = 1 if ranks[target] > ranks[source] else -1
+        passages = [((source, target), rank) for rank in range(ranks[source] + step, ranks[target], step)]
+        chains[source, target] = [source, *passages, target]
+    neighbours: nx.Graph[Place] = nx.Graph()
+    neighbours.add_nodes_from(widths)
+    for chain in chains.values():
+        nx.add_path(neighbours, chain)
+    layers = _fill_layers(ranks, chains)
+    _reduce_crossings(layers, neighbours)
+    xs = _spread(layers, neighbours, widths, gap)
+    points = {place: (xs[place], rank * LAYER_HEIGHT) for rank, layer in enumerate(layers) for place in layer}
+    return DiagramLayout(
+        nodes={name: points[name] for name in widths},
+        lines={line: tuple(points[place] for place in chain) for line, chain in chains.items()},
+    )
+
+
+def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
+    """Give each node the layer below the lowest one that leads to it."""
+    position = {name: number for number, name in enumerate(names)}
+    downwards: nx.DiGraph[str] = nx.DiGraph()
+    downwards.add_nodes_from(names)
+    downwards.add_edges_from(line for line in lines if position[line[0]] < position[line[1]])
+    layers = nx.topological_generations(downwards)
+    ranks = {name: rank for rank, layer in enumerate(layers) for name in layer}
+    return {name: ranks[name] for name in names}
+
+
+def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) -> list[list[Place]]:
+    layers: list[list[Place]] = [[] for _ in range(max(ranks.values()) + 1)]
+    for name, rank in ranks.items():
+        layers[rank].append(name)
+    for chain in chains.values():
+        for place in chain[1:-1]:
+            layers[place[1]].append(place)  # type: ignore[index]  # the inner places are passages
+    return layers
+
+
+def _reduce_crossings(layers: list[list[Place]], neighbours: nx.Graph[Place]) -> None:
+    """Order each layer by where its neighbours stand, downwards and upwards in turn."""
+    for sweep in range(SWEEPS):
+        for layer in layers if sweep % 2 else reversed(layers):
+            position = {place: number / len(each) for each in layers for number, place in enumerate(each)}
+            layer.sort(key=lambda place: fmean(position[near] for near in neighbours[place] or (place,)))
+
+
+def _spread(
+    layers: Sequence[Sequence[Place]], neighbours: nx.Graph[Place], widths: Mapping[str, float], gap: float
+) -> dict[Place, float]:
+    """Move places towards their neighbours, as far as the order and the widths of the layer allow."""
+
+    def room(left: Place, right: Place) -> float:
+        sizes = (widths[place] if isinstance(place, str) else PASSAGE_WIDTH for place in (left, right))
+        return sum(sizes) / 2 + gap
+
+    xs: dict[Place, float] = {place: number * gap for layer in layers for number, place in enumerate(layer)}
+    for sweep in range(SWEEPS):
+        for layer in layers if sweep % 2 else reversed(layers):
+            wanted = [fmean(xs[near] for near in neighbours[place] or (place,)) for place in layer]
+            gaps = [room(left, right) for left, right in pairwise(layer)]
+            xs.update(zip(layer, _space_apart(wanted, gaps), strict=True))
+    return xs
+
+
+def _space_apart(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
+    """Return places at least that far apart, between the ones pushed to the right and the ones pushed to the left."""
+    rightwards, leftwards = list(wanted), list(wanted)
+    for number, gap in enumerate(gaps):
+        rightwards[number + 1] = max(rightwards[number + 1], rightwards[number] + gap)
+    for number, gap in reversed(list(enumerate(gaps))):
+        leftwards[number] = min(leftwards[number], leftwards[number + 1] - gap)
+    return [(one + other) / 2 for one, other in zip(rightwards, leftwards, strict=True)]
