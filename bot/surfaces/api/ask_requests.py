@@ -1,0 +1,157 @@
+"""`POST /api/ask`: a question, answered as JSON at the end, or as server-sent events while the answer comes about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Annotated
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.surfaces.api.problems import GONE, RequestProblem, format_seconds
+from bot.surfaces.api.repeated_questions import RepeatedQuestions, RequestKey, read_key
+from bot.surfaces.ask_events import (
+    Answered,
+    AskEvent,
+    EvidenceFound,
+    NotAnswered,
+    Reason,
+    RunBegun,
+    StageBegun,
+    TextPart,
+)
+from bot.surfaces.long_requests import LateCore, LongRequests
+from bot.surfaces.principals import Principal
+from bot.surfaces.sse import ServerSentEvent, stream_events, watch_reader
+
+EVENT_STREAM = "text/event-stream"
+EVENTS = (RunBegun, StageBegun, TextPart, EvidenceFound, Answered, NotAnswered)
+
+_STATUSES: dict[Reason, int] = {
+    "limit": 429,
+    "not_allowed": 403,
+    "unknown_repository": 404,
+    "unclear_repository": 422,
+    "bad_question": 422,
+    "stopped": 409,
+    "late": 504,
+    "failed": 500,
+}
+_WEIGHT = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
+
+
+class AskRequest(BaseModel):
+    """A question about the code."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: Annotated[str, Field(min_length=1, max_length=100_000, description="At most 4,000 characters count.")]
+    repository: Annotated[
+        str | None, Field(max_length=100, description="Which repository is meant; else the question tells.")
+    ] = None
+    conversation: Annotated[
+        str | None,
+        Field(pattern="^[A-Za-z0-9_-]{1,64}$", description="The one that an answer came with, to go on with it."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What a request with a question goes through; a run ends with its last request."""
+
+    core: LateCore
+    requests: LongRequests
+    repeated: RepeatedQuestions
+
+    def open(
+        self,
+        principal: Principal,
+        question: str,
+        key: RequestKey | None,
+        *,
+        repository: str | None = None,
+        conversation: str | None = None,
+        background: tuple[str, ...] = (),
+    ) -> AsyncGenerator[AskEvent, None]:
+        """Return the events of a question."""
+        questions = self.core.get().questions
+
+        def ask() -> AsyncGenerator[AskEvent, None]:
+            return questions.ask(
+                principal, question, surface="api", repository=repository, conversation=conversation,
+                background=background,
+            )  # fmt: skip
+
+        return self.repeated.follow(key, ask)
+
+
+async def answer_ask(
+    asking: Asking, request: web.Request, principal: Principal, asked: AskRequest
+) -> web.StreamResponse:
+    """Answer `POST /api/ask`."""
+    key = read_key(request, principal, asked)
+    events = asking.open(principal, asked.question, key, repository=asked.repository, conversation=asked.conversation)
+    with asking.requests.hold(request, principal.key):
+        if wants_events(request):
+            return await answer_with_events(request, events, write_events)
+        answered = await wait_for_answer(request, events)
+        return web.Response(text=answered.model_dump_json(), content_type="application/json")
+
+
+async def wait_for_answer(request: web.Request, events: AsyncGenerator[AskEvent, None]) -> Answered:
+    """Follow a question to its answer; raises the problem where there is none, or nobody waits any more."""
+    async with aclosing(watch_reader(request, events)) as following:
+        async for event in following:
+            if isinstance(event, Answered):
+                return event
+            if isinstance(event, NotAnswered):
+                raise explain_no_answer(event)
+    raise RequestProblem(status=GONE, detail="The client has gone.", code="gone")
+
+
+Write = Callable[[AsyncGenerator[AskEvent, None]], AsyncGenerator[ServerSentEvent, None]]
+
+
+async def answer_with_events(
+    request: web.Request, events: AsyncGenerator[AskEvent, None], write: Write
+) -> web.StreamResponse:
+    """Stream a question's events as `write` puts them; what was refused has a status of its own, and no stream."""
+    async with aclosing(events):
+        first = await anext(events)
+        if isinstance(first, NotAnswered):
+            raise explain_no_answer(first)
+
+        async def replay() -> AsyncGenerator[AskEvent, None]:
+            yield first
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+
+        return await stream_events(request, write(replay()))
+
+
+async def write_events(events: AsyncGenerator[AskEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+    """Write each event as JSON, named by its kind; the last one is `answer` or `failed`."""
+    async with aclosing(events):
+        async for event in events:
+            yield ServerSentEvent(event=event.kind, data=event.model_dump_json())
+
+
+def explain_no_answer(event: NotAnswered) -> RequestProblem:
+    """Return the problem that says why a question has no answer."""
+    headers = {} if event.retry_after is None else {"Retry-After": format_seconds(event.retry_after)}
+    return RequestProblem(status=_STATUSES[event.reason], detail=event.text, code=event.reason, headers=headers)
+
+
+def wants_events(request: web.Request) -> bool:
+    """Whether a request prefers events to JSON: it names them, and JSON not above them."""
+    weights = {"application/json": 0.0, EVENT_STREAM: 0.0}
+    for part in ",".join(request.headers.getall("Accept", [])).split(","):
+        name, *parameters = (each.strip().lower() for each in part.split(";"))
+        if name in weights:
+            weight = next((float(found[1]) for each in parameters if (found := _WEIGHT.fullmatch(each))), 1.0)
+            weights[name] = max(weights[name], weight)
+    return weights[EVENT_STREAM] > 0 and weights[EVENT_STREAM] >= weights["application/json"]

@@ -1,0 +1,244 @@
+"""`/v1`: citebot as a model that cites its answers, for clients of the OpenAI API."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+from cachetools import TTLCache
+
+from bot.surfaces.api.ask_requests import Asking, answer_with_events, explain_no_answer, wait_for_answer
+from bot.surfaces.api.completion_messages import (
+    MODEL,
+    AskedCompletion,
+    ChatTurn,
+    CompletionRequest,
+    count_usage,
+    describe_model,
+    format_tail,
+    list_annotations,
+    name_repository,
+    read_messages,
+)
+from bot.surfaces.api.http_api import forbid_storing
+from bot.surfaces.api.problems import RequestProblem, make_error_middleware
+from bot.surfaces.api.repeated_questions import read_key
+from bot.surfaces.api.request_reading import authenticate, read_json
+from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, TextPart
+from bot.surfaces.long_requests import LateCore
+from bot.surfaces.principals import Principal
+from bot.surfaces.sse import ServerSentEvent
+from bot.webhooks.body_limits import BodyReader
+
+PREFIX = "/v1"
+LARGEST = 2_000_000  # bytes of a conversation
+TOTAL = 16_000_000
+SECONDS = 10.0
+NO_RETRY = "X-Should-Retry"  # the clients of OpenAI ask again by themselves unless this is `false`
+FOLLOWED_SECONDS = 3_600.0  # for which the next question goes on with a conversation
+MOST_FOLLOWED = 1_000
+REPLACED = "\n\n---\n\n*What is above did not hold. This takes its place:*\n\n"
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class ChatCompletions:
+    """Serves the chat completions. What was said before is what each request says.
+
+    Where that ends in an answer that was given here within the last hour, word for word, the question goes on with the
+    agent's conversation, so that it may be a follow-up, or the reply that a plan waits for. In all other cases, such as
+    a second try at an earlier question, what was said is quoted as background.
+    """
+
+    def __init__(self, core: LateCore, asking: Asking) -> None:
+        self._core = core
+        self._asking = asking
+        self._bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
+        self._followed: TTLCache[tuple[str, str], str] = TTLCache(MOST_FOLLOWED, FOLLOWED_SECONDS)
+
+    def join(self, application: web.Application) -> None:
+        """Add the paths to the application of the server."""
+        own = web.Application(middlewares=[make_error_middleware(render_error)])
+        own.on_response_prepare.append(forbid_storing)
+        own.router.add_post("/chat/completions", self._complete)
+        own.router.add_get("/models", self._list_models, allow_head=False)
+        own.router.add_get("/models/{model:.+}", self._show_model, allow_head=False)
+        application.add_subapp(PREFIX, own)
+
+    async def _list_models(self, request: web.Request) -> web.StreamResponse:
+        models = self._name_models(authenticate(request, self._core.get().tokens))
+        return web.json_response({"object": "list", "data": [describe_model(name) for name in models]})
+
+    async def _show_model(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["model"]
+        if name not in self._name_models(authenticate(request, self._core.get().tokens)):
+            raise _explain_unknown_model(name)
+        return web.json_response(describe_model(name))
+
+    def _name_models(self, principal: Principal) -> list[str]:
+        """Name citebot, and each repository that a person may ask about as a model of its own."""
+        visible = self._core.get().lookups.list_visible(principal)
+        return [MODEL, *(f"{MODEL}/{name}" for name in visible)]
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        core = self._core.get()
+        principal = authenticate(request, core.tokens)
+        sent = await read_json(request, CompletionRequest, self._bodies)
+        if sent.model not in self._name_models(principal):
+            raise _explain_unknown_model(sent.model)
+        asked = await asyncio.to_thread(read_messages, sent.messages, core.lookups.mask)
+        conversation = self._followed.get(_name_transcript(principal, asked.before))
+        events = self._asking.open(
+            principal, asked.question, read_key(request, principal, sent), repository=name_repository(sent.model),
+            conversation=conversation, background=() if conversation else asked.background,
+        )  # fmt: skip
+        writing = _Completion(sent, has_image=asked.has_image)
+        with self._asking.requests.hold(request, principal.key):
+            if sent.stream:
+                write = partial(self._stream, principal, asked, writing)
+                return await answer_with_events(request, events, write)
+            answered = await wait_for_answer(request, events)
+        record = writing.write_whole(answered)
+        self._note_answer(principal, asked, answered, record["choices"][0]["message"]["content"])
+        return web.json_response(record)
+
+    async def _stream(
+        self,
+        principal: Principal,
+        asked: AskedCompletion,
+        writing: _Completion,
+        events: AsyncGenerator[AskEvent, None],
+    ) -> AsyncGenerator[ServerSentEvent, None]:
+        """Write the chunks of an answer; where there is none, an error, and no end: that would make it look whole."""
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, NotAnswered):
+                    yield ServerSentEvent(data=json.dumps(describe_error(explain_no_answer(event))))
+                for data in writing.write_chunks(event):
+                    yield ServerSentEvent(data=data)
+                if isinstance(event, Answered):
+                    self._note_answer(principal, asked, event, writing.content)
+
+    def _note_answer(self, principal: Principal, asked: AskedCompletion, answered: Answered, content: str) -> None:
+        """Let the next question go on with a conversation; one that goes on from an earlier place does not."""
+        self._followed.pop(_name_transcript(principal, asked.before), None)
+        if answered.conversation:
+            new = ChatTurn(role="user", content=asked.question), ChatTurn(role="assistant", content=content)
+            self._followed[_name_transcript(principal, (*asked.before, *new))] = answered.conversation
+
+
+class _Completion:
+    """One completion while it is written; `content` is what was sent of it."""
+
+    def __init__(self, sent: CompletionRequest, *, has_image: bool) -> None:
+        self.content = ""
+        self._text = ""  # of the answer, as far as it was sent
+        self._sent = sent
+        self._has_image = has_image
+        self._created = int(time.time())
+        self._id = "chatcmpl-0"
+
+    def write_whole(self, answered: Answered) -> dict[str, Any]:
+        """Return the completion as one object."""
+        self._id = f"chatcmpl-{answered.run_id}"
+        content = answered.linked + format_tail(answered, is_linked=True, has_image=self._has_image)
+        message = {
+            "role": "assistant",
+            "content": content,
+            "refusal": None,
+            "annotations": list_annotations(content, answered.citations),
+        }
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        return self._frame("chat.completion", [choice]) | {"usage": count_usage(answered.cost)}
+
+    def write_chunks(self, event: AskEvent) -> list[str]:
+        """Return what an event adds to the stream."""
+        match event:
+            case RunBegun():
+                self._id = f"chatcmpl-{event.run_id}"
+                return [self._write_delta({"role": "assistant", "content": ""})]
+            case TextPart():
+                return self._add_text(self._text + event.text if not event.replaces else event.text)
+            case Answered():
+                return [*self._add_text(event.text), *self._end(event)]
+            case _:
+                return []
+
+    def _add_text(self, text: str) -> list[str]:
+        """Send what is new of the text. What was sent cannot be taken back: a new beginning is said to be one."""
+        grows = text.startswith(self._text)
+        part = text[len(self._text) :] if grows else REPLACED + text
+        self._text = text
+        return self._add(part)
+
+    def _add(self, part: str) -> list[str]:
+        self.content += part
+        return [self._write_delta({"content": part})] if part else []
+
+    def _end(self, answered: Answered) -> list[str]:
+        chunks = self._add(format_tail(answered, is_linked=False, has_image=self._has_image))
+        annotations = list_annotations(self.content, answered.citations)
+        if annotations:
+            chunks.append(self._write_delta({"annotations": annotations}))
+        chunks.append(self._write_delta({}, finish="stop"))
+        if self._sent.stream_options is not None and self._sent.stream_options.include_usage:
+            usage = self._frame("chat.completion.chunk", []) | {"usage": count_usage(answered.cost)}
+            chunks.append(json.dumps(usage))
+        return [*chunks, "[DONE]"]
+
+    def _write_delta(self, delta: dict[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return json.dumps(self._frame("chat.completion.chunk", [choice]))
+
+    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": kind,
+            "created": self._created,
+            "model": self._sent.model,
+            "choices": choices,
+        }
+
+
+def render_error(problem: RequestProblem) -> web.StreamResponse:
+    """Answer with an error as OpenAI has it; what failed after it was begun is not to be tried again unasked."""
+    is_over = problem.status in {409, 500, 504}
+    headers = problem.headers | ({NO_RETRY: "false"} if is_over else {})
+    return web.json_response(describe_error(problem), status=problem.status, headers=headers)
+
+
+def describe_error(problem: RequestProblem) -> dict[str, Any]:
+    """Return an error as OpenAI has it."""
+    usual = "server_error" if problem.status >= 500 else "invalid_request_error"
+    detail = problem.detail
+    if problem.errors:
+        detail += "".join(f" {each.field}: {each.detail}." for each in problem.errors).replace("..", ".")
+    return {
+        "error": {
+            "message": detail,
+            "type": _TYPES.get(problem.status, usual),
+            "param": problem.errors[0].field if problem.errors else None,
+            "code": problem.code,
+        }
+    }
+
+
+def _explain_unknown_model(name: str) -> RequestProblem:
+    detail = f"There is no model {name[:80]!r}; /v1/models lists those that there are for you."
+    return RequestProblem(status=404, detail=detail, code="model_not_found")
+
+
+def _name_transcript(principal: Principal, said: Sequence[ChatTurn]) -> tuple[str, str]:
+    """Name what was said to a person and by them, so that it is known again."""
+    digest = hashlib.sha256()
+    for turn in said:
+        part = hashlib.sha256(turn.text.strip().encode("utf-8", "surrogatepass")).hexdigest()
+        digest.update(f"{turn.role} {part}\n".encode())
+    return principal.key, digest.hexdigest()

@@ -1,0 +1,172 @@
+"""Requests and answers of the chat completions API as clients of OpenAI write and read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.text.citation_markers import MARKER
+from agent.text.code_fences import CodeBlockScanner
+from agent.text.code_spans import find_outside
+from bot.conversations.thread_context import LONGEST_QUESTION, quote_thread
+from bot.markdown.formatting import to_one_line
+from bot.messages import ThreadMessage
+from bot.surfaces.api.problems import BadField, refuse
+from bot.surfaces.ask_events import AnswerCost, Answered, CitedPlace
+
+MODEL = "citebot"
+IMAGES_UNSEEN = "*I have not seen the image: I read text alone.*"
+_NAMES = {"user": "the person who asks", "assistant": "citebot"}
+_TEXTS = frozenset({"text", "input_text"})
+_UNSAFE = re.compile(r"[\s<>]")
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")  # what a client sends for other models is no mistake
+
+
+class ContentPart(_Sent):
+    """A part of a message: text, or what is not read."""
+
+    type: str
+    text: str | None = None
+
+
+class ChatTurn(_Sent):
+    """A message of the conversation."""
+
+    role: str
+    content: str | tuple[ContentPart, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text or "" for part in self.content or () if part.type in _TEXTS)
+
+    @property
+    def has_image(self) -> bool:
+        """Whether there is a picture in it."""
+        return not isinstance(self.content, str) and any("image" in part.type for part in self.content or ())
+
+
+class StreamOptions(_Sent):
+    """What a stream is to hold beside the text."""
+
+    include_usage: bool | None = None
+
+
+class CompletionRequest(_Sent):
+    """A request for a chat completion."""
+
+    model: Annotated[str, Field(max_length=300)]
+    messages: Annotated[tuple[ChatTurn, ...], Field(min_length=1, max_length=2_000)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: Annotated[int | None, Field(ge=1, le=1)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedCompletion:
+    """What a request asks: the last message of the user, with what was said before quoted as background."""
+
+    question: str
+    background: tuple[str, ...]
+    before: tuple[ChatTurn, ...]
+    has_image: bool
+
+
+def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> AskedCompletion:
+    """Read a conversation. Instructions to a model and results of tools are not part of it: they are no question.
+
+    Raises the problem of one that nobody asks anything in.
+    """
+    said = [turn for turn in messages if turn.role in _NAMES]
+    last = max((number for number, turn in enumerate(said) if turn.role == "user"), default=None)
+    if last is None:
+        raise refuse(400, errors=(BadField(field="messages", detail="There is no message of the user."),))
+    question, earlier = said[last].text, said[:last]
+    thread = [ThreadMessage(id="", author=turn.role, text=turn.text) for turn in earlier]
+    return AskedCompletion(
+        question=question,
+        background=tuple(quote_thread(thread, room=LONGEST_QUESTION - len(question), mask=mask, names=_NAMES)),
+        before=tuple(earlier),
+        has_image=said[last].has_image,
+    )
+
+
+def name_repository(model: str) -> str | None:
+    """Return the repository that a model stands for; None where the question tells, as for `citebot` itself."""
+    return model.removeprefix(f"{MODEL}/") if model != MODEL else None
+
+
+def describe_model(name: str) -> dict[str, Any]:
+    """Return a model as a list has it."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": MODEL}
+
+
+def format_tail(answered: Answered, *, is_linked: bool, has_image: bool) -> str:
+    """Write what stands below the text of an answer: its sources, unless they are in it, and how fresh it is.
+
+    What is streamed has marks alone. They become links by being defined at the end, where Markdown looks for them.
+    """
+    shown = [f"[{each.mark}] `{describe_place(each)}`" for each in answered.citations]
+    defined = [f"[{each.mark}]: <{_escape(each.url)}>" for each in answered.citations if each.url]
+    listed = [] if is_linked else [" · ".join(shown), "\n".join(defined)]
+    paragraphs = [IMAGES_UNSEEN if has_image else "", *listed, f"*{answered.freshness}*" if answered.freshness else ""]
+    return "".join(f"\n\n{each}" for each in paragraphs if each)
+
+
+def list_annotations(content: str, citations: Sequence[CitedPlace]) -> list[dict[str, Any]]:
+    """Return the citations as the API has them: which of the content stands for which address."""
+    spans = find_marks(content)
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": spans[each.mark][0],
+                "end_index": spans[each.mark][1],
+                "url": each.url,
+                "title": describe_place(each),
+            },
+        }
+        for each in citations
+        if each.url and each.mark in spans
+    ]
+
+
+def find_marks(content: str) -> dict[int, tuple[int, int]]:
+    """Return where each mark such as `[1]` first stands, outside code."""
+    spans: dict[int, tuple[int, int]] = {}
+    scanner, begin = CodeBlockScanner(), 0
+    for line in content.split("\n"):
+        if not scanner.take(line) and "[" in line:
+            for match in find_outside(MARKER, line):
+                spans.setdefault(int(match["mark"]), (begin + match.start(), begin + match.end()))
+        begin += len(line) + 1
+    return spans
+
+
+def describe_place(place: CitedPlace) -> str:
+    """Name the cited lines."""
+    lines = f"{place.first_line}" if place.first_line == place.last_line else f"{place.first_line}-{place.last_line}"
+    where = f"{place.path}:{lines}" if place.path else place.commit[:12]
+    return to_one_line(where).replace("`", "'")
+
+
+def count_usage(cost: AnswerCost) -> dict[str, int]:
+    """Return the tokens that models read and wrote for an answer."""
+    return {
+        "prompt_tokens": cost.input_tokens,
+        "completion_tokens": cost.output_tokens,
+        "total_tokens": cost.input_tokens + cost.output_tokens,
+    }
+
+
+def _escape(url: str | None) -> str:
+    return _UNSAFE.sub("", url or "")

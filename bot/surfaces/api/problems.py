@@ -1,0 +1,172 @@
+"""What can go wrong with a request, as problem details (RFC 9457): one middleware makes one of every error."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.errors import BotError, LimitReached, NotAllowed, UnknownRepository
+from indexer import IndexerError
+
+PROBLEM_TYPE = "application/problem+json"
+GONE = 499
+RETRY_SECONDS = 10.0  # where nothing tells better
+UNEXPECTED = "Something went wrong that should not have. Try again; if it persists, the log of citebot says what it is."
+
+Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Render = Callable[["RequestProblem"], web.StreamResponse]
+
+log = logging.getLogger(__name__)
+
+_SENTENCES: Mapping[int, str] = {
+    400: "The request cannot be read.",
+    401: "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`.",
+    404: "There is nothing at this path. /api/openapi.json lists what there is.",
+    405: "This path does not take that method; the header Allow names those that it takes.",
+    408: "The body of the request came too slowly. Send it again.",
+    413: "The body of the request is too large.",
+    415: "The body has to be JSON, sent as `Content-Type: application/json` and not compressed.",
+    503: "Too much is asked at the moment. Try again in a little while.",
+}
+_CODES: Mapping[int, str] = {
+    400: "bad_request",
+    401: "unauthorized",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "limit",
+    503: "unavailable",
+}
+
+
+class BadField(BaseModel):
+    """What is wrong with one parameter of a query, or one field of a body."""
+
+    model_config = ConfigDict(frozen=True)
+
+    field: Annotated[str, Field(description="Its name; in a body, the names that lead to it, with dots between.")]
+    detail: str
+
+
+class Problem(BaseModel):
+    """Why a request was refused, or could not be answered."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = "about:blank"
+    title: Annotated[str, Field(description="What the status means.")]
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: Annotated[str, Field(description="A sentence for people: what is wrong, and what to do.")]
+    code: Annotated[str, Field(description="What is wrong, in a word for programs.")]
+    errors: tuple[BadField, ...] = ()
+
+
+@dataclass(kw_only=True)
+class RequestProblem(Exception):
+    """A request is not answered: with which status, and why."""
+
+    status: int
+    detail: str
+    code: str
+    errors: tuple[BadField, ...] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def describe(self) -> Problem:
+        """Return the problem details."""
+        return Problem(
+            title=name_status(self.status),
+            status=self.status,
+            detail=self.detail,
+            code=self.code,
+            errors=self.errors,
+        )
+
+
+def name_status(status: int) -> str:
+    """Say what a status means; that of a client that has gone is nginx's, and seen in metrics alone."""
+    return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
+
+
+def make_error_middleware(render: Render) -> Any:
+    """Return the middleware that renders whatever goes wrong in the handlers that it is around."""
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: Respond) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Exception as error:  # noqa: BLE001 - whoever asked gets an answer that they can read; it is logged there
+            return render(explain_error(error))
+
+    return answer_errors
+
+
+def render_problem(problem: RequestProblem) -> web.StreamResponse:
+    """Answer with problem details."""
+    return web.Response(
+        text=problem.describe().model_dump_json(),
+        status=problem.status,
+        content_type=PROBLEM_TYPE,
+        headers=problem.headers,
+    )
+
+
+# What a person may not do, and what is not there; the first class that fits counts.
+_KINDS: tuple[tuple[type[Exception], int, str], ...] = (
+    (LimitReached, 429, "limit"),
+    (UnknownRepository, 404, "unknown_repository"),
+    (NotAllowed, 403, "not_allowed"),
+    (IndexerError, 503, "unavailable"),
+    (BotError, 503, "unavailable"),
+)
+
+
+def explain_error(error: Exception) -> RequestProblem:
+    """Say what an error means for whoever sent the request; what nobody foresaw is logged, and not told."""
+    if isinstance(error, RequestProblem):
+        return error
+    if isinstance(error, web.HTTPException):
+        return _explain_refusal(error)
+    status, code = next(((status, code) for kind, status, code in _KINDS if isinstance(error, kind)), (500, "failed"))
+    if status == 500:
+        log.error("a request failed", exc_info=error)
+        return RequestProblem(status=500, detail=UNEXPECTED, code=code)
+    seconds = error.retry_after if isinstance(error, LimitReached) else RETRY_SECONDS
+    headers = {"Retry-After": format_seconds(seconds)} if status in {429, 503} else {}
+    if status == 503:
+        log.warning("a request failed: %s", error)
+    return RequestProblem(status=status, detail=str(error), code=code, headers=headers)
+
+
+def format_seconds(seconds: float) -> str:
+    """Write seconds as the header Retry-After has them."""
+    return str(max(1, math.ceil(seconds)))
+
+
+def _explain_refusal(refusal: web.HTTPException) -> RequestProblem:
+    """Say what a refusal means: in its own words where it has any, which are not aiohttp's, else in those above."""
+    status = refusal.status
+    is_plain = (refusal.text or "").startswith(f"{status}: ")
+    detail = _SENTENCES.get(status, HTTPStatus(status).phrase) if is_plain or not refusal.text else refusal.text
+    headers = {name: refusal.headers[name] for name in ("Allow", "Retry-After") if name in refusal.headers}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return RequestProblem(status=status, detail=detail, code=_CODES.get(status, "failed"), headers=headers)
+
+
+def refuse(status: int, detail: str = "", *, errors: tuple[BadField, ...] = ()) -> RequestProblem:
+    """Return the problem of a status, in its usual words unless others are given."""
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    if status in {408, 503}:
+        headers["Retry-After"] = format_seconds(RETRY_SECONDS)
+    return RequestProblem(
+        status=status, detail=detail or _SENTENCES[status], code=_CODES[status], errors=errors, headers=headers
+    )

@@ -1,0 +1,118 @@
+"""What happens on the way from a question to its answer, as surfaces tell it: values that become JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.surfaces.lookup_results import Line, SurfaceValue
+
+# Why there is no answer: the person has asked too much, or may not; the repository is not there, or not for them; it
+# is unclear which one is meant; the question is empty or too long; it was stopped; it took too long; something failed.
+Reason = Literal[
+    "limit", "not_allowed", "unknown_repository", "unclear_repository", "bad_question", "stopped", "late", "failed"
+]
+
+
+class RunBegun(SurfaceValue):
+    """The question is accepted. `run_id` names the run, for `stop`; `conversation` is what the next question goes on
+    with, empty where nothing is remembered.
+    """
+
+    kind: Literal["begun"] = "begun"
+    run_id: str
+    conversation: str = ""
+
+
+class StageBegun(SurfaceValue):
+    """What is done from now on, in words for people; `before` is how many questions are answered first."""
+
+    kind: Literal["stage"] = "stage"
+    text: str
+    before: int = 0
+
+
+class TextPart(SurfaceValue):
+    """Text of the answer, safe to show as Markdown. It comes after what was there, or with `replaces` in its place."""
+
+    kind: Literal["text"] = "text"
+    text: str
+    replaces: bool = False
+
+
+class CodePlace(SurfaceValue):
+    """Lines of a file at the commit that is read, and where they can be seen on the web."""
+
+    path: str
+    first_line: Line
+    last_line: Line
+    url: str | None = None
+
+
+class EvidenceFound(SurfaceValue):
+    """Places that were found for the answer."""
+
+    kind: Literal["evidence"] = "evidence"
+    places: tuple[CodePlace, ...]
+
+
+class CitedPlace(SurfaceValue):
+    """What a mark such as `[1]` of an answer stands for; where the path is empty, the commit itself."""
+
+    mark: int
+    repository: str
+    commit: str
+    path: str
+    first_line: int
+    last_line: int
+    url: str | None = None
+
+
+class AnswerCost(SurfaceValue):
+    """What an answer took; `dollars` is None where the price of a model is not in the settings."""
+
+    seconds: float = 0.0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = None
+
+
+class Answered(SurfaceValue):
+    """The answer. `text` is safe Markdown with marks such as `[1]`; in `linked` they are links, with the places that
+    have no address listed below.
+
+    `found` is False where the repository has nothing that clearly answers. `waits` says that the text asks something
+    back, which a message in the same conversation answers. `repository` and `commit` are empty where none was read, or
+    several: those are in `commits`. `freshness` says how far the commit is behind.
+    """
+
+    kind: Literal["answer"] = "answer"
+    run_id: str
+    conversation: str = ""
+    text: str
+    linked: str
+    citations: tuple[CitedPlace, ...] = ()
+    repository: str = ""
+    commit: str = ""
+    commits: dict[str, str] = Field(default_factory=dict)
+    missing: dict[str, str] = Field(default_factory=dict)
+    found: bool = False
+    waits: bool = False
+    route: str = ""
+    model: str | None = None
+    freshness: str = ""
+    cost: AnswerCost = Field(default_factory=AnswerCost)
+
+
+class NotAnswered(SurfaceValue):
+    """There is no answer, and `text` is a sentence that says why; what was written until then has been sent."""
+
+    kind: Literal["failed"] = "failed"
+    reason: Reason
+    text: str
+    retry_after: float | None = None
+
+
+AskEvent = RunBegun | StageBegun | TextPart | EvidenceFound | Answered | NotAnswered

@@ -1,0 +1,162 @@
+"""The core of the surfaces for the one person at this machine, to whom all is shown that their terminal shows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from agent import CodeSearch
+from bot.access import AccessPolicy
+from bot.app import App, make_redactor, open_joint_assistant
+from bot.conversations.answer_queue import AnswerQueue
+from bot.errors import NotAllowed, SettingsError
+from bot.messages import IncomingMessage
+from bot.ports import RepositoryIndex
+from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
+from bot.repositories.chooser import RoutedQuestion
+from bot.repositories.names import RepositoryProfile, find_named
+from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
+from bot.settings import RepositoryTable, Settings
+from bot.surfaces.answer_run import QuestionDeps
+from bot.surfaces.code_lookups import CodeLookups
+from bot.surfaces.principals import Tokens
+from bot.surfaces.questions import Questions
+from bot.surfaces.team_surfaces import SurfaceCore
+from indexer import Drift, IndexerError, IndexStatus, Progress, RefreshReport
+
+MOST_AT_ONCE = 2  # answers; the others wait
+
+log = logging.getLogger(__name__)
+
+
+class LocalRepositories:
+    """Repositories that are brought to HEAD before they are read; who stops waiting for that does not stop it."""
+
+    def __init__(self, indexes: Mapping[str, RepositoryIndex], display: ProgressDisplay) -> None:
+        self._indexes = indexes
+        self._display = display
+        self._refreshing: dict[str, asyncio.Task[None]] = {}
+
+    def list_names(self) -> Sequence[str]:
+        """Name them all."""
+        return tuple(self._indexes)
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+        return await self._indexes[name].status()
+
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened in a repository since a commit, and to which of the paths."""
+        return await self._indexes[name].drift(commit, paths)
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Bring a repository to HEAD, and hold it there; what is indexed has to do where that fails."""
+        name = repository or self.list_names()[0]
+        if name not in self._refreshing:
+            task = asyncio.create_task(refresh_if_stale(self._indexes[name], self._display))
+            self._refreshing[name] = task
+            task.add_done_callback(lambda _: self._refreshing.pop(name))
+        await asyncio.shield(self._refreshing[name])
+        return await self._indexes[name].pin()
+
+    async def pin_existing(self, name: str) -> CodeSearch:
+        """Hold a repository, as `pin` does: here, questions are answered at HEAD."""
+        return await self.pin(name)
+
+    async def refresh(
+        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RefreshReport:
+        """Index HEAD of a repository."""
+        loop = asyncio.get_running_loop()
+
+        def tell(told: Progress) -> None:
+            if progress is not None:
+                loop.call_soon_threadsafe(progress, told)
+
+        return await refresh_index(self._indexes[name], self._display, full=full, listener=tell)
+
+    async def close(self) -> None:
+        """Stop what is being indexed; what was indexed before is still there."""
+        for task in list(self._refreshing.values()):
+            task.cancel()
+        await asyncio.gather(*self._refreshing.values(), return_exceptions=True)
+
+
+class NamedRepositoryRouter:
+    """Takes the repositories that a question names, or the only one there is."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._profiles = dict.fromkeys(names, RepositoryProfile())
+
+    def check(self, message: IncomingMessage) -> None:  # noqa: ARG002 - the port's
+        """Raise `NotAllowed` where there is nothing to ask about."""
+        if not self._profiles:
+            raise NotAllowed("There is no repository to ask about.")
+
+    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:  # noqa: ARG002
+        """Decide by what the question says."""
+        message = entry.message
+        if message.about:
+            return RepositoryChoice(repositories=message.about, why="its author chose it", question=message.text)
+        named = find_named(message.text, self._profiles)
+        names = named.repositories[:MOST_TOGETHER] or (tuple(self._profiles) if len(self._profiles) == 1 else ())
+        if not names:
+            return AmbiguousRepository(likeliest=tuple(self._profiles)[:MOST_TOGETHER], of=len(self._profiles))
+        question = named.question if named.repositories else message.text
+        return RepositoryChoice(repositories=tuple(names), why="the question is about it", question=question)
+
+
+@asynccontextmanager
+async def open_local_core(
+    settings: Settings,
+    tables: Sequence[RepositoryTable],
+    display: ProgressDisplay,
+    *,
+    say: Callable[[str], None],
+) -> AsyncGenerator[SurfaceCore]:
+    """Open the core over some repositories; nothing is indexed before something is asked."""
+    async with AsyncExitStack() as stack:
+        indexes = await _open_indexes(settings, tables, stack, say)
+        repositories = LocalRepositories(indexes, display)
+        stack.push_async_callback(repositories.close)
+        access, mask = AccessPolicy(), make_redactor(settings)
+        questions = Questions(
+            QuestionDeps(
+                open_agent=partial(open_joint_assistant, settings, indexes),
+                repositories=repositories,
+                router=NamedRepositoryRouter(tuple(indexes)),
+                queue=AnswerQueue(MOST_AT_ONCE),
+                hosts=settings.link_hosts,
+                deadline=settings.max_seconds + 30.0,
+                mask=mask,
+                prices=settings.prices,
+                remembers=False,
+            )
+        )
+        lookups = CodeLookups(library=repositories, access=access, mask=mask)
+        yield SurfaceCore(lookups=lookups, questions=questions, tokens=Tokens(()), access=access)
+
+
+async def _open_indexes(
+    settings: Settings, tables: Sequence[RepositoryTable], stack: AsyncExitStack, say: Callable[[str], None]
+) -> Mapping[str, RepositoryIndex]:
+    """Open the indexes by name; where there are several, one that cannot be opened does not keep the others."""
+    indexes: dict[str, RepositoryIndex] = {}
+    for table in tables:
+        try:
+            app = await stack.enter_async_context(App.open(settings, table, say=say))
+            name = (await app.index.status()).repository
+        except IndexerError as error:
+            if len(tables) == 1:
+                raise
+            say(str(error))
+            continue
+        if name in indexes:
+            raise SettingsError(f"Two repositories are called {name}. Give one of them another `name`.")
+        indexes[name] = app.index
+    if not indexes:
+        raise SettingsError("None of the repositories can be opened.")
+    return indexes

@@ -1,0 +1,111 @@
+"""Who asks through a surface: a person whom the access rules know, found by the token of a request."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.messages import IncomingMessage, Place
+
+TOKEN_BYTES = 32
+_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+LONGEST_TOKEN = 400  # characters that are looked at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Principal:
+    """A person, as the rules of access and the limits of questions know them: `platform` with their id there.
+
+    `name` is what the log and the page call them. What they see through a surface is what they see in a direct message
+    on their platform.
+    """
+
+    name: str
+    platform: str
+    person: str
+    roles: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Tell the person from all others, as `slack:U0123`."""
+        return f"{self.platform}:{self.person}"
+
+    def write(self, text: str = "", *, about: tuple[str, ...] = ()) -> IncomingMessage:
+        """Return a message as if the person had written it to citebot directly."""
+        return IncomingMessage(
+            place=Place(platform=self.platform, workspace="", channel=""),
+            id=uuid.uuid4().hex,
+            author=self.person,
+            text=text,
+            kind="direct",
+            sent_at=time.time(),
+            author_name=self.name,
+            roles=self.roles,
+            private=True,
+            about=about,
+        )
+
+
+def make_local_principal() -> Principal:
+    """Return the person at this machine, to whom everything is shown that their terminal shows."""
+    return Principal(name="you", platform="terminal", person="local")
+
+
+class TokenEntry(Protocol):
+    """A token as the settings have it: whose it is, and its SHA-256 checksum in lower-case hexadecimal digits."""
+
+    @property
+    def person(self) -> str:
+        """The person, as `slack:U0123`."""
+
+    @property
+    def sha256(self) -> str:
+        """The checksum."""
+
+
+class Tokens:
+    """The tokens that are taken, of which only the checksums are known."""
+
+    def __init__(self, entries: Sequence[TokenEntry]) -> None:
+        self._known = [(entry.sha256.encode(), _make_principal(entry.person)) for entry in entries]
+
+    def __bool__(self) -> bool:
+        """Whether anybody has a token."""
+        return bool(self._known)
+
+    def find(self, token: str) -> Principal | None:
+        """Return whose token it is; how long that takes tells nothing of the tokens that are known."""
+        digest = hash_token(token[:LONGEST_TOKEN]).encode()
+        found = None
+        for known, principal in self._known:
+            if hmac.compare_digest(known, digest):
+                found = principal
+        return found if len(token) <= LONGEST_TOKEN else None
+
+
+def find_bearer(given: Sequence[str], tokens: Tokens) -> Principal | None:
+    """Return whose token the headers `Authorization` of a request hold; there may be one."""
+    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    return tokens.find(match[1]) if match is not None else None
+
+
+def make_token() -> str:
+    """Make a token that nobody can guess."""
+    return f"citebot_{secrets.token_urlsafe(TOKEN_BYTES)}"
+
+
+def hash_token(token: str) -> str:
+    """Return the checksum of a token; a token is long and random, so that it needs no salt and no slow hash."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _make_principal(person: str) -> Principal:
+    platform, _, own = person.partition(":")
+    return Principal(name=person, platform=platform, person=own)

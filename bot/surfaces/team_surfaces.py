@@ -1,0 +1,59 @@
+"""The core of the surfaces of a process that serves a team, over what its chats use already."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.access import AccessPolicy
+from bot.app import TeamApp, make_redactor
+from bot.settings import Settings
+from bot.surfaces.answer_run import QuestionDeps
+from bot.surfaces.code_lookups import CodeLookups
+from bot.surfaces.principals import Tokens
+from bot.surfaces.questions import Questions
+
+if TYPE_CHECKING:  # which a process of one person does not need
+    from bot.conversations.dispatcher import Conversations
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurfaceCore:
+    """What every surface is made of. `hosts` are the names beside loopback by which a request may call the server."""
+
+    lookups: CodeLookups
+    questions: Questions
+    tokens: Tokens
+    access: AccessPolicy
+    hosts: tuple[str, ...] = ()
+
+
+def make_team_core(settings: Settings, team: TeamApp, conversations: Conversations) -> SurfaceCore:
+    """Make the core that shares gates, places and records with the chats of a process."""
+    deps, library = conversations.deps, team.stock.library
+    lookups = CodeLookups(library=library, access=deps.access, mask=make_redactor(settings), counter=deps.counter)
+    questions = Questions(
+        QuestionDeps(
+            open_agent=lambda: nullcontext(team.agent),
+            repositories=deps.repositories,
+            router=deps.chooser,
+            queue=conversations.turns.queue,
+            access=deps.access,
+            counter=deps.counter,
+            records=deps.records,
+            clock=deps.clock,
+            hosts=deps.hosts,
+            deadline=deps.deadline,
+            mask=deps.mask,
+            prices=settings.prices,
+            observer=deps.observer,
+        )
+    )
+    return SurfaceCore(
+        lookups=lookups,
+        questions=questions,
+        tokens=Tokens(settings.mcp.tokens),
+        access=deps.access,
+        hosts=settings.mcp.hosts,
+    )

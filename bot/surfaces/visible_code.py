@@ -1,0 +1,82 @@
+"""The code that a person may see: what they may not ask about is, to them, not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent import CodeSearch
+from bot.access import AccessPolicy
+from bot.errors import UnknownRepository
+from bot.ports import QuestionLimiter
+from bot.surfaces.principals import Principal
+from indexer import IndexStatus, NotIndexed
+
+FIRST_INDEX_SECONDS = 45.0  # that a lookup waits for the first index of a repository; a client gives up after 60
+
+
+class LookupLibrary(Protocol):
+    """The repositories that lookups read."""
+
+    def list_names(self) -> Sequence[str]:
+        """Name them all; the first is the default."""
+
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Hold a repository at its newest indexed commit."""
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisibleCode:
+    """Opens code for people, each time counted where there is a counter."""
+
+    library: LookupLibrary
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    mask: Callable[[str], str] = str
+    counter: QuestionLimiter | None = None
+
+    def list_visible(self, principal: Principal) -> Sequence[str]:
+        """Name the repositories that a person may ask about."""
+        return self.access.visible(principal.write(), self.library.list_names())
+
+    def choose_repository(self, principal: Principal, repository: str | None) -> str:
+        """Return the repository that is meant; where only one is visible, it need not be named."""
+        visible = self.list_visible(principal)
+        if repository is None and len(visible) == 1:
+            return visible[0]
+        if repository is not None and repository in visible:
+            return repository
+        raise UnknownRepository(explain_choice(repository, visible))
+
+    async def count(self, principal: Principal) -> None:
+        """Count a lookup; `LimitReached` for one too many."""
+        if self.counter is not None:
+            await self.counter.count_lookup(principal.write())
+
+    @asynccontextmanager
+    async def open_code(self, principal: Principal, repository: str | None) -> AsyncIterator[CodeSearch]:
+        """Count a lookup, and hold the repository that it reads; `NotIndexed` where that takes too long at first."""
+        await self.count(principal)
+        name = self.choose_repository(principal, repository)
+        try:
+            async with asyncio.timeout(FIRST_INDEX_SECONDS):
+                code = await self.library.pin(name)
+        except TimeoutError:
+            sentence = f"{name} is being indexed for the first time. Try again in a minute."
+            raise NotIndexed(sentence) from None
+        yield code
+
+
+def explain_choice(repository: str | None, visible: Sequence[str]) -> str:
+    """Say which repositories there are for a person who named none of them; others are never mentioned."""
+    if not visible:
+        return "There is no repository that you may ask about."
+    names = ", ".join(visible)
+    if repository is None:
+        return f"Which repository is meant? Name one: {names}."
+    return f"There is no repository {repository[:80]!r} that you may ask about. There are: {names}."

@@ -1,0 +1,101 @@
+"""An answer as HTML: its Markdown with every tag as text, and its marks as links to the code that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup, escape
+
+from agent.text.citation_markers import MARKER
+
+LONGEST = 40_000  # characters of an answer that are shown
+_NESTED = 20  # lists and quotes within each other that are read
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarkLink:
+    """What a mark leads to: the address of a part of the page, and what it is called to whoever cannot see it."""
+
+    href: str
+    label: str
+
+
+class AnswerMarkup:
+    """Writes answers as HTML."""
+
+    def __init__(self) -> None:
+        self._markdown = MarkdownIt("js-default", {"html": False, "linkify": False, "maxNesting": _NESTED})
+        self._markdown.disable("image")
+        self._markdown.validateLink = is_web_address  # type: ignore[method-assign, assignment]
+        self._markdown.add_render_rule("mark", _render_mark)
+        self._markdown.add_render_rule("link_open", _render_link)
+
+    def write(self, text: str, marks: Mapping[int, MarkLink] | None = None) -> Markup:
+        """Return the HTML of an answer; a mark that leads nowhere stays text."""
+        tokens = self._markdown.parse(text[:LONGEST])
+        for token in tokens:
+            if token.children:
+                token.children = [*_split_marks(token.children, marks or {})]
+        return Markup(self._markdown.renderer.render(tokens, self._markdown.options, {}))  # noqa: S704 - it escapes all text
+
+
+def is_web_address(address: str) -> bool:
+    """Whether a link leads to the web, and not to a script or a file."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc) and "@" not in parts.netloc
+
+
+def _split_marks(tokens: Sequence[Token], marks: Mapping[int, MarkLink]) -> list[Token]:
+    """Make each mark of the text a token of its own; within links and code there are none."""
+    found: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += token.nesting if token.type in {"link_open", "link_close"} else 0
+        if token.type != "text" or depth:
+            found.append(token)
+            continue
+        at = 0
+        for match in MARKER.finditer(token.content):
+            link = marks.get(int(match["mark"]))
+            if link is None:
+                continue
+            found += [_make_text(token.content[at : match.start()]), _make_mark(match["mark"], link)]
+            at = match.end()
+        found.append(_make_text(token.content[at:]))
+    return found
+
+
+def _make_text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+def _make_mark(number: str, link: MarkLink) -> Token:
+    return Token("mark", "a", 0, content=number, meta={"link": link})
+
+
+def _render_mark(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+    link: MarkLink = tokens[index].meta["link"]
+    return (
+        f'<a class="cite" href="{escape(link.href)}" hx-get="{escape(link.href)}" hx-target="#panel"'
+        f' aria-label="Citation {escape(tokens[index].content)}: {escape(link.label)}">'
+        f"{escape(tokens[index].content)}</a>"
+    )
+
+
+def _render_link(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> Any:
+    """What is linked to opens beside the page, and is told nothing of it."""
+    tokens[index].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[index].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, index, options, env)

@@ -1,0 +1,221 @@
+"""The conversation: asking, following an answer while it grows, the code that it cites, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+
+from aiohttp import web
+from markupsafe import Markup
+
+from bot.markdown import format_location
+from bot.pictures.agent_graph import AgentGraphDrawing
+from bot.surfaces.ask_events import Answered, CitedPlace
+from bot.surfaces.sse import ServerSentEvent, stream_events
+from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
+from bot.surfaces.web.cited_code import CodeHighlighter
+from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
+from bot.surfaces.web.page_files import PageFiles, format_seconds
+from bot.surfaces.web.repository_pages import describe_repositories
+from bot.surfaces.web.request_guard import HEADERS, RequestGuard
+from bot.surfaces.web.web_core import LateWebCore, send_html
+from bot.surfaces.web.web_sessions import WebSession
+
+STARTERS = ("What is this project about?", "How do I run the tests?", "What changed lately?")
+_MOST_EARLIER = 8
+_GONE = "This conversation is not kept any more. What was asked before citebot was started last is gone."
+
+
+class AskPages:
+    """The pages on which people ask."""
+
+    def __init__(self, core: LateWebCore, files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter) -> None:
+        self._core = core
+        self._files = files
+        self._guard = guard
+        self._highlighter = highlighter
+        self._markup = AnswerMarkup()
+        self._drawing = AgentGraphDrawing(format_seconds)
+        files.define("write_answer", self._write_answer)
+        files.define("name_place", name_place)
+
+    def join(self, application: web.Application) -> None:
+        """Add the paths."""
+        router, guard = application.router, self._guard
+        router.add_get("/", guard.signed_in(self.show_start), name="page")
+        router.add_get("/c/{conversation}", guard.signed_in(self.show_conversation))
+        router.add_post("/ask", guard.form(self.ask))
+        router.add_get("/turns/{turn}/events", guard.signed_in(self.stream))
+        router.add_get("/turns/{turn}/code/{mark}", guard.signed_in(self.show_code))
+        router.add_get("/turns/{turn}/course", guard.signed_in(self.show_course))
+        router.add_post("/turns/{turn}/stop", guard.form(self.stop))
+        router.add_post("/turns/{turn}/rate", guard.form(self.rate))
+
+    async def show_start(self, _: web.Request, session: WebSession) -> web.Response:
+        """Show an empty conversation."""
+        return await self._show_page(session, None)
+
+    async def show_conversation(self, request: web.Request, session: WebSession) -> web.Response:
+        """Show a conversation as far as it has come, with what is behind its newest answer."""
+        conversation = self._core.get().turns.find_conversation(session.principal, request.match_info["conversation"])
+        if conversation is None:
+            raise web.HTTPNotFound(text=_GONE)
+        turn = conversation.turns[-1]
+        return await self._show_page(session, conversation, panel=await self._show_behind(turn))
+
+    async def ask(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
+        """Take a question in, and show its turn, which goes on by itself."""
+        core, is_part = self._core.get(), "HX-Request" in request.headers
+        conversation = None
+        if name := fields.get("conversation", ""):
+            conversation = core.turns.find_conversation(session.principal, name)
+            if conversation is None:
+                raise web.HTTPNotFound(text=_GONE)
+        question = fields.get("question", "")
+        try:
+            turn = core.turns.begin(
+                core.questions, session.principal, question, repository=fields.get("repository") or None,
+                conversation=conversation,
+            )  # fmt: skip
+        except Refusal as refusal:
+            return await self._refuse(session, conversation, question, str(refusal), is_part=is_part)
+        address = f"/c/{turn.conversation}"
+        if not is_part:
+            raise web.HTTPSeeOther(address)
+        return send_html(self._begin_turn(turn, session, is_first=conversation is None), {"HX-Push-Url": address})
+
+    async def stream(self, request: web.Request, session: WebSession) -> web.StreamResponse:
+        """Follow a turn: each event is the whole of a part of the page, and the last one says that it is over."""
+        turn = self._find_turn(request, session)
+        with self._core.get().requests.hold(request, session.principal.key):
+            return await stream_events(request, self._write_events(turn, session), headers=HEADERS)
+
+    async def show_code(self, request: web.Request, session: WebSession) -> web.Response:
+        """Show the code that a mark of an answer stands for."""
+        turn = self._find_turn(request, session)
+        mark = request.match_info["mark"]
+        if not (mark.isascii() and mark.isdecimal() and len(mark) < 6) or int(mark) not in turn.excerpts:
+            raise web.HTTPNotFound(text="The answer has no such citation.")
+        return await self._send_panel(request, session, turn, await self._show_excerpt(turn, int(mark)))
+
+    async def show_course(self, request: web.Request, session: WebSession) -> web.Response:
+        """Show how a turn came about."""
+        turn = self._find_turn(request, session)
+        return await self._send_panel(request, session, turn, self._show_turn_course(turn))
+
+    async def stop(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
+        """End a turn that is under way; that it is over is no mistake."""
+        turn = self._find_turn(request, session)
+        await self._core.get().questions.stop(session.principal, turn.run_id)
+        return self._conclude_form(request, turn)
+
+    async def rate(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
+        """Keep what a person thinks of an answer."""
+        turn = self._find_turn(request, session)
+        opinion = fields.get("opinion")
+        if turn.answer is None or opinion not in {"good", "bad"}:
+            raise web.HTTPBadRequest(text="There is no answer to rate.")
+        await self._core.get().ratings.rate(
+            turn.run_id, session.principal.person, "good" if opinion == "good" else "bad"
+        )
+        turn.opinion = opinion
+        if "HX-Request" not in request.headers:
+            return self._conclude_form(request, turn)
+        return send_html(self._files.call("turn.html", "show_rating", turn, session))
+
+    async def _show_page(
+        self,
+        session: WebSession,
+        conversation: LiveConversation | None,
+        *,
+        panel: Markup | None = None,
+        written: str = "",
+        problem: str = "",
+    ) -> web.Response:
+        core = self._core.get()
+        page = self._files.render(
+            "ask.html", title=conversation.label if conversation else "Ask", here="Ask", session=session,
+            conversation=conversation, repositories=core.list_visible(session.principal), starters=STARTERS,
+            earlier=core.turns.list_conversations(session.principal)[:_MOST_EARLIER], written=written, problem=problem,
+            panel=panel if panel is not None else await self._show_repositories(session),
+        )  # fmt: skip
+        return send_html(page, status=422 if problem else 200)
+
+    async def _refuse(
+        self, session: WebSession, conversation: LiveConversation | None, question: str, problem: str, *, is_part: bool
+    ) -> web.Response:
+        """Say why a question is not taken; what was written stays where it is."""
+        if is_part:
+            return send_html(Markup.escape(problem), {"HX-Retarget": "#composer-problem", "HX-Reswap": "innerHTML"})
+        return await self._show_page(session, conversation, written=question, problem=problem)
+
+    def _begin_turn(self, turn: LiveTurn, session: WebSession, *, is_first: bool) -> Markup:
+        """Write what a new question changes of the page."""
+        panel = self._show_turn_course(turn)
+        return self._files.call("turn.html", "begin_turn", turn, session, panel, is_first)
+
+    async def _write_events(self, turn: LiveTurn, session: WebSession) -> AsyncGenerator[ServerSentEvent, None]:
+        shown = -1
+        async for _ in turn.follow():
+            yield ServerSentEvent(event="turn", data=self._files.call("turn.html", "show_body", turn, session))
+            if turn.course_version != shown:
+                shown = turn.course_version
+                drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
+                course = self._files.call("panel.html", "show_course_body", turn, drawing)
+                yield ServerSentEvent(event="course", data=course)
+        yield ServerSentEvent(event="done", data="done")
+
+    async def _show_repositories(self, session: WebSession) -> Markup:
+        repositories = await describe_repositories(self._core.get(), session.principal)
+        return self._files.call("panel.html", "show_start", repositories)
+
+    async def _show_behind(self, turn: LiveTurn) -> Markup:
+        return await self._show_excerpt(turn, min(turn.excerpts)) if turn.excerpts else self._show_turn_course(turn)
+
+    async def _show_excerpt(self, turn: LiveTurn, mark: int) -> Markup:
+        excerpt = turn.excerpts[mark]
+        lines = await self._highlighter.highlight(excerpt.path, excerpt.text)
+        numbered = [*zip(excerpt.numbers, lines, strict=False)]
+        return self._files.call("panel.html", "show_code", turn, mark, excerpt, numbered)
+
+    def _show_turn_course(self, turn: LiveTurn) -> Markup:
+        drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
+        return self._files.call("panel.html", "show_course", turn, drawing)
+
+    async def _send_panel(
+        self, request: web.Request, session: WebSession, turn: LiveTurn, panel: Markup
+    ) -> web.Response:
+        """Send a part to the page, or a page with it to who has opened its address."""
+        if "HX-Request" in request.headers:
+            return send_html(panel)
+        conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
+        return await self._show_page(session, conversation, panel=panel)
+
+    def _conclude_form(self, request: web.Request, turn: LiveTurn) -> web.Response:
+        if "HX-Request" in request.headers:
+            return web.Response(status=204)
+        raise web.HTTPSeeOther(f"/c/{turn.conversation}")
+
+    def _find_turn(self, request: web.Request, session: WebSession) -> LiveTurn:
+        turn = self._core.get().turns.find_turn(session.principal, request.match_info["turn"])
+        if turn is None:
+            raise web.HTTPNotFound(text=_GONE)
+        return turn
+
+    def _write_answer(self, turn: LiveTurn) -> Markup:
+        """Write the text of a turn as HTML; its marks lead to the code once the answer is there."""
+        answer = turn.answer
+        if answer is None:
+            return self._markup.write(turn.text)
+        marks = {
+            cited.mark: MarkLink(href=f"/turns/{turn.id}/code/{cited.mark}", label=name_place(cited, answer))
+            for cited in answer.citations
+        }
+        return self._markup.write(turn.text, marks)
+
+
+def name_place(cited: CitedPlace, answer: Answered) -> str:
+    """Name what is cited, with its repository where there are several."""
+    if not cited.path:
+        return f"commit {cited.commit[:12]}"
+    label = f"{cited.repository}/" if len(answer.commits) > 1 else ""
+    return format_location(f"{label}{cited.path}", cited.first_line, cited.last_line)

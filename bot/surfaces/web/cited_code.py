@@ -1,0 +1,150 @@
+"""The code that an answer cites, as it was at the commit that was read, and its lines as HTML: all text is escaped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from markupsafe import Markup, escape
+
+from agent import CodeSearch
+from indexer import IndexerError
+
+AROUND = 8  # lines before and after those that are cited
+MOST_CITED = 240  # of one citation
+MOST_LINES = 400
+LONGEST_LINE = 1_000  # characters of a line that are shown
+SECONDS = 2.0  # of processor time that lexing may take; what takes longer is shown plain
+MEMORY = 1 << 29
+WORKER = "bot.surfaces.web.highlight_worker"
+_KIND = re.compile(r"(?:k|s|c|m|g|n[a-z])[a-z0-9]{0,2}")  # those that the style knows: no names, no brackets
+
+log = logging.getLogger(__name__)
+
+
+class CitedLines(Protocol):
+    """Lines of a file at a commit, as an answer cites them."""
+
+    @property
+    def repository(self) -> str:
+        """Whose file it is."""
+
+    @property
+    def commit(self) -> str:
+        """The commit that was read."""
+
+    @property
+    def path(self) -> str:
+        """The file; empty where the commit itself is cited."""
+
+    @property
+    def first_line(self) -> int:
+        """The first of the lines."""
+
+    @property
+    def last_line(self) -> int:
+        """The last of them."""
+
+    @property
+    def url(self) -> str | None:
+        """Where they can be seen on the web."""
+
+
+class PinnedLibrary(Protocol):
+    """The repositories as they are indexed."""
+
+    async def pin_existing(self, name: str) -> CodeSearch:
+        """Hold what is indexed of a repository by now."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedExcerpt:
+    """Cited lines with some around them. Without `text`, `problem` says why."""
+
+    repository: str
+    commit: str
+    path: str
+    first_line: int
+    last_line: int
+    url: str | None = None
+    begins: int = 1
+    text: str = ""
+    problem: str = ""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the lines."""
+        return range(self.begins, self.begins + self.text.count("\n") + 1)
+
+    def is_cited(self, number: int) -> bool:
+        """Whether a line is one of those that were cited."""
+        return self.first_line <= number <= self.last_line
+
+
+class CitedCode:
+    """Reads what answers cite, with secrets masked."""
+
+    def __init__(self, library: PinnedLibrary, mask: Callable[[str], str]) -> None:
+        self._library = library
+        self._mask = mask
+
+    async def read(self, place: CitedLines) -> CitedExcerpt:
+        """Read a place; that it cannot be read is said in its stead."""
+        bare = CitedExcerpt(
+            repository=place.repository, commit=place.commit, path=place.path, first_line=place.first_line,
+            last_line=place.last_line, url=place.url,
+        )  # fmt: skip
+        if not place.path:
+            return replace(bare, problem="The answer cites the commit itself.")
+        try:
+            code = await self._library.pin_existing(place.repository)
+            if code.commit.sha != place.commit:
+                return replace(bare, problem=f"This was read at {place.commit[:12]}, and the index has moved on since.")
+            last = min(place.last_line, place.first_line + MOST_CITED) + AROUND
+            passage = await code.read(place.path, max(1, place.first_line - AROUND), last)
+        except IndexerError as error:
+            log.info("a cited place could not be read: %s", error)
+            return replace(bare, problem=self._mask(str(error)))
+        return replace(bare, begins=passage.location.start_line, text=self._mask(passage.text))
+
+
+class HighlightWorker(Protocol):
+    """What lexes, in a process of its own."""
+
+    def exchange(self, body: bytes) -> bytes | None:
+        """Return the answer to a request; None where there is none."""
+
+
+class CodeHighlighter:
+    """Highlights code as far as that can be done in time."""
+
+    def __init__(self, worker: HighlightWorker) -> None:
+        self._worker = worker
+
+    async def highlight(self, path: str, text: str) -> Sequence[Markup]:
+        """Return the lines of a piece of code as HTML; its language is known by its path."""
+        lines = [cut_line(line) for line in text.split("\n")[:MOST_LINES]]
+        request = json.dumps({"path": path, "code": "\n".join(lines)}).encode()
+        answer = await asyncio.to_thread(self._worker.exchange, request)
+        pieces = json.loads(answer) if answer is not None else []
+        if ["".join(text for _, text in line) for line in pieces] != lines:  # what lexers change is not what was read
+            return [escape(line) for line in lines]
+        return [_join(line) for line in pieces]
+
+
+def cut_line(line: str) -> str:
+    """Return a line, or the beginning of one that is too long; what ends a line to a lexer alone does not."""
+    shown = line.replace("\r", "\N{REPLACEMENT CHARACTER}")
+    return shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…"
+
+
+def _join(pieces: Sequence[tuple[str, str]]) -> Markup:
+    return Markup("").join(
+        Markup('<span class="{}">{}</span>').format(kind, text) if _KIND.fullmatch(kind) else escape(text)
+        for kind, text in pieces
+    )

@@ -1,0 +1,245 @@
+"""The conversations of the page: they go on in this process, whoever is looking, and are kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent import AgentEvent
+from bot.clock import Clock
+from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
+from bot.surfaces.principals import Principal
+from bot.surfaces.questions import NO_QUESTION, Surface
+from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt
+from bot.surfaces.web.run_course import RunCourse
+
+MOST_CONVERSATIONS = 30  # of one person
+MOST_KEPT = 300  # of all
+MOST_TURNS = 50  # of one conversation
+MOST_UNDER_WAY = 3  # of one person
+_PACE = 0.08  # seconds between two looks of whoever follows a turn
+_LONGEST_LABEL = 90
+ENDING = "citebot is ending, so this was not answered. Ask again once it is back."
+TOO_MANY = f"{MOST_UNDER_WAY} of your questions are being answered. Wait for one of them, or stop it."
+TOO_LONG = f"This conversation has {MOST_TURNS} questions. Begin a new one."
+
+log = logging.getLogger(__name__)
+
+
+class Refusal(Exception):
+    """A question is not taken; the text says why."""
+
+
+class AskQuestions(Protocol):
+    """What answers questions of people."""
+
+    def ask(
+        self,
+        principal: Principal,
+        question: str,
+        *,
+        surface: Surface,
+        repository: str | None = None,
+        conversation: str | None = None,
+        watch: Callable[[AgentEvent], None],
+    ) -> AsyncGenerator[AskEvent, None]:
+        """Yield what happens up to the answer."""
+
+    async def stop(self, principal: Principal, run_id: str) -> bool:
+        """End a run of a person's own."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveTurn:
+    """One question and what has become of it. `version` counts the changes, `course_version` those of its course."""
+
+    id: str
+    conversation: str
+    question: str
+    asked_at: float
+    course: RunCourse
+    run_id: str = ""
+    stage: str = "Reading the question"
+    text: str = ""
+    found: int = 0
+    answer: Answered | None = None
+    failure: NotAnswered | None = None
+    excerpts: dict[int, CitedExcerpt] = field(default_factory=dict)
+    opinion: str = ""
+    version: int = 0
+    course_version: int = 0
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.answer is not None or self.failure is not None
+
+    def watch(self, event: AgentEvent) -> None:
+        """Add an event of the agent to the course."""
+        if self.course.take(event):
+            self.course_version += 1
+            self._notify()
+
+    def take(self, event: AskEvent) -> None:
+        """Take an event in."""
+        match event:
+            case RunBegun():
+                self.run_id = event.run_id
+            case StageBegun():
+                self.stage = event.text
+            case TextPart():
+                self.text = event.text if event.replaces else self.text + event.text
+            case EvidenceFound():
+                self.found += len(event.places)
+            case Answered():
+                self.answer, self.text = event, event.text
+            case NotAnswered():
+                self.failure = event
+        self._notify()
+
+    async def follow(self) -> AsyncGenerator[LiveTurn, None]:
+        """Yield the turn as it is, and again after it has changed, until it is over; changes at once come together."""
+        seen = -1
+        while True:
+            if self.version != seen:
+                seen = self.version
+                yield self
+            if self.is_over and self.version == seen:
+                return
+            if self.version == seen:
+                await self._changed.wait()
+            await asyncio.sleep(_PACE)
+
+    def _notify(self) -> None:
+        self.version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveConversation:
+    """A conversation of one person; `repository` is set where they chose one."""
+
+    id: str
+    owner: str
+    repository: str | None
+    turns: list[LiveTurn] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """What it began with."""
+        question = " ".join(self.turns[0].question.split()) if self.turns else "A new conversation"
+        return question if len(question) <= _LONGEST_LABEL else f"{question[: _LONGEST_LABEL - 1]}…"
+
+
+class LiveTurns:
+    """Begins turns, keeps them, and finds them again for the person whose they are."""
+
+    def __init__(self, cited: CitedCode, mask: Callable[[str], str], clock: Clock) -> None:
+        self._cited = cited
+        self._mask = mask
+        self._clock = clock
+        self._conversations: dict[str, LiveConversation] = {}
+        self._turns: dict[str, tuple[str, LiveTurn]] = {}  # whose, by its id
+        self._tasks: dict[asyncio.Task[None], LiveTurn] = {}
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """At the end, what is under way is broken off, and says so."""
+        try:
+            yield
+        finally:
+            tasks = [*self._tasks]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    def list_conversations(self, principal: Principal) -> Sequence[LiveConversation]:
+        """Return the conversations of a person, the newest first."""
+        return [one for one in reversed(self._conversations.values()) if one.owner == principal.key]
+
+    def find_conversation(self, principal: Principal, conversation: str) -> LiveConversation | None:
+        """Return a conversation of a person's own."""
+        found = self._conversations.get(conversation)
+        return found if found is not None and found.owner == principal.key else None
+
+    def find_turn(self, principal: Principal, turn: str) -> LiveTurn | None:
+        """Return a turn of a person's own."""
+        owner, found = self._turns.get(turn, ("", None))
+        return found if owner == principal.key else None
+
+    def begin(
+        self,
+        questions: AskQuestions,
+        principal: Principal,
+        question: str,
+        *,
+        repository: str | None,
+        conversation: LiveConversation | None = None,
+    ) -> LiveTurn:
+        """Ask a question, in a conversation or in a new one; raises `Refusal`."""
+        own = [turn for turn in self._tasks.values() if self._turns[turn.id][0] == principal.key]
+        if not question.strip():
+            raise Refusal(NO_QUESTION)
+        if len(own) >= MOST_UNDER_WAY:
+            raise Refusal(TOO_MANY)
+        if conversation is not None and len(conversation.turns) >= MOST_TURNS:
+            raise Refusal(TOO_LONG)
+        place = conversation or self._open_conversation(principal)
+        place.repository = repository
+        turn = LiveTurn(
+            id=secrets.token_urlsafe(12), conversation=place.id, question=self._mask(question.strip()),
+            asked_at=self._clock.now(), course=RunCourse(self._mask),
+        )  # fmt: skip
+        place.turns.append(turn)
+        self._turns[turn.id] = principal.key, turn
+        asked = questions.ask(
+            principal, question, surface="web", repository=repository, conversation=place.id, watch=turn.watch
+        )
+        task = asyncio.create_task(self._answer(turn, asked))
+        self._tasks[task] = turn
+        task.add_done_callback(self._conclude)
+        return turn
+
+    async def _answer(self, turn: LiveTurn, asked: AsyncGenerator[AskEvent, None]) -> None:
+        async with aclosing(asked) as events:
+            async for event in events:
+                if isinstance(event, Answered):
+                    turn.excerpts = {each.mark: await self._cited.read(each) for each in event.citations}
+                turn.take(event)
+
+    def _conclude(self, task: asyncio.Task[None]) -> None:
+        """Say of a turn that came to no end that it did not, whatever the reason."""
+        turn = self._tasks.pop(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("A question of the page failed.", exc_info=error)
+        if turn.conversation not in self._conversations:  # it was forgotten meanwhile
+            self._turns.pop(turn.id, None)
+        if not turn.is_over:
+            turn.take(NotAnswered(reason="failed", text=ENDING if error is None else "This failed. Try again."))
+
+    def _open_conversation(self, principal: Principal) -> LiveConversation:
+        """Begin a conversation, and forget the oldest of those that are too many."""
+        own = [*reversed(self.list_conversations(principal))]
+        for old in own[: max(0, len(own) + 1 - MOST_CONVERSATIONS)]:
+            self._forget(old)
+        for old in [*self._conversations.values()][: max(0, len(self._conversations) + 1 - MOST_KEPT)]:
+            self._forget(old)
+        place = LiveConversation(id=secrets.token_urlsafe(12), owner=principal.key, repository=None)
+        self._conversations[place.id] = place
+        return place
+
+    def _forget(self, conversation: LiveConversation) -> None:
+        del self._conversations[conversation.id]
+        under_way = {turn.id for turn in self._tasks.values()}
+        for turn in conversation.turns:
+            if turn.id not in under_way:
+                self._turns.pop(turn.id, None)

@@ -1,0 +1,126 @@
+"""The files of the page: templates, in which everything is escaped, and what browsers fetch, named by its contents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from importlib import resources
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from bot.conversations.descriptions import format_age
+from bot.markdown import to_one_line
+from bot.surfaces.web.answer_markup import is_web_address
+
+STATIC = "/static"
+# Only these are served. The licence of htmx lies beside it, and its checksum is in the tests.
+STATIC_FILES: Mapping[str, str] = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "htmx-2.0.11.min.js": "text/javascript",
+    "citebot.svg": "image/svg+xml",
+}
+_LONGEST_NAME = 300
+_FOR_GOOD = "public, max-age=31536000, immutable"
+
+
+class PageFiles:
+    """Reads the files once; what is served is what was read, so that no path of a request is ever opened."""
+
+    def __init__(self) -> None:
+        folder = resources.files("bot.surfaces.web").joinpath("static")
+        self._static = {name: folder.joinpath(name).read_bytes() for name in STATIC_FILES}
+        self._addresses = {
+            name: f"{STATIC}/{hashlib.sha256(content).hexdigest()[:12]}/{name}"
+            for name, content in self._static.items()
+        }
+        self._templates = Environment(
+            loader=PackageLoader("bot.surfaces.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+            lstrip_blocks=True,
+        )  # fmt: skip
+        self._templates.filters |= _FILTERS
+        self._templates.globals |= {
+            "static": self._addresses.__getitem__, "is_web_address": is_web_address, "write_lines": format_lines,
+        }  # fmt: skip
+
+    def define(self, name: str, value: object) -> None:
+        """Let templates use something by a name."""
+        self._templates.globals[name] = value
+
+    def render(self, template: str, /, **values: object) -> Markup:
+        """Return a page, or a part of one."""
+        return Markup(self._templates.get_template(template).render(**values))  # noqa: S704 - the template escapes
+
+    def call(self, template: str, macro: str, /, *values: object) -> Markup:
+        """Return what a macro of a template writes."""
+        module = self._templates.get_template(template).module
+        return Markup(getattr(module, macro)(*values))  # noqa: S704 - as above
+
+    def join(self, application: web.Application) -> None:
+        """Serve what browsers fetch."""
+        for address in self._addresses.values():
+            application.router.add_get(address, self._send)
+
+    async def _send(self, request: web.Request) -> web.Response:
+        name = request.path.rpartition("/")[2]
+        response = web.Response(
+            body=self._static[name], content_type=STATIC_FILES[name], charset="utf-8",
+            headers={"Cache-Control": _FOR_GOOD, "X-Content-Type-Options": "nosniff"},
+        )  # fmt: skip
+        response.enable_compression()
+        return response
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration: `12 ms`, `3.4 s`, `2 min 5 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def format_dollars(dollars: float | None) -> str:
+    """Write what something costs; where no price is known, that."""
+    if dollars is None:
+        return "price not set"
+    return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"
+
+
+def format_count(count: int) -> str:
+    """Write a number with its thousands apart."""
+    return f"{count:,}"
+
+
+def format_percentage(share: float | None) -> str:
+    """Write a share of all; a dash where there is nothing that it is a share of."""
+    return "–" if share is None else f"{share * 100:.0f} %" if share >= 0.1 or share == 0 else f"{share * 100:.1f} %"
+
+
+def format_lines(first: int, last: int) -> str:
+    """Name lines: `12` or `12-20`."""
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def format_name(text: str) -> str:
+    """Write a name from outside, such as a path, in one line in which nothing steers the reader."""
+    line = to_one_line(text)
+    return line if len(line) <= _LONGEST_NAME else f"…{line[1 - _LONGEST_NAME :]}"
+
+
+def count_things(count: int, thing: str) -> str:
+    """Write how many there are: `1 call`, `2 calls`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+_FILTERS: Mapping[str, Callable[..., object]] = {
+    "age": format_age,
+    "count": format_count,
+    "dollars": format_dollars,
+    "name": format_name,
+    "percentage": format_percentage,
+    "seconds": format_seconds,
+    "things": count_things,
+}

@@ -1,0 +1,201 @@
+"""How an answer comes about: the nodes that a run goes through, and what each of them takes, asks for and finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent import AgentEvent, Answer
+
+MOST_VISITS = 200
+MOST_CALLS = 200
+MOST_PLACES = 200
+_LONGEST = 300  # characters of a text that is shown
+
+Mask = Callable[[str], str]
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeVisit:
+    """One time that a node runs; `ended` is None while it does."""
+
+    node: str
+    stage: str
+    began: float
+    ended: float | None = None
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    tools: list[str] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.ended is not None
+
+    @property
+    def tokens(self) -> int:
+        """What chat models have read and written for it."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def seconds(self) -> float:
+        """How long it took; 0 while it runs."""
+        return max(0.0, self.ended - self.began) if self.ended is not None else 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolUse:
+    """One call of a tool; `ok` is None until it has ended."""
+
+    tool: str
+    shown: str
+    began: float
+    seconds: float = 0.0
+    ok: bool | None = None
+    found: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUse:
+    """One call of a chat model, tries that failed included."""
+
+    model: str
+    task: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidencePlace:
+    """Lines that were found; `score` is None where nothing ranked them, `role` says what they are to the question."""
+
+    path: str
+    first_line: int
+    last_line: int
+    url: str | None = None
+    score: float | None = None
+    role: str = ""
+
+
+class RunCourse:
+    """Follows the events of one run. Secrets are masked in all text that is kept."""
+
+    def __init__(self, mask: Mask) -> None:
+        self.visits: list[NodeVisit] = []
+        self.tools: list[ToolUse] = []
+        self.models: list[ModelUse] = []
+        self.searched: Sequence[str] = ()
+        self.flagged = 0
+        self._places: dict[tuple[str, int, int], EvidencePlace] = {}
+        self._mask = mask
+        self._take: Mapping[str, Callable[[Mapping[str, Any], float], None]] = {
+            "step_start": self._begin_step,
+            "step_end": self._end_step,
+            "tool_start": self._begin_tool,
+            "tool_end": self._end_tool,
+            "model_end": self._add_model,
+            "evidence": self._add_places,
+            "flagged": self._add_flags,
+            "answer": self._conclude,
+        }
+
+    @property
+    def places(self) -> Sequence[EvidencePlace]:
+        """What was found, the best first; what nothing ranked comes last."""
+        return sorted(self._places.values(), key=lambda place: -(place.score if place.score is not None else -1.0))
+
+    def take(self, event: AgentEvent) -> bool:
+        """Add an event; False if it says nothing of the course."""
+        take = self._take.get(event.kind)
+        if take is not None:
+            take(event.payload, event.ts)
+        return take is not None
+
+    def _begin_step(self, payload: Mapping[str, Any], at: float) -> None:
+        """Begin a visit, unless the node only tells of another stage."""
+        node, stage = str(payload["node"]), self._clip(payload["stage"])
+        if self._find_open(node) is None and len(self.visits) < MOST_VISITS:
+            self.visits.append(NodeVisit(node=node, stage=stage, began=at))
+
+    def _end_step(self, payload: Mapping[str, Any], at: float) -> None:
+        node, changes = str(payload["node"]), payload["changes"]
+        visit = self._find_open(node)
+        if visit is not None:
+            visit.ended = at
+        elif len(self.visits) < MOST_VISITS:  # one that has no stage for people
+            self.visits.append(NodeVisit(node=node, stage="", began=self._last_end(at), ended=at))
+        for ref in (*changes.get("retrieved", ()), *changes.get("expanded", ())):
+            self._rank(ref)
+
+    def _begin_tool(self, payload: Mapping[str, Any], at: float) -> None:
+        tool = str(payload["tool"])
+        if self.visits and tool not in self.visits[-1].tools:
+            self.visits[-1].tools.append(tool)
+        if len(self.tools) < MOST_CALLS:
+            shown = f"{payload.get('label', '')} {payload.get('shown', '')}".strip()
+            self.tools.append(ToolUse(tool=tool, shown=self._clip(shown), began=at))
+
+    def _end_tool(self, payload: Mapping[str, Any], at: float) -> None:
+        """End the oldest call of the tool that is under way: calls of one tool end in no order that is known."""
+        use = next((each for each in self.tools if each.tool == payload["tool"] and each.ok is None), None)
+        if use is not None:
+            use.ok, use.found = bool(payload["ok"]), int(payload.get("found") or 0)
+            use.seconds = max(0.0, at - use.began)
+
+    def _add_model(self, payload: Mapping[str, Any], _: float) -> None:
+        read, written = (int(payload.get(name) or 0) for name in ("input_tokens", "output_tokens"))
+        if self.visits:
+            visit = self.visits[-1]
+            visit.model_calls += 1
+            visit.input_tokens += read
+            visit.output_tokens += written
+        if len(self.models) < MOST_CALLS:
+            self.models.append(
+                ModelUse(
+                    model=self._clip(payload["model"]),
+                    task=self._clip(payload["task"]),
+                    input_tokens=read,
+                    output_tokens=written,
+                    seconds=float(payload.get("seconds") or 0.0),
+                    error=self._clip(payload.get("error") or ""),
+                )
+            )
+
+    def _add_places(self, payload: Mapping[str, Any], _: float) -> None:
+        for at, url in zip(payload["locations"], payload["urls"], strict=True):
+            key = (at.path, at.start_line, at.end_line)
+            known = self._places.get(key)
+            if known is not None:
+                self._places[key] = replace(known, url=known.url or url)
+            elif at.path and len(self._places) < MOST_PLACES:
+                self._places[key] = EvidencePlace(path=at.path, first_line=key[1], last_line=key[2], url=url)
+
+    def _rank(self, ref: Mapping[str, Any]) -> None:
+        key = (str(ref["path"]), int(ref["start_line"]), int(ref["end_line"]))
+        if not key[0] or (key not in self._places and len(self._places) >= MOST_PLACES):
+            return
+        known = self._places.get(key) or EvidencePlace(path=key[0], first_line=key[1], last_line=key[2])
+        self._places[key] = replace(known, score=float(ref.get("score") or 0.0), role=str(ref.get("role") or ""))
+
+    def _add_flags(self, payload: Mapping[str, Any], _: float) -> None:
+        self.flagged += int(payload["count"])
+
+    def _conclude(self, payload: Mapping[str, Any], at: float) -> None:
+        """End what has not ended: a run that was stopped says nothing of the node that it was in."""
+        answer: Answer = payload["answer"]
+        self.searched = tuple(self._clip(query) for query in answer.searched[:10])
+        for visit in self.visits:
+            visit.ended = visit.ended if visit.ended is not None else at
+
+    def _find_open(self, node: str) -> NodeVisit | None:
+        return next((each for each in reversed(self.visits) if each.node == node and each.ended is None), None)
+
+    def _last_end(self, at: float) -> float:
+        return max((each.ended for each in self.visits if each.ended is not None), default=at)
+
+    def _clip(self, text: object) -> str:
+        return self._mask(str(text)[:_LONGEST])

@@ -1,0 +1,125 @@
+"""What was answered lately, one's own or, for admins, everybody's: how long it took, and what people thought of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import get_args
+
+from aiohttp import web
+
+from bot.storage.turn_records import KeptTurn
+from bot.surfaces.principals import Principal
+from bot.surfaces.questions import Surface
+from bot.surfaces.web.page_files import PageFiles
+from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.web_core import LateWebCore, WebCore, send_html
+from bot.surfaces.web.web_sessions import WebSession
+
+DAYS = 7
+MOST_READ = 1_000  # turns that the figures are made of
+MOST_SHOWN = 100
+_DAY = 86_400.0
+SURFACES = get_args(Surface)  # where conversations are not on the platform of the person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRun:
+    """A run as the page shows it; `found` is None where that was not noted."""
+
+    age: float
+    repository: str
+    commit: str
+    person: str
+    route: str
+    model: str
+    seconds: float
+    tokens: int
+    found: bool | None
+    opinion: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What many runs come to."""
+
+    answers: int
+    not_found: float | None
+    good: int
+    bad: int
+    median: float | None
+
+
+class RunPages:
+    """The page of what was answered."""
+
+    def __init__(self, core: LateWebCore, files: PageFiles, guard: RequestGuard) -> None:
+        self._core = core
+        self._files = files
+        self._guard = guard
+
+    def join(self, application: web.Application) -> None:
+        """Add the path."""
+        application.router.add_get("/runs", self._guard.signed_in(self.show))
+
+    async def show(self, _: web.Request, session: WebSession) -> web.Response:
+        """Show the page."""
+        core = self._core.get()
+        is_admin = core.access.is_admin(session.principal.write())
+        runs = await list_runs(core, session.principal, is_admin=is_admin)
+        page = self._files.render(
+            "runs.html", title="Runs", here="Runs", session=session, is_admin=is_admin, days=DAYS,
+            runs=runs[:MOST_SHOWN], summary=summarize_runs(runs), errors=core.tally.share_of_errors,
+        )  # fmt: skip
+        return send_html(page)
+
+
+async def list_runs(core: WebCore, principal: Principal, *, is_admin: bool) -> Sequence[ShownRun]:
+    """Return the runs that a person may see, the newest first; those about repositories that they may not are none."""
+    now = core.clock.now()
+    since = now - DAYS * _DAY
+    visible = set(core.list_visible(principal))
+    opinions = await _read_opinions(core, since, principal, is_admin=is_admin)
+    kept = await core.records.recent(since=since, most=MOST_READ)
+    return [
+        ShownRun(
+            age=max(0.0, now - turn.at),
+            repository=core.mask(", ".join(turn.record.names)),
+            commit=turn.record.commit,
+            person=turn.record.person,
+            route=turn.record.route,
+            model=turn.record.model or "",
+            seconds=turn.record.seconds,
+            tokens=turn.record.input_tokens + turn.record.output_tokens,
+            found=turn.record.found,
+            opinion=opinions.get(turn.run_id, ""),
+        )
+        for turn in kept
+        if visible.issuperset(turn.record.names) and (is_admin or _is_own(turn, principal))
+    ]
+
+
+def summarize_runs(runs: Sequence[ShownRun]) -> RunSummary:
+    """Count what became of runs."""
+    noted = [run.found for run in runs if run.found is not None]
+    return RunSummary(
+        answers=len(runs),
+        not_found=noted.count(False) / len(noted) if noted else None,
+        good=sum(run.opinion == "good" for run in runs),
+        bad=sum(run.opinion == "bad" for run in runs),
+        median=median(run.seconds for run in runs) if runs else None,
+    )
+
+
+async def _read_opinions(core: WebCore, since: float, principal: Principal, *, is_admin: bool) -> Mapping[str, str]:
+    """Return what was thought of each run: the last opinion of those that the person may see."""
+    entries = await core.ratings.feedback(since=since)
+    return {each.run_id: each.opinion for each in entries if is_admin or each.person == principal.person}
+
+
+def _is_own(turn: KeptTurn, principal: Principal) -> bool:
+    """Whether a turn is of the person, who has one id on their platform and perhaps somebody else's on another."""
+    place, within, *_ = [*turn.conversation.split(":"), ""]
+    platform = within if place in SURFACES else place
+    return turn.record.person == principal.person and platform == principal.platform

@@ -1,0 +1,131 @@
+"""What the page is made of while citebot answers: it is served before that, and then says that it is starting."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from agent import AsyncEventBus
+from bot.access import AccessPolicy
+from bot.app import TeamApp
+from bot.clock import Clock, SystemClock
+from bot.conversations.dispatcher import Conversations
+from bot.ports import Ratings, Repositories, TurnRecords
+from bot.repositories.status import WatchState
+from bot.surfaces.long_requests import LongRequests
+from bot.surfaces.principals import Principal
+from bot.surfaces.team_surfaces import SurfaceCore
+from bot.surfaces.web.cited_code import CitedCode
+from bot.surfaces.web.index_requests import IndexRequests
+from bot.surfaces.web.live_turns import AskQuestions, LiveTurns
+
+RETRY_AFTER = "5"  # seconds
+
+log = logging.getLogger(__name__)
+
+
+class RunTally:
+    """How many runs of this process have come to an answer, and how many have failed."""
+
+    def __init__(self) -> None:
+        self._answers = self._errors = 0
+
+    @property
+    def share_of_errors(self) -> float | None:
+        """How many of the runs have failed; None before there was one."""
+        return self._errors / self._answers if self._answers else None
+
+    @asynccontextmanager
+    async def count(self, bus: AsyncEventBus) -> AsyncIterator[None]:
+        """Count for as long as the context is open."""
+        task = asyncio.create_task(self._follow(bus))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _follow(self, bus: AsyncEventBus) -> None:
+        with bus.subscribe() as events:
+            async for event in events:
+                if event.kind == "answer":
+                    self._answers += 1
+                    self._errors += event.payload["answer"].route == "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebCore:
+    """Who answers, and what the page shows beside answers. `mask` takes secrets out of text."""
+
+    questions: AskQuestions
+    turns: LiveTurns
+    repositories: Repositories
+    indexing: IndexRequests
+    records: TurnRecords
+    ratings: Ratings
+    tally: RunTally
+    requests: LongRequests
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    read_watched: Callable[[], Mapping[str, WatchState]] = dict
+    mask: Callable[[str], str] = str
+    clock: Clock = field(default_factory=SystemClock)
+
+    def list_visible(self, principal: Principal) -> Sequence[str]:
+        """Name the repositories that a person may ask about."""
+        return self.access.visible(principal.write(), self.repositories.list_names())
+
+
+def make_web_core(
+    core: SurfaceCore, team: TeamApp, conversations: Conversations, requests: LongRequests, tally: RunTally
+) -> WebCore:
+    """Make the core of the page from what the surfaces and the chats of a process share."""
+    deps = conversations.deps
+    return WebCore(
+        questions=core.questions,
+        turns=LiveTurns(CitedCode(deps.repositories, deps.mask), deps.mask, deps.clock),
+        repositories=deps.repositories,
+        indexing=IndexRequests(deps.repositories),
+        records=deps.records,
+        ratings=deps.ratings,
+        tally=tally,
+        requests=requests,
+        access=core.access,
+        read_watched=lambda: {each.repository: each for each in team.stock.watcher.status()},
+        mask=deps.mask,
+        clock=deps.clock,
+    )
+
+
+class LateWebCore:
+    """The core, once it is there."""
+
+    def __init__(self) -> None:
+        self._core: WebCore | None = None
+
+    def open(self, core: WebCore) -> None:
+        """Serve requests from now on."""
+        self._core = core
+
+    def close(self) -> None:
+        """Serve nothing more."""
+        self._core = None
+
+    def get(self) -> WebCore:
+        """Return the core; raises `web.HTTPServiceUnavailable` while there is none."""
+        if self._core is None:
+            raise web.HTTPServiceUnavailable(
+                text="citebot is starting or ending. Reload the page in a moment.", headers={"Retry-After": RETRY_AFTER}
+            )
+        return self._core
+
+
+def send_html(markup: str, headers: Mapping[str, str] | None = None, *, status: int = 200) -> web.Response:
+    """Answer with a page, or a part of one."""
+    response = web.Response(text=markup, content_type="text/html", charset="utf-8", headers=headers, status=status)
+    response.enable_compression()
+    return response

@@ -1,0 +1,86 @@
+"""Who is signed in to the page: sessions named by a cookie, and the link that signs in the person at the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+
+from bot.clock import Clock
+from bot.surfaces.principals import Principal
+
+SESSION_SECONDS = 12 * 3600.0
+MOST_SESSIONS = 1_000
+_BYTES = 32
+_LONGEST = 200  # characters of what a browser sends that are looked at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebSession:
+    """One person in one browser. `csrf` is what their forms have to send, which no other site can read."""
+
+    principal: Principal
+    csrf: str
+    ends: float
+
+    def accepts(self, csrf: str) -> bool:
+        """Whether a form was written for this session."""
+        return _is_same(csrf, self.csrf)
+
+
+class WebSessions:
+    """The sessions of this process, of which only the checksums of their cookies are known."""
+
+    def __init__(self, clock: Clock, *, seconds: float = SESSION_SECONDS, most: int = MOST_SESSIONS) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._most = most
+        self._open: dict[str, WebSession] = {}
+
+    def open(self, principal: Principal) -> str:
+        """Sign a person in; return what the cookie has to hold."""
+        now = self._clock.now()
+        self._open = {key: session for key, session in self._open.items() if session.ends > now}
+        while len(self._open) >= self._most:
+            del self._open[next(iter(self._open))]
+        cookie = secrets.token_urlsafe(_BYTES)
+        csrf = secrets.token_urlsafe(_BYTES)
+        self._open[_hash(cookie)] = WebSession(principal=principal, csrf=csrf, ends=now + self.seconds)
+        return cookie
+
+    def find(self, cookie: str) -> WebSession | None:
+        """Return the session that a cookie names, while it lasts."""
+        session = self._open.get(_hash(cookie[:_LONGEST]))
+        return session if session is not None and session.ends > self._clock.now() else None
+
+    def close(self, cookie: str) -> None:
+        """Sign out."""
+        self._open.pop(_hash(cookie[:_LONGEST]), None)
+
+
+class LoginLink:
+    """What the address that is printed at the start has in it: it signs in once, whoever uses it first."""
+
+    def __init__(self) -> None:
+        self._token: str | None = secrets.token_urlsafe(_BYTES)
+
+    @property
+    def token(self) -> str:
+        """What the address holds; empty once it was used."""
+        return self._token or ""
+
+    def take(self, given: str) -> bool:
+        """Whether this signs in; it does so once."""
+        if self._token is None or not _is_same(given, self._token):
+            return False
+        self._token = None
+        return True
+
+
+def _hash(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given[:_LONGEST].encode("utf-8", "surrogatepass"), known.encode())

@@ -1,0 +1,143 @@
+"""The page as a surface: its paths, how one signs in to it, and its core for as long as citebot answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bot.app import TeamApp
+from bot.clock import Clock, SystemClock
+from bot.conversations.dispatcher import Conversations
+from bot.surfaces.long_requests import LongRequests
+from bot.surfaces.principals import Principal, Tokens, make_local_principal
+from bot.surfaces.team_surfaces import SurfaceCore
+from bot.surfaces.web.ask_pages import AskPages
+from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
+from bot.surfaces.web.page_files import PageFiles
+from bot.surfaces.web.repository_pages import RepositoryPages
+from bot.surfaces.web.request_guard import LOGIN, RequestGuard, WebAddress
+from bot.surfaces.web.run_pages import RunPages
+from bot.surfaces.web.web_core import LateWebCore, RunTally, WebCore, make_web_core, send_html
+from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
+from bot.webhooks.throttled_warnings import RareWarnings
+from indexer import ConfinedWorker
+
+WRONG_TOKEN = "This token is not known. Ask whoever runs citebot for another one."  # noqa: S105 - a sentence
+USED_LINK = "This address was used before, or is not the one that was printed."
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebOptions:
+    """How the page is reached, and who may sign in: who has a token, or, with a `link`, the person at this machine."""
+
+    address: WebAddress = field(default_factory=WebAddress)
+    tokens: Tokens = field(default_factory=lambda: Tokens(()))
+    link: LoginLink | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+
+def make_web_options(url: str, hosts: Sequence[str], tokens: Tokens) -> WebOptions:
+    """Return how a team reaches the page, at an address of its own and under names; who has a token may sign in."""
+    public = urlsplit(url)
+    names = {host.lower() for host in (*hosts, public.netloc) if host}
+    return WebOptions(address=WebAddress(hosts=frozenset(names), is_secure=public.scheme == "https"), tokens=tokens)
+
+
+class WebSurface:
+    """The page."""
+
+    def __init__(self, options: WebOptions) -> None:
+        self._options = options
+        self._core = LateWebCore()
+        self._files = PageFiles()
+        self._sessions = WebSessions(options.clock)
+        self._guard = RequestGuard(options.address, self._sessions, self._refuse)
+        self._worker = ConfinedWorker(WORKER, seconds=SECONDS, memory=MEMORY)
+        self._pages = (
+            AskPages(self._core, self._files, self._guard, CodeHighlighter(self._worker)),
+            RepositoryPages(self._core, self._files, self._guard),
+            RunPages(self._core, self._files, self._guard),
+        )
+        self._warnings = RareWarnings(log)
+
+    def join(self, application: web.Application) -> None:
+        """Add the paths."""
+        self._files.join(application)
+        for pages in self._pages:
+            pages.join(application)
+        router, guard = application.router, self._guard
+        router.add_get(LOGIN, guard.open(self.show_login))
+        router.add_post(LOGIN, guard.open(self.log_in))
+        router.add_post("/logout", guard.form(self.log_out))
+
+    @asynccontextmanager
+    async def serve(self, core: WebCore) -> AsyncIterator[None]:
+        """Answer for as long as the context is open; at its end, what is under way is broken off."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self._worker.close)
+            await stack.enter_async_context(core.indexing.open())
+            await stack.enter_async_context(core.turns.open())
+            self._core.open(core)
+            stack.callback(self._core.close)
+            yield
+
+    async def show_login(self, request: web.Request) -> web.Response:
+        """Let the printed address sign in, once; others see how to."""
+        given, link = request.query.get("t"), self._options.link
+        if given is None:
+            return self._show_login()
+        if link is None or not link.take(given):
+            self._warnings.warn("somebody tried to sign in to the page with a wrong address")
+            return self._show_login(USED_LINK)
+        return self._sign_in(request, make_local_principal())
+
+    async def log_in(self, request: web.Request) -> web.Response:
+        """Let in who has a token."""
+        fields = await self._guard.read_form(request)
+        principal = self._options.tokens.find(fields.get("token", "").strip())
+        if principal is None:
+            self._warnings.warn("somebody tried to sign in to the page with a wrong token")
+            return self._show_login(WRONG_TOKEN)
+        return self._sign_in(request, principal)
+
+    async def log_out(self, request: web.Request, _: WebSession, __: Mapping[str, str]) -> web.Response:
+        """End a session."""
+        response = web.Response(status=303, headers={"Location": LOGIN})
+        self._guard.sign_out(request, response)
+        return response
+
+    def _sign_in(self, request: web.Request, principal: Principal) -> web.Response:
+        response = web.Response(status=303, headers={"Location": "/"})
+        self._guard.sign_in(request, response, self._sessions.open(principal))
+        return response
+
+    def _show_login(self, problem: str = "") -> web.Response:
+        page = self._files.render(
+            "login.html", title="Sign in", here="", session=None, problem=problem,
+            takes_tokens=self._options.link is None,
+        )  # fmt: skip
+        return send_html(page, status=403 if problem else 200)
+
+    def _refuse(self, status: int, text: str) -> web.Response:
+        page = self._files.render(
+            "message.html", title="This did not work", here="", session=None, text=text, has_link=status != 421
+        )
+        return send_html(page, status=status)
+
+
+@asynccontextmanager
+async def serve_team_page(
+    surface: WebSurface, requests: LongRequests, core: SurfaceCore, team: TeamApp, conversations: Conversations
+) -> AsyncIterator[None]:
+    """Serve a page over what the surfaces and the chats of a process share."""
+    tally = RunTally()
+    web_core = make_web_core(core, team, conversations, requests, tally)
+    async with tally.count(team.events), surface.serve(web_core):
+        yield

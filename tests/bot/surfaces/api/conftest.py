@@ -1,0 +1,161 @@
+"""The HTTP API over a fake agent, on a server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import aiohttp
+import pytest
+
+from agent.ports import Answer
+from bot.access import AccessPolicy, AccessRule
+from bot.conversations.answer_queue import AnswerQueue
+from bot.messages import IncomingMessage
+from bot.ports import QuestionLimiter
+from bot.repositories.choice import RepositoryChoice
+from bot.serving.connection_limits import Connections
+from bot.serving.http_server import join_surfaces, make_application, run_http_server
+from bot.serving.served_surfaces import TeamSurfaces
+from bot.surfaces.answer_run import QuestionDeps
+from bot.surfaces.code_lookups import CodeLookups
+from bot.surfaces.principals import Tokens, hash_token
+from bot.surfaces.questions import Questions
+from bot.surfaces.team_surfaces import SurfaceCore
+from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+from tests.fakes.parts import ANSWER, CITATION, FakeCode
+
+LIMIT = 30.0
+TOKEN, OTHER = "citebot_of-ann", "citebot_of-bob"
+URL = "https://git.example/demo/src/session.py#L10-L24"
+CITED = replace(ANSWER, citations=(replace(CITATION, url=URL),))
+
+
+class CitingAnswerer(FakeAnswerer):
+    """Answers `where ...` with a citation, and everything else with what was asked."""
+
+    def _answer(self, question: str, *, stopped: bool) -> Answer:
+        return CITED if question.startswith("where") and not stopped else super()._answer(question, stopped=stopped)
+
+
+class StraightRouter:
+    """Takes a question to be about the repository that it was asked with, else about the first."""
+
+    def __init__(self) -> None:
+        self.contexts: list[str] = []
+
+    def check(self, message: IncomingMessage) -> None:
+        pass
+
+    async def choose(self, entry: Any, context: str) -> RepositoryChoice:
+        self.contexts.append(context)
+        return RepositoryChoice(repositories=entry.message.about or ("demo",), why="asked", question=entry.message.text)
+
+
+class PinningRepositories(FakeRepositories):
+    async def pin(self, repository: str | None = None) -> FakeCode:
+        return await self.pin_existing(repository or "demo")
+
+
+@dataclass(frozen=True)
+class Entry:
+    person: str
+    sha256: str
+
+
+@dataclass
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass
+class World:
+    """A server with the API, for Ann with `TOKEN` and Bob with `OTHER`; `secret` is for nobody."""
+
+    answerer: CitingAnswerer
+    surfaces: TeamSurfaces
+    core: SurfaceCore
+    router: StraightRouter
+    connections: Connections
+    address: str = ""
+    token: str = TOKEN
+    sent: dict[str, str] = field(default_factory=dict)
+
+    async def request(self, method: str, path: str, *, token: str | None = TOKEN, **options: Any) -> Reply:
+        """Send a request; JSON is read."""
+        headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **options.pop("headers", {})}
+        timeout = aiohttp.ClientTimeout(total=LIMIT)
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.request(method, f"{self.address}{path}", headers=headers, **options) as answer,
+        ):
+            text = await answer.text()
+            is_json = answer.content_type.endswith("json")
+            return Reply(answer.status, answer.headers, json.loads(text) if is_json else text)
+
+    async def ask(self, question: str, **more: Any) -> Reply:
+        """Ask, and wait for the answer."""
+        headers = more.pop("headers", {})
+        token = more.pop("token", TOKEN)
+        body = {"question": question, **more}
+        return await self.request("POST", "/api/ask", json=body, headers=headers, token=token)
+
+    async def until_idle(self) -> None:
+        """Wait until no run is under way."""
+        async with asyncio.timeout(LIMIT):
+            while self.answerer._stops or self.surfaces._repeated._running:  # noqa: ASYNC110 - tasks of others
+                await asyncio.sleep(0.01)
+
+
+OpenWorld = Callable[..., AbstractAsyncContextManager[World]]
+
+
+@asynccontextmanager
+async def open_world(
+    *,
+    gate: asyncio.Event | None = None,
+    counter: QuestionLimiter | None = None,
+    repositories: Sequence[str] = ("demo", "secret"),
+    grace: float = 5.0,
+    places: int = 8,
+    most_long: int = 64,
+) -> AsyncIterator[World]:
+    answerer, router = CitingAnswerer(gate=gate), StraightRouter()
+    library = PinningRepositories(*repositories)
+    access = AccessPolicy(rules=(AccessRule(repositories=("secret",), people=("slack:NOBODY",)),))
+    questions = Questions(
+        QuestionDeps(
+            open_agent=lambda: nullcontext(answerer), repositories=library, router=router, queue=AnswerQueue(places),
+            access=access, counter=counter, hosts=("git.example",),
+        )
+    )  # fmt: skip
+    entries = [Entry("slack:ANN", hash_token(TOKEN)), Entry("slack:BOB", hash_token(OTHER))]
+    core = SurfaceCore(
+        lookups=CodeLookups(library=library, access=access, counter=counter),
+        questions=questions,
+        tokens=Tokens(entries),
+        access=access,
+    )
+    surfaces = TeamSurfaces(has_api=True)
+    surfaces._repeated._grace = grace
+    connections = Connections(most_long=most_long)
+    server = make_application()
+    join_surfaces(server, surfaces.make(connections.keep_open))
+    world = World(answerer, surfaces, core, router, connections)
+    listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
+    async with listening as world.address, surfaces.serve(core):
+        yield world
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with open_world() as opened:
+        yield opened

@@ -1,0 +1,206 @@
+"""What a person may not ask about is not there for them: no name, count or error tells of it, on any surface."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.errors import BotError
+from indexer import IndexerError
+from tests.bot.surfaces.cores import HOSTILE, PEOPLE, TOKENS, Served, open_served
+from tests.bot.surfaces.mcp_clients import Era, connected, text_of
+
+
+class Driver(ABC):
+    """A surface as one person uses it. Every method returns all that comes back, as text."""
+
+    @abstractmethod
+    async def list_all(self) -> str:
+        """List the repositories."""
+
+    @abstractmethod
+    async def search(self, query: str, repository: str | None) -> str:
+        """Search in one."""
+
+    @abstractmethod
+    async def call(self, name: str, repository: str | None) -> str:
+        """Look up who calls something."""
+
+    @abstractmethod
+    async def ask(self, question: str, repository: str | None) -> str:
+        """Ask."""
+
+
+class CoreDriver(Driver):
+    """The core itself, which all surfaces are made of."""
+
+    def __init__(self, served: Served, person: str) -> None:
+        self._core, self._principal = served.core, PEOPLE[person]
+
+    async def list_all(self) -> str:
+        return (await self._core.lookups.list_repositories(self._principal)).model_dump_json()
+
+    async def search(self, query: str, repository: str | None) -> str:
+        return await self._tell(self._core.lookups.search_code(self._principal, query, repository=repository))
+
+    async def call(self, name: str, repository: str | None) -> str:
+        return await self._tell(self._core.lookups.find_callers(self._principal, name, repository=repository))
+
+    async def ask(self, question: str, repository: str | None) -> str:
+        asking = self._core.questions.ask(self._principal, question, surface="web", repository=repository)
+        async with aclosing(asking) as events:
+            return "\n".join([event.model_dump_json() async for event in events])
+
+    async def _tell(self, looking: Any) -> str:
+        try:
+            found: str = (await looking).model_dump_json()
+        except (BotError, IndexerError) as error:
+            return str(error)
+        return found
+
+
+class McpDriver(Driver):
+    """MCP over HTTP."""
+
+    def __init__(self, served: Served, person: str, era: Era) -> None:
+        self._address, self._token, self._era = served.address, TOKENS[person], era
+
+    async def list_all(self) -> str:
+        return await self._call("list_repositories", {})
+
+    async def search(self, query: str, repository: str | None) -> str:
+        return await self._call("search_code", {"query": query, "repository": repository})
+
+    async def call(self, name: str, repository: str | None) -> str:
+        return await self._call("find_callers", {"name": name, "repository": repository})
+
+    async def ask(self, question: str, repository: str | None) -> str:
+        return await self._call("ask", {"question": question, "repository": repository})
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        async with connected(self._address, self._token, era=self._era) as client:
+            result = await client.call_tool(tool, arguments)
+            return text_of(result) + json.dumps(result.structured_content)
+
+
+class ApiDriver(Driver):
+    """The HTTP API."""
+
+    def __init__(self, served: Served, person: str) -> None:
+        self._address, self._headers = served.address, {"Authorization": f"Bearer {TOKENS[person]}"}
+
+    async def list_all(self) -> str:
+        return await self._get("/api/status", {})
+
+    async def search(self, query: str, repository: str | None) -> str:
+        return await self._get("/api/search", {"q": query, "repository": repository})
+
+    async def call(self, name: str, repository: str | None) -> str:
+        return await self._get("/api/callers", {"name": name, "repository": repository})
+
+    async def ask(self, question: str, repository: str | None) -> str:
+        body = {"question": question} | ({"repository": repository} if repository else {})
+        async with (
+            aiohttp.ClientSession(headers=self._headers) as session,
+            session.post(f"{self._address}/api/ask", json=body) as answer,
+        ):
+            return await answer.text()
+
+    async def _get(self, path: str, query: dict[str, str | None]) -> str:
+        given = {name: value for name, value in query.items() if value is not None}
+        async with (
+            aiohttp.ClientSession(headers=self._headers) as session,
+            session.get(f"{self._address}{path}", params=given) as answer,
+        ):
+            return await answer.text()
+
+
+MAKERS: dict[str, Callable[[Served, str], Driver]] = {
+    "core": CoreDriver,
+    "mcp": lambda served, person: McpDriver(served, person, "auto"),
+    "mcp-legacy": lambda served, person: McpDriver(served, person, "legacy"),
+    "api": ApiDriver,
+}
+Open = Callable[[str], AbstractAsyncContextManager[Driver]]
+
+
+@pytest.fixture(params=MAKERS)
+def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    @asynccontextmanager
+    async def opened(person: str) -> AsyncIterator[Driver]:
+        async with open_served(tmp_path) as served:
+            yield MAKERS[request.param](served, person)
+
+    return opened
+
+
+async def test_a_person_is_shown_their_own_repositories_alone(opening: Open) -> None:
+    async with opening("ben") as ben:
+        said = [
+            await ben.list_all(),
+            await ben.search("only_in_vault only_in_private date", None),
+            await ben.call("only_in_vault", None),
+            await ben.ask("what does the code do?", None),
+        ]
+
+    for each in said:
+        assert "shop" in each
+        assert "vault" not in each.replace("only_in_vault", "")
+        assert "private" not in each.replace("only_in_private", "")
+
+
+async def test_a_repository_of_others_is_refused_in_the_words_for_one_that_is_not_there(opening: Open) -> None:
+    async with opening("ben") as ben:
+        uses: tuple[Callable[[str], Awaitable[str]], ...] = (
+            lambda name: ben.search("date", name),
+            lambda name: ben.call("parse_date", name),
+            lambda name: ben.ask("who sells?", name),
+        )
+        for use in uses:
+            said = {name: await use(name) for name in ("vault", "private", "nosuch")}
+
+            assert len({text.replace(name, "NAME") for name, text in said.items()}) == 1, said
+            assert "that you may ask about. There are: shop." in said["vault"]
+
+
+async def test_a_question_that_names_a_repository_of_others_does_not_reach_it(opening: Open) -> None:
+    async with opening("ben") as ben:
+        said = await ben.ask("in vault, what is only_in_vault?", None)
+
+    assert "src/session.py" not in said or "vault/" not in said
+    assert '"repository":"vault"' not in said.replace(" ", "")
+
+
+async def test_who_may_ask_about_nothing_is_told_so_and_no_more(opening: Open) -> None:
+    async with opening("eve") as eve:
+        said = [
+            await eve.list_all(),
+            await eve.search("date", None),
+            await eve.search("date", "shop"),
+            await eve.ask("who sells?", None),
+            await eve.ask("who sells?", "shop"),
+        ]
+
+    assert said[0].count("commit") == 0 or "shop" not in said[0]
+    for each in said:
+        assert not any(name in each for name in ("vault", "private", HOSTILE))
+        assert "shop" not in each.replace("'shop'", "").replace('"shop"', "")
+
+
+async def test_who_may_ask_about_several_has_to_say_which(opening: Open) -> None:
+    async with opening("ann") as ann:
+        listed = await ann.list_all()
+        unclear = await ann.search("date", None)
+        private = await ann.search("only_in_private", "private")
+
+    assert "private" in listed
+    assert "vault" not in listed
+    assert "Name one: shop, private." in unclear
+    assert "private_only.py" in private
